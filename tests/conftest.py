@@ -19,7 +19,7 @@ from tests.scale import FULL
 TOOLS = Path(__file__).resolve().parent.parent / ".cache" / "tools" / "bin"
 os.environ["PATH"] = os.pathsep.join([str(TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
-# A shell's background job ignores Ctrl-C, and so would all whom the tests send one.
+# A shell's background job ignores Ctrl-C, and so would all children that the tests send one.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -31,12 +31,12 @@ settings.load_profile("full" if FULL else "sample")
 
 MEASURING = Measuring()
 
-# Collecting makes only objects that stay, so looking for garbage meanwhile would be in vain.
+# Collecting makes only objects that stay, so a garbage collection would find nothing.
 gc.disable()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Bytes never name a test: an archive holds the time at which it was made, and two workers must collect the same names."""
+    """Bytes never name a test: an archive contains its time of creation, and all workers must collect the same names."""
     return argname if isinstance(val, bytes) else None
 
 
@@ -70,13 +70,13 @@ def pytest_collection_finish() -> None:
 
 
 def hands_out(session: pytest.Session) -> bool:
-    """Whether this process hands tests out to others, and runs none."""
+    """Return whether this process distributes tests to workers, and runs none itself."""
     return session.config.pluginmanager.has_plugin("dsession")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> HookBody:
-    """What pytest does to find the tests is no test."""
+    """Trace nothing while pytest finds the tests."""
     if not MEASURING.active:
         return (yield)
     if not hands_out(session):
@@ -86,7 +86,7 @@ def pytest_collection(session: pytest.Session) -> HookBody:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> HookBody:
-    """To hand tests out is no test either, nor is what pytest does around each of them."""
+    """Trace nothing while tests are distributed, nor what pytest does around each of them."""
     if not MEASURING.active:
         return (yield)
     return (yield from MEASURING.untraced() if hands_out(session) else MEASURING.session())
@@ -94,19 +94,19 @@ def pytest_runtestloop(session: pytest.Session) -> HookBody:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> HookBody:
-    """Coverage looks at children where a test says so."""
+    """Measure child processes for a test that is marked so."""
     return (yield from MEASURING.protocol(item)) if MEASURING.active else (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> HookBody:
-    """Coverage looks at what it can learn from."""
+    """Trace only the tests that coverage can learn from."""
     return (yield from MEASURING.call(pyfuncitem)) if MEASURING.active else (yield)
 
 
 @pytest.fixture(autouse=True)
 def logging_as_it_was() -> Iterator[None]:
-    """A test that sets up logging leaves no trace of it."""
+    """Restore the logging configuration after each test."""
     root, own = logging.getLogger(), logging.getLogger("wharfinger")
     handlers, level, own_level = list(root.handlers), root.level, own.level
     yield

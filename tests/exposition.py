@@ -15,7 +15,7 @@ _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"(,|$)')
 _UNESCAPED = {"\\\\": "\\", "\\n": "\n", '\\"': '"'}
 
 Labels = tuple[tuple[str, str], ...]
-"""Sorted."""
+"""Sorted by name."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Family:
 
 
 def parse(text: str) -> dict[str, Family]:
-    """The families of an exposition, by name. AssertionError for whatever the format does not allow."""
+    """The families of an exposition, by name. AssertionError for anything that the format does not allow."""
     assert text == "" or text.endswith("\n"), "the last line does not end"
     families: dict[str, Family] = {}
     current = Family("")

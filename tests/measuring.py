@@ -35,26 +35,26 @@ TRACED_EXAMPLES: Final = 10
 PRODUCT: Final = Path(wharfinger.__file__).parent
 TESTS: Final = Path(__file__).parent
 _OF_CHILDREN: Final = "COVERAGE_PROCESS_CONFIG"
-"""By this, children know that they are measured."""
+"""The environment variable by which child processes know that they are measured."""
 
 HookBody: TypeAlias = Generator[None, object, object]
 """The body of a hook's wrapper."""
 
 
 class _Example(Protocol):
-    """A test with all that Hypothesis makes up for it."""
+    """A test with the arguments that Hypothesis generated for it."""
 
     def __call__(self, *args: object, **kwargs: object) -> object: ...
 
 
 class _Handle(Protocol):
-    """What Hypothesis keeps of a test: ``inner_test`` runs one example."""
+    """The object that Hypothesis attaches to a test: ``inner_test`` runs one example."""
 
     inner_test: _Example
 
 
 class Measuring:
-    """The tracing of one process, which is off except for what the methods switch it on for."""
+    """The tracing of one process, which is off except while one of these methods switches it on."""
 
     def __init__(self) -> None:
         self._trace = sys.gettrace()
@@ -156,7 +156,7 @@ def tests_a_module(path: Path) -> bool:
 
 
 def import_product() -> None:
-    """Import each module of the product, so that what runs when that is done is traced once, whatever else is not."""
+    """Import each module of the product under the tracer, so that the code of module bodies counts as covered."""
     for module in sorted(PRODUCT.glob("*/**/*.py")):
         path = module.relative_to(PRODUCT).with_suffix("")
         importlib.import_module(".".join(("wharfinger", *path.parts)).removesuffix(".__init__"))

@@ -20,7 +20,7 @@ PATIENCE_S = 300
 
 @dataclass(slots=True)
 class Program:
-    """A running program; ``lines`` is what it said so far (standard output and error together)."""
+    """A running program; ``lines`` is its output so far (standard output and error together)."""
 
     process: subprocess.Popen[bytes]
     output: IO[bytes]
@@ -46,7 +46,7 @@ class Program:
                     return line
 
     def wait(self) -> int:
-        """Its exit code; reads on meanwhile, so that it never waits for us."""
+        """Its exit code; reads its output meanwhile, so that it never blocks on a full pipe."""
         while chunk := os.read(self.output.fileno(), 65536):
             self.rest += chunk
         self.lines += self.rest.decode(errors="replace").splitlines()
@@ -75,7 +75,7 @@ def run(*command: str, env: dict[str, str] | None = None) -> str:
 
 
 def attempt(*command: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, whatever that is."""
+    """Run a program to its end, whatever its exit code."""
     return subprocess.run(
         command,
         cwd=ROOT,

@@ -21,7 +21,7 @@ from wharfinger.packages.registry.address import RegistryAddress
 USER = "porter"
 PASSWORD = "s3cret-pass"
 HTPASSWD = f"{USER}:$2b$04$uTGKxk5sG9mnlHzfSEQq4OWdV2fgPZIbOkKg02w0DLKatmqpsJRVy\n"
-"""bcrypt of PASSWORD at the lowest cost."""
+"""The bcrypt hash of PASSWORD at the lowest cost."""
 START_S = 300
 
 _LISTENING = re.compile(rb"listening on 127\.0\.0\.1:(\d+)")

@@ -1,4 +1,4 @@
-"""How much of an issue's big figure a run does: all of it in `make test-full`, a sample in `make test`."""
+"""The part of an issue's large figure that a run does: all of it in `make test-full`, a sample in `make test`."""
 
 import os
 

@@ -29,17 +29,17 @@ _PACKED: Final = "tests/packages/settings/test_values.py::"
 
 IDENTITY: Final[dict[str, Coverage]] = {
     "release name and namespace are the package's": (
-        _SPEC + "test_objects_and_records_say_whose_release_they_are_of",
+        _SPEC + "test_objects_and_records_name_their_release",
         "tests/runtime/resources/test_identity.py::test_a_release_has_at_most_53_characters",
     ),
     "labels and annotations of resources": (
-        _SPEC + "test_objects_and_records_say_whose_release_they_are_of",
+        _SPEC + "test_objects_and_records_name_their_release",
         _OPERATIONS + "test_under_maintenance_what_people_change_is_left_to_them",
         _OWNERSHIP + "test_owned_labels_and_annotates_a_copy",
     ),
     "labels of the release": (
         "tests/cluster/records/test_release.py::test_helms_own_labels_are_not_user_labels",
-        _SPEC + "test_maintenance_is_one_revision_where_it_begins_and_one_where_it_ends",
+        _SPEC + "test_start_and_end_of_maintenance_make_one_revision_each",
     ),
     "operation timeout": Elsewhere(
         "an operation ends when somebody wants another, not by a clock: each request and each attempt has its own end",
@@ -60,13 +60,13 @@ UPGRADE: Final[dict[str, Coverage]] = {
         _OPERATIONS + "test_under_maintenance_what_people_change_is_left_to_them"
     ),
     "2 pending, failed or unmarked is applied once": (
-        _SPEC + "test_under_maintenance_what_is_not_there_to_its_end_is_applied_until_it_is"
+        _SPEC + "test_an_incomplete_release_is_applied_even_under_maintenance"
     ),
     "3 endpoints are collected even if nothing is applied": (
-        _SPEC + "test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applied"
+        _SPEC + "test_endpoints_are_reported_even_if_nothing_is_applied"
     ),
     "4 checksum: maintenance is one upgrade in, one out": (
-        _SPEC + "test_maintenance_is_one_revision_where_it_begins_and_one_where_it_ends"
+        _SPEC + "test_start_and_end_of_maintenance_make_one_revision_each"
     ),
     "5 needed: no release": _ENGINE + "test_an_install_applies_and_records_the_objects",
     "5 needed: not deployed": _ENGINE + "test_a_failed_upgrade_retains_the_deployed_record_and_the_next_one_prunes",
@@ -219,7 +219,7 @@ HEALTH: Final[dict[str, Coverage]] = {
 ENDPOINTS: Final[dict[str, Coverage]] = {
     "annotated Ingresses: hosts and paths": (
         _ENDPOINTS + "test_an_ingress_gives_its_hosts_and_paths",
-        _SPEC + "test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applied",
+        _SPEC + "test_endpoints_are_reported_even_if_nothing_is_applied",
     ),
     "value other than true is the description": (
         _ENDPOINTS + "test_only_annotated_objects_have_endpoints_and_the_annotation_describes_them"

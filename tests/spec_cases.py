@@ -195,7 +195,7 @@ STATUS: Final[dict[str, Coverage]] = {
     "SetMaintenanceMode seed Unknown, on, off clears": _STATUS + "test_maintenance_seeded_on_and_off",
     "SetMaintenanceMode notifies only on change": (
         _STATUS + "test_maintenance_seeded_on_and_off",
-        _CONTROLLER + "test_a_status_that_is_as_it_should_be_is_not_written",
+        _CONTROLLER + "test_an_unchanged_status_is_not_written",
     ),
     "SetMaintenanceMode ignores untracked": Elsewhere(
         "a status is a value that belongs to its package: there is none of a package that is not known",
@@ -234,7 +234,7 @@ STATUS: Final[dict[str, Coverage]] = {
     "endpoints": (
         "tests/cluster/api/test_endpoints.py::test_an_ingress_gives_its_hosts_and_paths",
         "tests/cluster/api/test_endpoints.py::test_only_annotated_objects_have_endpoints_and_the_annotation_describes_them",
-        "tests/runtime/test_spec_apply.py::test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applied",
+        "tests/runtime/test_spec_apply.py::test_endpoints_are_reported_even_if_nothing_is_applied",
     ),
 }
 
@@ -243,19 +243,25 @@ API: Final[dict[str, Coverage]] = {
         "there is no public listener: one socket, which only its owner may open, and still nothing secret in it",
         (
             "tests/debug/server/test_socket_file.py::test_only_the_owner_may_use_the_socket_with_any_umask",
-            _ROUTES + "test_what_a_package_names_as_secret_is_in_no_answer",
-            _ROUTES + "test_nothing_is_a_silent_default",
+            _ROUTES + "test_secrets_that_a_package_names_are_in_no_answer",
+            _ROUTES + "test_unknown_paths_and_queries_are_refused",
         ),
     ),
-    "private serves exact bodies and content types": (_ROUTES + "test_documents", _ROUTES + "test_one_by_name"),
-    "output param": (_ROUTES + "test_documents", _ROUTES + "test_nothing_is_a_silent_default"),
+    "private serves exact bodies and content types": (
+        _ROUTES + "test_documents_are_answered_as_json_and_yaml",
+        _ROUTES + "test_one_item_is_selected_by_name",
+    ),
+    "output param": (
+        _ROUTES + "test_documents_are_answered_as_json_and_yaml",
+        _ROUTES + "test_unknown_paths_and_queries_are_refused",
+    ),
     "render error mapping": (
-        _ROUTES + "test_a_package_that_goes_while_it_is_rendered",
+        _ROUTES + "test_a_package_deleted_while_rendering_is_answered",
         "tests/debug/client/test_client.py::test_a_failed_render_request_is_an_error",
     ),
     "readyz follows converge": Elsewhere(
         "readiness is that of the daemon; one package that never settles must not take the daemon out of service",
-        (_ROUTES + "test_readiness",),
+        (_ROUTES + "test_readiness_depends_on_start_and_draining",),
     ),
     "endpoints lists every route": _ROUTES + "test_endpoints_lists_every_route_and_every_route_answers",
 }
@@ -295,14 +301,14 @@ SETTINGS: Final[dict[str, Coverage]] = {
 
 APPLICATIONS: Final[dict[str, Coverage]] = {
     "resource-not-found": (
-        "tests/runtime/test_controller_modules.py::test_an_object_that_goes_before_anything_was_done_leaves_nothing",
+        "tests/runtime/test_controller_modules.py::test_a_resource_deleted_before_its_first_reconciliation_leaves_nothing",
         _RUNTIME + "test_an_object_that_vanishes_is_removed_by_what_is_known_of_it",
     ),
-    "package-not-found": _SPEC_CONTROLLER + "test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to",
+    "package-not-found": _SPEC_CONTROLLER + "test_a_missing_package_is_reported_and_can_be_replaced_by_another",
     "version-not-found": _RUNTIME + "test_a_missing_version_is_said_and_the_old_one_stays",
     "version-is-draft": (
-        _SPEC_CONTROLLER + "test_a_version_whose_metadata_cannot_be_read_is_not_installed_until_it_can",
-        _SPEC_CONTROLLER + "test_an_exact_version_whose_metadata_cannot_be_read_is_refused_and_the_old_one_stays",
+        _SPEC_CONTROLLER + "test_a_version_without_readable_metadata_is_skipped_in_a_range",
+        _SPEC_CONTROLLER + "test_an_exact_version_without_readable_metadata_is_refused",
         "tests/runtime/test_versions.py::test_a_package_waits_for_the_first_scan_of_its_repository",
     ),
     "repository-not-found": _RUNTIME + "test_a_missing_repository_is_said_and_its_arrival_wakes",
@@ -310,19 +316,19 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
     "successful-reconcile all-falses": "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
     "successful-reconcile some-falses": "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
     "repeated-reconcile": (
-        _CONTROLLER + "test_a_status_that_is_as_it_should_be_is_not_written",
-        "tests/runtime/test_runtime_methods.py::test_a_wish_that_is_told_twice_is_one_wish",
+        _CONTROLLER + "test_an_unchanged_status_is_not_written",
+        "tests/runtime/test_runtime_methods.py::test_only_a_changed_desired_state_begins_an_operation",
     ),
     "version-switch": _SPEC_CONTROLLER + "test_versions_are_switched_up_and_down",
     "version-update": (
         _SPEC_CONTROLLER + "test_versions_are_switched_up_and_down",
         _RUNTIME + "test_every_status_that_is_written_of_an_update_is_true",
     ),
-    "package-switch": _SPEC_CONTROLLER + "test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to",
+    "package-switch": _SPEC_CONTROLLER + "test_a_missing_package_is_reported_and_can_be_replaced_by_another",
     "stale-owner-references": _SPEC_CONTROLLER + "test_stale_owner_references_are_neither_followed_nor_changed",
     "registry-spec-changed": (
-        _SPEC_CONTROLLER + "test_a_repository_that_is_corrected_wakes_who_failed_for_it",
-        "tests/runtime/test_controller_inputs.py::test_a_new_password_alone_disturbs_no_one_who_runs",
+        _SPEC_CONTROLLER + "test_correcting_a_repository_retries_its_failed_packages",
+        "tests/runtime/test_controller_inputs.py::test_a_new_registry_password_does_not_affect_installed_packages",
     ),
     "maintenance-mode": "tests/runtime/core/test_operations.py::test_under_maintenance_what_people_change_is_left_to_them",
     "update-settings": _RUNTIME + "test_new_settings_are_applied_without_a_download",
@@ -331,10 +337,8 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
         _RUNTIME + "test_a_package_of_an_earlier_process_is_removed_too",
         "tests/runtime/tasks/test_run_tasks.py::test_uninstalling_a_name_that_never_could_be_installed_is_success",
     ),
-    "delete-already-released": _CONTROLLER + "test_another_ones_finalizer_is_kept",
-    "delete-after-version-edit": (
-        _SPEC_CONTROLLER + "test_a_deletion_right_after_the_version_was_edited_leaves_nothing"
-    ),
+    "delete-already-released": _CONTROLLER + "test_foreign_finalizers_are_retained",
+    "delete-after-version-edit": (_SPEC_CONTROLLER + "test_a_deletion_right_after_a_version_change_leaves_nothing"),
 }
 
 _SCAN: Final = "tests/runtime/repositories/test_package_scan.py::"
@@ -342,19 +346,19 @@ _FOLLOWED: Final = "tests/runtime/test_versions.py::"
 
 VERSIONS: Final[dict[str, Coverage]] = {
     "successful": (
-        _SCAN + "test_a_second_scan_with_nothing_new_lists_the_tags_and_asks_for_the_version_in_use",
+        _SCAN + "test_a_scan_without_changes_reads_tags_and_the_version_in_use",
         _FOLLOWED + "test_a_range_follows_a_new_tag_within_one_scan",
     ),
-    "registry-error": _FOLLOWED + "test_a_repository_says_itself_what_is_wrong_with_it",
-    "metadata-parsing-error": _SCAN + "test_what_is_not_a_package_is_listed_with_the_reason_until_it_is_one",
+    "registry-error": _FOLLOWED + "test_a_repository_reports_its_own_problems",
+    "metadata-parsing-error": _SCAN + "test_a_tag_that_is_no_package_is_listed_with_the_reason",
     "two-errors": (
         "tests/runtime/repositories/test_repository_status.py::test_problems_of_packages_are_in_the_status_of_the_repository",
         "tests/runtime/repositories/test_scan_plan.py::test_pauses_after_failures_grow_up_to_the_interval",
     ),
-    "error-to-success": _FOLLOWED + "test_a_package_that_the_repository_does_not_have_is_said_by_both",
-    "non-draft": _SCAN + "test_a_second_scan_with_nothing_new_lists_the_tags_and_asks_for_the_version_in_use",
+    "error-to-success": _FOLLOWED + "test_a_missing_package_is_reported_by_package_and_repository",
+    "non-draft": _SCAN + "test_a_scan_without_changes_reads_tags_and_the_version_in_use",
     "no-bundle-image-in-registry": (
-        _SCAN + "test_a_tag_that_goes_while_it_is_read_is_listed_without_details",
+        _SCAN + "test_a_tag_deleted_during_the_scan_is_listed_without_details",
         _FOLLOWED + "test_a_pinned_digest_is_installed_whatever_its_tag_points_at",
     ),
     "deletion": _FOLLOWED + "test_a_repository_in_use_is_not_deleted_and_names_its_users",

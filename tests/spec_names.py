@@ -113,7 +113,7 @@ orphans
 ensurecrd
 """)
 
-"""What §12 lists of this; its suites are in `tests/spec_cases.py`."""
+"""The cases that §12 lists of this; its suites are in `tests/spec_cases.py`."""
 
 APPLICATION_GOLDENS: Final = _names("""
 resource-not-found
@@ -256,4 +256,4 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 WEAKNESSES_OF_TABLES: Final = 16
-"""So many are numbered."""
+"""The number of numbered weaknesses."""

@@ -27,24 +27,24 @@ READY_QUEUE: Final[dict[str, Coverage]] = {
     ),
     "pop reserves atomically": _MACHINE + "test_a_member_under_claim_is_reserved_whatever_the_cache_shows",
     "empty pop": _MACHINE + "test_an_empty_pool_hands_nothing_out",
-    "stale (missing) pods discarded": _MACHINE + "test_members_that_went_are_evicted_and_the_order_stays",
-    "stale keeps FIFO": _MACHINE + "test_members_that_went_are_evicted_and_the_order_stays",
-    "phase mismatch discarded": _MACHINE + "test_a_member_that_is_idle_no_more_is_evicted",
+    "stale (missing) pods discarded": _MACHINE + "test_evicted_members_leave_the_order_of_the_others_unchanged",
+    "stale keeps FIFO": _MACHINE + "test_evicted_members_leave_the_order_of_the_others_unchanged",
+    "phase mismatch discarded": _MACHINE + "test_a_member_that_is_no_longer_idle_is_evicted",
     "concurrent 500/16": Elsewhere(_ONE_THREAD, (_RULES,)),
     "producer/consumer": Elsewhere(_ONE_THREAD, (_RULES,)),
     "heavy dedup": _MACHINE + "test_many_sightings_of_few_members",
 }
 
 RESERVATIONS: Final[dict[str, Coverage]] = {
-    "reserve/release": _MACHINE + "test_after_another_failure_it_is_free_at_once_and_the_last_in_its_line",
+    "reserve/release": _MACHINE + "test_after_another_failure_a_member_is_free_at_once_and_last_in_the_order",
     "empty name": Elsewhere("a member without a uid cannot be made by a backend", (_RULES,)),
     "TTL expiry, GC only on sweep": Elsewhere(
         "reservations end by observation and not by time",
-        (_MACHINE + "test_after_a_success_it_is_reserved_until_the_cache_shows_the_claim",),
+        (_MACHINE + "test_a_claimed_member_is_reserved_until_the_cache_shows_the_claim",),
     ),
     "re-reserve refreshes": Elsewhere("a reserved member is not claimed again", (_RULES,)),
     "sweep leaves fresh": Elsewhere(
-        "nothing is swept", (_MACHINE + "test_after_a_conflict_it_is_reserved_until_the_cache_shows_anything_newer",)
+        "nothing is swept", (_MACHINE + "test_a_member_in_conflict_is_reserved_until_the_cache_shows_a_newer_version",)
     ),
     "3 concurrency tests": Elsewhere(_ONE_THREAD, (_RULES,)),
 }
@@ -65,7 +65,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     "shutdown drains pending": _SCHEDULER + "test_shutdown_answers_all_that_wait_and_lets_claims_finish",
     "re-enqueue on full channel": Elsewhere(
         "a request that comes back keeps its place, whether the line is full or not",
-        (_RULES, _SCHEDULER + "test_a_full_line_is_back_pressure"),
+        (_RULES, _SCHEDULER + "test_a_full_queue_refuses_requests"),
     ),
     "NotifyIdle never blocks": _SCHEDULER + "test_notifying_never_blocks",
     "Snapshot": "tests/pools/claims/test_metrics.py::test_a_snapshot_counts_members_and_requests",
@@ -77,9 +77,9 @@ SCHEDULER: Final[dict[str, Coverage]] = {
 
 STRESS: Final[dict[str, Coverage]] = {
     "2000/500": _STRESS + "test_two_thousand_requests_for_five_hundred_members",
-    "conflict injection 600/200": _SCHEDULER + "test_a_storm",
-    "storm then Shutdown": _STRESS + "test_a_shutdown_beside_callers_leaves_nobody_waiting",
-    "concurrent enqueue and shutdown": _STRESS + "test_a_shutdown_beside_callers_leaves_nobody_waiting",
+    "conflict injection 600/200": _SCHEDULER + "test_a_storm_of_requests_with_conflicts_and_a_shutdown",
+    "storm then Shutdown": _STRESS + "test_a_shutdown_answers_all_concurrent_callers",
+    "concurrent enqueue and shutdown": _STRESS + "test_a_shutdown_answers_all_concurrent_callers",
     "churn 800/400 with 200 deletions": _STRESS + "test_churn_with_deletions",
 }
 
@@ -87,7 +87,7 @@ MUST_REPRODUCE: Final[dict[str, Coverage]] = {
     "no request is left unanswered": (
         _RULES,
         _SCHEDULES + "test_every_accepted_request_is_answered_once_whatever_happens",
-        _STRESS + "test_a_shutdown_beside_callers_leaves_nobody_waiting",
+        _STRESS + "test_a_shutdown_answers_all_concurrent_callers",
         _SCHEDULER + "test_cancelling_the_service_answers_everybody",
         _SCHEDULER + "test_a_bug_of_a_backend_answers_everybody_and_is_raised",
     ),
@@ -99,7 +99,7 @@ MUST_REPRODUCE: Final[dict[str, Coverage]] = {
     "FIFO under retriable conflicts": _SCHEDULER + "test_a_conflict_puts_the_request_before_all_later_ones",
     "TTL shorter than CAS latency": _SCHEDULER + "test_a_claim_slower_than_any_timer_keeps_its_member",
     "deleted and recreated under the same name": (
-        _SCHEDULER + "test_a_member_made_again_under_its_name_is_another_one"
+        _SCHEDULER + "test_a_recreated_member_with_the_same_name_is_another_member"
     ),
     "caller gone after success": (
         _SCHEDULER + "test_a_caller_cancelled_in_the_moment_of_success_leaves_no_member_claimed",
@@ -128,19 +128,19 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     4: ("a reservation runs out before its claim", _SCHEDULER + "test_a_claim_slower_than_any_timer_keeps_its_member"),
     5: ("conflicts go to the tail, without a cap", (
         _SCHEDULER + "test_a_conflict_puts_the_request_before_all_later_ones",
-        _SCHEDULER + "test_a_request_that_only_meets_conflicts_is_answered_in_the_end",
+        _SCHEDULER + "test_a_request_is_answered_after_the_maximum_number_of_conflicts",
     )),
     6: ("members are held by who waits", (
-        _SCHEDULER + "test_no_more_claims_than_the_limit_and_no_member_held_by_who_waits"
+        _SCHEDULER + "test_claims_never_exceed_the_limit_and_waiting_claims_hold_no_member"
     )),
-    7: ("reservations by name", _SCHEDULER + "test_a_member_made_again_under_its_name_is_another_one"),
+    7: ("reservations by name", _SCHEDULER + "test_a_recreated_member_with_the_same_name_is_another_member"),
     8: ("shutdown forgets claims, and departed callers their members", (
         _SCHEDULER + "test_shutdown_does_not_wait_for_ever",
         _SCHEDULER + "test_a_deadline_during_a_claim_is_kept_and_the_member_recycled",
     )),
     9: ("a task for each notification, a list for each refresh, what is gone is kept", (
         _SCHEDULER + "test_notifying_never_blocks",
-        _SCHEDULES + "test_a_day_of_churn_leaves_nothing",
+        _SCHEDULES + "test_a_day_of_churn_leaves_no_state",
     )),
     10: ("overlapping timers", _SCHEDULER + "test_a_deadline_ends_a_wait"),
     11: ("no fairness between callers of one pool; latency ends at the start of a claim", (

@@ -5,7 +5,7 @@ from typing import Final
 from tests.spec_cases import Coverage, Elsewhere
 
 MUST_HAVE_A_TEST: Final = frozenset({1, 2, 3, 4, 7, 8, 9, 10, 11, 14, 15, 16, 17, 18, 19, 23})
-"""Those that a reason alone does not answer."""
+"""Weaknesses for which a reason alone is not enough."""
 
 _LIFECYCLE: Final = "tests/runtime/lifecycle/test_store.py::"
 _STORE: Final = "tests/packages/store/test_disk_store.py::"
@@ -18,15 +18,15 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     1: (
         "a bounded channel that is sent on while a lock is held",
         (
-            "tests/runtime/test_spec_scheduler.py::test_however_much_is_ordered_at_once_no_one_waits_for_room",
-            "tests/runtime/test_spec_scheduler.py::test_what_is_ordered_at_once_is_all_performed",
-            "tests/runtime/test_spec_scheduler.py::test_a_reschedule_while_its_run_ends_is_not_completed_by_it",
+            "tests/runtime/test_spec_scheduler.py::test_any_number_of_runs_can_be_ordered_at_once",
+            "tests/runtime/test_spec_scheduler.py::test_all_runs_ordered_at_once_are_performed",
+            "tests/runtime/test_spec_scheduler.py::test_the_end_of_an_older_run_does_not_complete_a_newer_one",
         ),
     ),
     2: (
         "Complete without the number of its run",
         (
-            "tests/runtime/test_spec_scheduler.py::test_a_reschedule_while_its_run_ends_is_not_completed_by_it",
+            "tests/runtime/test_spec_scheduler.py::test_the_end_of_an_older_run_does_not_complete_a_newer_one",
             "tests/runtime/scheduler/test_machine.py::test_a_run_that_was_superseded_completes_nothing",
             "tests/queue/test_service.py::test_on_done_is_not_called_if_the_run_cancels_its_own_scope",
         ),
@@ -75,7 +75,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     8: (
         "events after a disable make queues that nobody removes",
         (
-            _SPEC + "test_events_after_a_disable_and_a_removal_make_no_queue",
+            _SPEC + "test_late_events_after_a_disable_or_removal_create_no_queue",
             "tests/runtime/tasks/test_start_tasks.py::test_event_hooks_stop_with_the_package",
         ),
     ),
@@ -88,7 +88,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     ),
     10: (
         "synchronisations are waited for without watching one's own cancellation",
-        _SPEC + "test_a_synchronisation_that_hangs_is_superseded_at_once",
+        _SPEC + "test_a_hanging_synchronisation_is_superseded_at_once",
     ),
     11: (
         "one broken definition holds every package",
@@ -98,7 +98,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "enabled scripts run inside the scheduler, without an end, at every pass",
         (
             "tests/hooks/running/test_enabled_script.py::test_a_script_that_does_not_end_is_ended_before_the_runner_would",
-            "tests/runtime/test_scheduler_votes.py::test_a_vote_that_is_due_holds_the_node_and_the_orders_above",
+            "tests/runtime/test_scheduler_votes.py::test_an_outstanding_vote_holds_the_node_and_higher_orders",
         ),
     ),
     13: (
@@ -118,7 +118,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         (
             "tests/cluster/drift/test_monitor.py::test_a_field_changed_by_another_process_is_corrected",
             "tests/cluster/test_drift_random.py::test_exactly_the_foreign_changes_are_found",
-            "tests/runtime/test_kept.py::test_what_another_process_changes_is_taken_back_or_told",
+            "tests/runtime/test_kept.py::test_changes_by_another_process_are_corrected_or_reported",
             _APART + "test_a_kind_that_cannot_be_listed_does_not_affect_others",
             _APART + "test_a_hanging_call_blocks_nothing_else",
             _APART + "test_a_pause_outlives_the_rows_at_its_beginning",
@@ -155,10 +155,10 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "a desired is adopted and dies with a removal; a change of maintenance alone is not seen; the guard is inverted",
         (
             "tests/runtime/lifecycle/test_lifecycle_machine.py::test_only_a_running_removal_can_be_completed",
-            _LIFECYCLE + "test_a_package_created_again_during_its_removal_is_told_to_come_again_and_is_new_afterwards",
+            _LIFECYCLE + "test_a_package_recreated_during_its_removal_is_new_afterwards",
             "tests/runtime/lifecycle/test_desired_state.py::test_each_changed_field_gives_its_change_and_decision",
-            "tests/runtime/test_simulation.py::test_a_wish_during_a_removal_comes_true_afterwards",
-            "tests/runtime/test_runtime_methods.py::test_a_wish_during_a_removal_is_heard_when_that_is_over",
+            "tests/runtime/test_simulation.py::test_a_desired_state_set_during_a_removal_is_applied_afterwards",
+            "tests/runtime/test_runtime_methods.py::test_a_desired_state_set_during_a_removal_is_applied_afterwards",
         ),
     ),
     20: (

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.slow
-def test_parts_with_clients_of_their_own_run() -> None:
+def test_parts_without_a_server_run() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bench", "slots", "monitors", "memory"],
         cwd=ROOT,
@@ -39,7 +39,7 @@ def test_a_row_over_its_budget_is_marked() -> None:
     assert line(Ratio("queue", "a task", "a channel", 1.0, 1.0, 1.5)).endswith("1     1.5")
 
 
-def test_a_wrong_number_of_packages_is_refused() -> None:
+def test_zero_packages_are_refused() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bench", "--packages", "0", "scale"],
         cwd=ROOT,

@@ -134,7 +134,7 @@ PLANTED = [
 @pytest.mark.parametrize(
     "command", [IMPORT_CONTRACT, MODULES, RUFF, MYPY], ids=["import-contract", "modules", "ruff", "mypy"]
 )
-def test_the_tree_as_it_is_passes(copy: Path, command: list[str]) -> None:
+def test_the_unchanged_tree_passes_each_check(copy: Path, command: list[str]) -> None:
     code, output = check(copy, command)
     assert code == 0, output
 
@@ -149,7 +149,7 @@ def test_a_planted_defect_is_found(copy: Path, plant: Callable[[Path], None], co
     assert says in output
 
 
-def test_a_module_that_no_one_runs_is_found_by_its_coverage(tmp_path: Path) -> None:
+def test_an_unused_module_is_found_by_its_coverage(tmp_path: Path) -> None:
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "modules.py", tmp_path / ".ci")
     for module in (

@@ -44,7 +44,7 @@ REPORTS = ["COMBINE", "LIST", "JSON", "REPORT", "MODULES"]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """The scripts and what stands for the rest, in a folder with a space in its name."""
+    """A folder with a space in its name, with the scripts and with stand-ins for everything else."""
     made = tmp_path / "a tree"
     (made / ".venv" / "bin").mkdir(parents=True)
     (made / ".ci").mkdir()
@@ -58,7 +58,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def run(tree: Path, *command: str, **steps: int | str) -> tuple[int, list[str]]:
-    """Exit code and lines of a script of which the named steps exit so."""
+    """Return the exit code and the output lines of a script whose named steps exit with these codes."""
     environment = {"PATH": os.environ["PATH"], **{name: str(code) for name, code in steps.items()}}
     done = subprocess.run(
         [tree / command[0], *command[1:]],
@@ -74,7 +74,7 @@ def run(tree: Path, *command: str, **steps: int | str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize(("script", "last"), [(".ci/test", FAST), (".ci/coverage", "TOTAL"), (".ci/run", SUMMARY)])
-def test_all_well(tree: Path, script: str, last: str) -> None:
+def test_each_script_succeeds_if_all_steps_succeed(tree: Path, script: str, last: str) -> None:
     code, lines = run(tree, script)
     assert (code, lines[-1]) == (0, last), lines
 
@@ -86,30 +86,30 @@ def test_each_test_runs_once_in_ci(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(("more", "expected"), [(0, 0), (5, 0), (1, 1)])
-def test_the_tests_that_are_left_out_run_where_coverage_is_low(tree: Path, more: int, expected: int) -> None:
+def test_left_out_tests_run_if_coverage_is_low(tree: Path, more: int, expected: int) -> None:
     code, lines = run(tree, ".ci/coverage", LOW="tests/queue/test_lane.py", MORE=more)
     assert (code, lines.count(MORE), lines[-1]) == (expected, 1, "TOTAL"), lines
 
 
-def test_all_of_it_runs_if_that_is_asked_for(tree: Path) -> None:
+def test_all_tests_run_on_request(tree: Path) -> None:
     code, lines = run(tree, ".ci/test", WHARFINGER_TEST_FULL=1)
     assert (code, lines) == (0, [FULL])
 
 
-def test_tests_that_fail_are_summed_up_last(tree: Path) -> None:
+def test_ci_ends_with_the_summary_of_failed_tests(tree: Path) -> None:
     code, lines = run(tree, ".ci/run", TRACED=1)
     assert (code, lines[-1]) == (1, SUMMARY), lines
     assert {"ci: test failed", "TOTAL"} <= set(lines)
 
 
-def test_what_an_earlier_run_covered_is_forgotten(tree: Path) -> None:
+def test_coverage_data_of_an_earlier_run_are_deleted(tree: Path) -> None:
     earlier = tree / ".coverage.a-host.example.pid29762.XfLdii5w.HvQwQguQBcRh"
     earlier.touch()
     code, _ = run(tree, ".ci/test", WHARFINGER_TEST_TRACED=1)
     assert (code, earlier.exists()) == (0, False)
 
 
-def test_what_a_killed_child_wrote_half_is_not_combined(tree: Path) -> None:
+def test_half_written_coverage_data_are_not_combined(tree: Path) -> None:
     whole = ".coverage.a-host.example.pid29763.XfLdii5x.HvQwQguQBcRh"
     for name in (whole, ".coverage.a-host.example.pid29764.XfLdii5y"):
         (tree / name).touch()
@@ -119,38 +119,38 @@ def test_what_a_killed_child_wrote_half_is_not_combined(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("step", REPORTS)
-def test_a_report_that_fails_fails_it_and_pytests_summary_is_last(tree: Path, step: str) -> None:
+def test_a_failed_coverage_report_fails_ci_and_the_test_summary_is_last(tree: Path, step: str) -> None:
     assert run(tree, ".ci/coverage", **{step: 1})[0] == 1
     code, lines = run(tree, ".ci/run", **{step: 1})
     assert (code, lines[-1]) == (1, SUMMARY), lines
     assert "ci: coverage failed" in lines
 
 
-def test_a_linter_that_fails_fails_ci_and_the_tests_still_run(tree: Path) -> None:
+def test_a_failed_linter_fails_ci_and_the_tests_still_run(tree: Path) -> None:
     code, lines = run(tree, ".ci/run", LINT=1)
     assert (code, lines[-1]) == (1, SUMMARY), lines
     assert "ci: lint failed" in lines
 
 
-def test_an_engine_that_cannot_be_built_fails_ci_and_the_tests_still_run(tree: Path) -> None:
+def test_a_failed_engine_build_fails_ci_and_the_tests_still_run(tree: Path) -> None:
     code, lines = run(tree, ".ci/run", ENGINE=1)
     assert (code, lines[-1]) == (1, SUMMARY), lines
     assert "ci: engine failed" in lines
 
 
-def test_ci_ends_with_a_set_up_that_fails(tree: Path) -> None:
+def test_ci_ends_at_a_failed_set_up(tree: Path) -> None:
     code, lines = run(tree, ".ci/run", SETUP=1)
     assert code == 1
     assert SUMMARY not in lines
 
 
 @pytest.mark.parametrize("code", [0, 1])
-def test_a_part_of_the_tests_can_be_run(tree: Path, code: int) -> None:
+def test_a_single_folder_of_tests_can_be_run(tree: Path, code: int) -> None:
     assert run(tree, ".ci/test", "tests/queue", PYTEST=code) == (code, ["only tests/queue"])
 
 
 @pytest.mark.parametrize(("script", "command"), [(".ci/test", 'echo "======== 2'), (".ci/run", 'echo "collected')])
-def test_the_tests_can_be_interrupted(tree: Path, script: str, command: str) -> None:
+def test_tests_receive_interrupts(tree: Path, script: str, command: str) -> None:
     # A shell's background jobs ignore SIGINT, and with them every child that the tests start.
     python = tree / ".venv" / "bin" / "python"
     python.write_text(PYTHON.replace(command, f"grep ^SigIgn /proc/self/status; {command}"))

@@ -50,7 +50,7 @@ def completed(shell: str, line: str, home: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "fish"])
-async def test_words_and_names(shell: str, tmp_path: Path) -> None:
+async def test_shells_complete_commands_options_and_names(shell: str, tmp_path: Path) -> None:
     """Commands, values, options, and the names of a daemon's packages and pools."""
 
     async def offered(line: str) -> list[str]:
@@ -68,19 +68,19 @@ async def test_words_and_names(shell: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["reconcile", "retry", "suspend", "resume", "approve", "rollback"])
-async def test_requests_complete_names_of_the_daemon(command: str, tmp_path: Path) -> None:
+async def test_request_commands_complete_package_names(command: str, tmp_path: Path) -> None:
     async with open_debug_server(tmp_path / "debug.sock", CannedInspector()):
         assert await trio.to_thread.run_sync(from_program, f"wharfinger {command} prod", tmp_path) == ["prod.shop"]
 
 
-async def test_uninstall_completes_applications_of_its_namespace(tmp_path: Path) -> None:
+async def test_uninstall_completes_applications_of_the_given_namespace(tmp_path: Path) -> None:
     async with open_debug_server(tmp_path / "debug.sock", CannedInspector()):
         for line, names in (("-n prod ", ["shop"]), ("--namespace test s", ["shop"]), ("s", [])):
             found = await trio.to_thread.run_sync(from_program, f"wharfinger uninstall {line}", tmp_path)
             assert found == names, line
 
 
-def test_every_command_is_offered(tmp_path: Path) -> None:
+def test_completion_offers_every_command(tmp_path: Path) -> None:
     assert {*from_program("wharfinger ", tmp_path)} >= {command.name for command in COMMANDS}
 
 
@@ -100,7 +100,7 @@ def from_program(line: str, home: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_zsh(tmp_path: Path) -> None:
+def test_zsh_completes_commands(tmp_path: Path) -> None:
     terminal, its_end = pty.openpty()
     zsh = subprocess.Popen(
         ("zsh", "-f", "-i"),
@@ -137,6 +137,6 @@ def test_zsh(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "tcsh", "powershell"])
-def test_the_script_of_each_shell(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_shell_has_a_completion_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     assert "wharfinger" in capsys.readouterr().out

@@ -70,7 +70,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_it_shows_the_main_job_and_ends_well(folder: Path) -> None:
+def test_the_demo_prints_every_step_and_exits_with_zero(folder: Path) -> None:
     with program(*DEMO, env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
         demo.wait_line("demo: done in")
         assert demo.wait() == 0
@@ -85,7 +85,7 @@ def test_it_shows_the_main_job_and_ends_well(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_starts_a_daemon_again_that_was_killed(folder: Path, tmp_path: Path) -> None:
+def test_the_demo_restarts_a_killed_daemon(folder: Path, tmp_path: Path) -> None:
     engine = tmp_path / "engine" / "wharfinger-engine"
     engine.parent.mkdir()
     engine.write_text("#!/bin/sh\nexit 1\n")
@@ -110,7 +110,7 @@ def test_it_starts_a_daemon_again_that_was_killed(folder: Path, tmp_path: Path) 
 
 @pytest.mark.skipif(not FULL, reason="with the full figures; the daemon that is killed stays, too")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_stays_until_it_is_told_to_stop_and_takes_everything_down(folder: Path, number: int) -> None:
+def test_a_staying_demo_stops_all_processes_on_a_signal(folder: Path, number: int) -> None:
     with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
         socket = demo.wait_line("export WHARFINGER_SOCKET=").partition("=")[2]
         listed = run(sys.executable, "-m", "wharfinger", "get", "packages", env={"WHARFINGER_SOCKET": socket})
@@ -122,7 +122,7 @@ def test_it_stays_until_it_is_told_to_stop_and_takes_everything_down(folder: Pat
     assert processes_below(folder) == []
 
 
-def test_a_signal_half_way_takes_down_what_is_up(folder: Path) -> None:
+def test_a_signal_during_start_up_stops_all_processes(folder: Path) -> None:
     with program(*DEMO, env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
         demo.wait_line("registry at")
         demo.process.send_signal(signal.SIGTERM)
@@ -156,7 +156,7 @@ sys.exit(demo.main())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_second_signal_kills_what_does_not_end(folder: Path, number: int) -> None:
+def test_a_second_signal_kills_processes_that_do_not_end(folder: Path, number: int) -> None:
     with program(sys.executable, "-c", WITH_A_STUBBORN_CHILD, env={"TMPDIR": str(folder)}) as demo:
         try:
             demo.wait_line("child up")
@@ -172,7 +172,7 @@ def test_a_second_signal_kills_what_does_not_end(folder: Path, number: int) -> N
 
 
 def processes_below(folder: Path) -> list[int]:
-    """Processes that were given ``folder`` in their environment: whatever a program started with it leaves, in any session."""
+    """Processes that have ``folder`` in their environment: everything that a program started with it left, in any session."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -185,7 +185,7 @@ def processes_below(folder: Path) -> list[int]:
 
 
 def command_line(process: int) -> bytes:
-    """The arguments of a process, each ended by a zero byte; nothing once it is gone."""
+    """The arguments of a process, each ended by a zero byte; nothing once it has ended."""
     try:
         return (Path("/proc") / str(process) / "cmdline").read_bytes()
     except OSError:
@@ -199,7 +199,7 @@ def tour() -> str:
 
 
 @pytest.mark.skipif(not FULL, reason="a minute: with the full figures")
-def test_the_tour_of_the_readme_can_be_walked(folder: Path) -> None:
+def test_the_tour_of_the_readme_works(folder: Path) -> None:
     (folder / "demo").mkdir()
     (folder / "tour").mkdir()
     with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder / "demo")}) as demo:

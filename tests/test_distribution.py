@@ -62,7 +62,7 @@ def shipped() -> set[str]:
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_everything_and_no_links(built: Path) -> None:
+def test_the_wheel_contains_every_file_and_no_links(built: Path) -> None:
     wheel = next(built.glob("*.whl"))
     with zipfile.ZipFile(wheel) as archive:
         names = {name.removeprefix("wharfinger/") for name in archive.namelist() if name.startswith("wharfinger/")}
@@ -70,7 +70,7 @@ def test_the_wheel_holds_everything_and_no_links(built: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_has_the_same_bytes_each_time(built: Path, tmp_path: Path) -> None:
+def test_the_wheel_is_reproducible(built: Path, tmp_path: Path) -> None:
     """The second one is built in another folder, from the files of the sdist."""
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -90,7 +90,7 @@ def test_the_wheel_has_the_same_bytes_each_time(built: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_sdist_holds_everything(built: Path) -> None:
+def test_the_sdist_contains_every_file(built: Path) -> None:
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         names = {name.partition("/wharfinger/")[2] for name in archive.getnames() if "/wharfinger/" in name}
         assert not any(member.issym() for member in archive.getmembers())
@@ -99,9 +99,7 @@ def test_the_sdist_holds_everything(built: Path) -> None:
 
 @pytest.mark.skipif(not FULL, reason="the full figures: installs twice from scratch")
 @pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
-def test_it_installs_into_an_empty_environment_and_runs_from_the_root_folder(
-    built: Path, kind: str, tmp_path: Path
-) -> None:
+def test_each_distribution_installs_into_an_empty_environment_and_runs(built: Path, kind: str, tmp_path: Path) -> None:
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
     subprocess.run(

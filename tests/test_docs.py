@@ -49,7 +49,7 @@ READERS: dict[str, Callable[[JsonObject], object]] = {
 
 
 def fields(schema: JsonObject, path: str) -> Iterator[str]:
-    """Every field of a schema that has none below it: ``spec.registry.repo``, ``spec.settingsFrom[].key``."""
+    """Every leaf field of a schema: ``spec.registry.repo``, ``spec.settingsFrom[].key``."""
     below = find_object(schema, "properties")
     items = find_object(schema, "items")
     if items:
@@ -82,14 +82,14 @@ def reason_rows() -> dict[str, str]:
     return {reason: again.strip() for _, reasons, _, again, _ in rows for reason in re.findall(r"\w+", reasons)}
 
 
-def test_every_reason_is_explained_and_no_other() -> None:
+def test_exactly_the_existing_reasons_are_explained() -> None:
     assert set(reason_rows()) == {reason for reason in Reason if reason.again is not Again.NOTHING}
     named = set(re.findall(r"`(\w+)`", REASONS.rpartition("|\n")[2]))
     assert named == {reason for reason in Reason if reason.again is Again.NOTHING}
 
 
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason.again is not Again.NOTHING])
-def test_what_a_reason_waits_for_is_what_its_tip_says(reason: Reason) -> None:
+def test_the_table_of_reasons_agrees_with_their_tips(reason: Reason) -> None:
     said = reason_rows()[reason]
     match reason.again:
         case Again.ITSELF:
@@ -102,7 +102,7 @@ def test_what_a_reason_waits_for_is_what_its_tip_says(reason: Reason) -> None:
             assert not said.startswith(Again.ITSELF)
 
 
-def test_every_state_and_condition_is_explained_and_no_other() -> None:
+def test_exactly_the_existing_states_and_conditions_are_explained() -> None:
     states, conditions = (
         re.findall(r"\w+", " ".join(re.findall(r"^\| ([\w, ]+) \|", table, re.MULTILINE)))
         for table in (
@@ -115,8 +115,8 @@ def test_every_state_and_condition_is_explained_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(SCHEMAS))
-def test_every_field_is_explained_where_its_kind_is(kind: str) -> None:
-    # A Module is as an Application, and more.
+def test_every_field_is_explained_in_the_section_of_its_kind(kind: str) -> None:
+    # A Module has all fields of an Application, and more.
     section = "".join(RESOURCES.partition(f"## {name}\n")[2].partition("\n## ")[0] for name in {kind, *_like(kind)})
     spec = find_object(SCHEMAS[kind], "properties", "spec")
     assert [path for path in fields(spec, "spec") if f"`{path}`" not in section] == []
@@ -126,7 +126,7 @@ def _like(kind: str) -> tuple[str, ...]:
     return ("Application",) if kind == "Module" else ()
 
 
-def test_every_manifest_shown_is_one_that_the_daemon_takes() -> None:
+def test_every_shown_manifest_is_valid() -> None:
     found = list(examples())
     assert {find_str(manifest, "kind") for _, manifest in found} == set(SCHEMAS)
     for name, manifest in found:
@@ -140,7 +140,7 @@ def test_every_manifest_shown_is_one_that_the_daemon_takes() -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("page", ["reconciler.md", "tables.md", "offline.md"])
-def test_the_program_of_a_page_prints_what_the_page_says(page: str) -> None:
+def test_the_program_of_a_page_prints_the_shown_output(page: str) -> None:
     text = (ROOT / "docs" / page).read_text()
     [(program, said)] = PROGRAM.findall(text)
     assert run(sys.executable, "-c", program) == said
@@ -155,7 +155,7 @@ def test_every_option_of_the_reconciler_is_explained() -> None:
     assert [flag for flag in flags if f"`{flag}`" not in page] == []
 
 
-def test_the_field_check_would_find_one() -> None:
+def test_the_field_check_finds_nested_fields() -> None:
     schema: JsonValue = read_yaml(
         b"{properties: {a: {properties: {b: {}}}, c: {items: {properties: {d: {}}}}}}", what="a schema"
     )
@@ -163,7 +163,7 @@ def test_the_field_check_would_find_one() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         if target.startswith("https://"):
             continue
@@ -175,5 +175,5 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def _anchor(heading: str) -> str:
-    """As Git hosts make them: lower case, spaces to hyphens, punctuation left out."""
+    """The anchor of a heading as Git hosts make it: lower case, spaces to hyphens, punctuation left out."""
     return re.sub(r"[^\w\- ]", "", heading.lstrip("#").strip().lower()).replace(" ", "-")

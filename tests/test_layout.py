@@ -24,11 +24,11 @@ def test_the_root_shows_four_parts_by_links() -> None:
     assert links == {part: Path("wharfinger") / part for part in LINKED}
 
 
-def test_nothing_is_reached_through_a_link() -> None:
+def test_the_package_contains_no_links() -> None:
     assert [path for path in PACKAGE.rglob("*") if path.is_symlink()] == []
 
 
-def test_the_package_holds_parts_and_the_command_line_and_nothing_else() -> None:
+def test_the_package_contains_only_parts_and_the_command_line() -> None:
     of_the_command_line = {"__main__.py", "command_table.py", "completion.py", "standard_streams.py"}
     assert {path.name for path in PACKAGE.iterdir() if path.is_file()} == {
         "__init__.py",
@@ -37,7 +37,7 @@ def test_the_package_holds_parts_and_the_command_line_and_nothing_else() -> None
     }
 
 
-def test_no_part_has_an_init_at_its_top() -> None:
+def test_parts_have_no_init_module() -> None:
     """Through the link at the root, ``queue`` would shadow the standard library's."""
     assert [part for part in PARTS if (PACKAGE / part / "__init__.py").exists()] == []
 
@@ -46,7 +46,7 @@ def test_the_import_contract_names_every_part() -> None:
     assert sorted(settings()["tool"]["importlinter"]["root_packages"]) == [f"wharfinger.{part}" for part in PARTS]
 
 
-def test_queue_is_the_standard_librarys_from_the_root() -> None:
+def test_import_queue_in_the_root_finds_the_standard_library() -> None:
     assert hasattr(queue, "SimpleQueue")
     code = (
         "import queue, wharfinger.queue; print(queue.SimpleQueue.__module__, hasattr(wharfinger.queue, 'SimpleQueue'))"
@@ -55,7 +55,7 @@ def test_queue_is_the_standard_librarys_from_the_root() -> None:
     assert done.stdout.split() == ["_queue", "False"]
 
 
-def test_no_part_was_imported_under_its_bare_name() -> None:
+def test_parts_are_imported_under_their_full_names_only() -> None:
     """``import runtime.x`` from the root would make a second copy of the module."""
     twins = [
         name for name in (*PARTS, *(f"{part}.commands" for part in PARTS)) if name in sys.modules and name != "queue"
@@ -63,5 +63,5 @@ def test_no_part_was_imported_under_its_bare_name() -> None:
     assert twins == []
 
 
-def test_the_package_says_its_types_are_there() -> None:
+def test_the_package_has_a_type_marker() -> None:
     assert (Path(wharfinger.__file__).parent / "py.typed").exists()

@@ -14,7 +14,7 @@ from wharfinger.__main__ import build_parser, is_live_diff, main
 from wharfinger.command_table import COMMANDS
 from wharfinger.hooks.watching import jq_pool
 
-pytestmark = pytest.mark.measured  # it tests __main__, mostly in children
+pytestmark = pytest.mark.measured  # __main__ runs mostly in children
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -23,7 +23,7 @@ def run(*command: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_every_way_to_start_it(tmp_path: Path) -> None:
+def test_the_module_and_the_script_start_from_any_folder(tmp_path: Path) -> None:
     script = Path(sys.executable).parent / "wharfinger"
     for command in ([sys.executable, "-m", "wharfinger"], [str(script)]):
         for cwd in (ROOT, tmp_path):
@@ -51,8 +51,8 @@ def test_a_command_loads_its_own_part_only() -> None:
     assert run(sys.executable, "-c", code).returncode == 0
 
 
-@pytest.mark.unmeasured  # coverage loads more
-def test_a_question_loads_only_what_it_needs() -> None:
+@pytest.mark.unmeasured  # coverage imports more modules
+def test_a_query_does_not_import_slow_modules() -> None:
     code = (
         "import sys; from wharfinger.__main__ import main; code = main(['get', 'packages', '--socket', '/nowhere']);"
         "slow = {'asyncio', 'difflib', 'hashlib', 'http.client', 'jsonschema_rs', 'trio', 'yaml', 'zoneinfo',"
@@ -63,7 +63,7 @@ def test_a_question_loads_only_what_it_needs() -> None:
     assert run(sys.executable, "-c", code).stdout == "1 []\n"
 
 
-def test_a_command_makes_no_parser_of_another() -> None:
+def test_only_the_parser_of_the_given_command_is_built() -> None:
     with pytest.raises(SystemExit):
         build_parser("get", only=("get",)).parse_args(["why", "prod.shop"])
     assert build_parser("get", only=("get",)).parse_args(["get", "packages"]).what == "packages"
@@ -79,7 +79,7 @@ def test_a_command_makes_no_parser_of_another() -> None:
     ],
     ids=["run-help", "daemon", "package-lint"],
 )
-def test_only_who_serves_it_loads_the_control_plane(act: str, tmp_path: Path) -> None:
+def test_only_commands_that_serve_it_load_the_control_plane(act: str, tmp_path: Path) -> None:
     (tmp_path / "package.yaml").write_text("name: web\nversion: 1.0.0\ntype: Application\n")
     code = (
         f"import importlib, sys; from wharfinger.__main__ import main; folder = {str(tmp_path)!r}\n"
@@ -90,14 +90,14 @@ def test_only_who_serves_it_loads_the_control_plane(act: str, tmp_path: Path) ->
     assert done.returncode == 0, done.stdout
 
 
-def test_no_command_prints_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_command_prints_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     out = capsys.readouterr().out
     assert all(command.name in out for command in COMMANDS)
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
-def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main([command, "--help"])
     assert caught.value.code == 0
@@ -128,7 +128,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
         (f"{'get' * 100}", "choose from 'run', 'doctor'"),
     ],
 )
-def test_a_wrong_word_gets_a_suggestion(arguments: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_command_gets_a_suggestion(arguments: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments.split())
     assert caught.value.code == 2
@@ -144,7 +144,7 @@ def test_every_suggestion_is_a_command() -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_away_is_no_traceback() -> None:
+def test_a_closed_pipe_is_no_traceback() -> None:
     # A pipe whose reading end is closed before anything is written.
     reader, writer = os.pipe()
     os.close(reader)
@@ -175,7 +175,7 @@ ANSWERS = [
 @pytest.mark.sampled
 @pytest.mark.parametrize("arguments", ANSWERS)
 @pytest.mark.parametrize("closed", [">&-", ">&- <&-"])
-def test_a_closed_stdout_is_one_line(arguments: str, closed: str, tmp_path: Path) -> None:
+def test_a_closed_stdout_is_a_one_line_error(arguments: str, closed: str, tmp_path: Path) -> None:
     environment = f"WHARFINGER_SOCKET={tmp_path}/none"
     done = run("bash", "-c", f"{environment} {sys.executable} -m wharfinger {arguments} {closed}")
     assert done.returncode == 1
@@ -203,7 +203,7 @@ FULL = [
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("arguments", FULL)
-def test_a_stdout_that_is_full_is_one_line(arguments: str, tmp_path: Path) -> None:
+def test_a_full_stdout_is_a_one_line_error(arguments: str, tmp_path: Path) -> None:
     hook = tmp_path / "hook.sh"
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
@@ -213,21 +213,21 @@ def test_a_stdout_that_is_full_is_one_line(arguments: str, tmp_path: Path) -> No
     assert done.stderr == "error: the answer cannot be written to stdout: No space left on device\n"
 
 
-def test_a_full_stdout_without_a_buffer_is_one_line() -> None:
+def test_a_full_unbuffered_stdout_is_a_one_line_error() -> None:
     done = run("bash", "-c", f"PYTHONUNBUFFERED=1 {sys.executable} -m wharfinger version >/dev/full")
     said = "error: the answer cannot be written to stdout: No space left on device\n"
     assert (done.returncode, done.stderr) == (1, said)
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
-def test_a_stream_that_a_command_does_not_need_may_be_closed(closed: str) -> None:
+def test_unused_standard_streams_may_be_closed(closed: str) -> None:
     done = run("bash", "-c", f"{sys.executable} -m wharfinger version {closed}")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("wharfinger ")
 
 
 @pytest.mark.slow
-def test_an_answer_of_a_daemon_that_no_one_takes_is_one_line(tmp_path: Path) -> None:
+def test_a_daemon_answer_on_a_closed_stdout_is_a_one_line_error(tmp_path: Path) -> None:
     code = (
         "import trio, sys\nfrom pathlib import Path\nfrom tests.debug.support.canned import CannedInspector\n"
         "from wharfinger.debug.server.server import open_debug_server\n"
@@ -262,13 +262,13 @@ class CtrlC:
         if name == "wharfinger.debug.listing.get_command":
             os.kill(os.getpid(), signal.SIGINT)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started with
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may have been started with another handler
 sys.meta_path.insert(0, CtrlC())
 sys.exit(main(["get", "packages"]))
 """
 
 
-def test_ctrl_c_while_a_command_is_loaded_is_130_without_a_traceback() -> None:
+def test_ctrl_c_during_imports_exits_with_130_without_a_traceback() -> None:
     done = run(sys.executable, "-c", INTERRUPTED_WHILE_LOADING)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
@@ -278,7 +278,7 @@ def test_ctrl_c_while_a_command_is_loaded_is_130_without_a_traceback() -> None:
     [KeyboardInterrupt(), BaseExceptionGroup("nursery", [BaseExceptionGroup("nursery", [KeyboardInterrupt()])])],
     ids=["bare", "from a nursery"],
 )
-def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch, raised: BaseException) -> None:
+def test_ctrl_c_exits_with_130(monkeypatch: pytest.MonkeyPatch, raised: BaseException) -> None:
     def interrupted(_args: object) -> int:
         raise raised
 
@@ -286,7 +286,7 @@ def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch, raised: BaseException) -
     assert main(["version"]) == 130
 
 
-def test_ctrl_c_hides_no_failure_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_hides_no_simultaneous_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_args: object) -> int:
         raise BaseExceptionGroup("nursery", [KeyboardInterrupt(), ValueError("lost")])
 
@@ -309,11 +309,11 @@ def test_ctrl_c_hides_no_failure_beside_it(monkeypatch: pytest.MonkeyPatch) -> N
         ("why diff", False),
     ],
 )
-def test_diff_asks_a_daemon_unless_it_is_against_something(words: str, is_live: bool) -> None:
+def test_diff_queries_the_daemon_unless_against_is_given(words: str, is_live: bool) -> None:
     assert is_live_diff(words.split()) is is_live
 
 
-def test_commands_are_built_only_when_asked_for() -> None:
+def test_parsers_of_commands_are_built_on_demand() -> None:
     assert "--kubeconfig" not in build_parser(None).format_help()
 
 
@@ -328,7 +328,7 @@ def test_commands_are_built_only_when_asked_for() -> None:
 def test_a_name_may_come_after_the_options(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is understood, so that what fails is the question, not the command line."""
+    """The command line is understood; only the connection to the daemon fails."""
     assert main([*words, "--socket", str(tmp_path / "none.sock")]) == 1
     assert "none.sock" in capsys.readouterr().err
 
@@ -336,7 +336,7 @@ def test_a_name_may_come_after_the_options(
 @pytest.mark.parametrize(
     "words", [("get", "packages", "a.b", "c.d"), ("version", "more"), ("get", "packages", "--odd")]
 )
-def test_what_is_left_over_is_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_surplus_arguments_are_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(list(words))
     assert caught.value.code == 2
@@ -345,13 +345,13 @@ def test_what_is_left_over_is_refused(words: tuple[str, ...], capsys: pytest.Cap
     assert f"usage: wharfinger {words[0]} " in err  # the usage of the command, not that of the program
 
 
-def test_a_namespace_beside_a_full_name_is_refused_with_the_form_of_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_namespace_option_beside_a_name_is_refused_with_an_explanation(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["rollback", "shop", "-n", "prod"])
     assert "unrecognized arguments: -n prod; an Application is named NAMESPACE.NAME here" in capsys.readouterr().err
 
 
-def test_package_check_has_jq_of_its_own(
+def test_package_check_starts_its_own_jq(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(jq_pool, "open_jq_pool", partial(jq_pool.open_jq_pool, limits=PATIENT_FILTERS))

@@ -59,5 +59,5 @@ def test_every_option_is_used_by_a_test() -> None:
 
 
 @pytest.mark.parametrize("command", ["get", "wait", "logs", "describe", "diff", "run", "build", "package"])
-def test_the_options_are_found(command: str) -> None:
+def test_the_search_finds_the_options_of_every_command(command: str) -> None:
     assert any(words[0] == command for words, _, _ in every_option() if words)

@@ -46,13 +46,13 @@ def test_each_alert_has_a_paragraph() -> None:
     assert names <= headings()
 
 
-def test_each_reason_has_a_paragraph_and_no_other() -> None:
+def test_exactly_the_reasons_of_failures_have_paragraphs() -> None:
     failures = {str(each) for each in Reason if each.again is not Again.NOTHING}
     assert failures <= headings()
     assert {each for each in headings() if not each.startswith("Wharfinger")} == failures
 
 
-def test_each_verdict_of_why_has_a_row() -> None:
+def test_each_verdict_of_why_has_a_row_in_the_table() -> None:
     rows = re.findall(r"^\| ([a-z][^|]+?) \|", TROUBLE, re.MULTILINE)
     found = verdicts()
     assert len(found) > 15

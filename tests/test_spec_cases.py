@@ -26,7 +26,7 @@ ENGINE: Final[dict[str, dict[str, Coverage]]] = {
     "8.8 health": spec_apply_cases.HEALTH,
     "8.9 endpoints": spec_apply_cases.ENDPOINTS,
 }
-"""The suites of the apply engine, which are held against the names of all their cases."""
+"""The suites of the apply engine, which are compared with the names of all their cases."""
 ALL: Final = SUITES | ENGINE | spec_pool_cases.POOLS
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -52,7 +52,7 @@ def named_by(coverage: Coverage) -> tuple[str, ...]:
 
 
 def missing(tests: Iterable[str]) -> Iterator[str]:
-    """Those that are not there."""
+    """Yield the named tests that do not exist."""
     for test in tests:
         path, _, name = test.partition("::")
         if name not in names_in(path):
@@ -60,7 +60,7 @@ def missing(tests: Iterable[str]) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_every_test_of_a_case_exists() -> None:
+def test_every_listed_test_of_a_case_exists() -> None:
     named = (test for suite in ALL.values() for coverage in suite.values() for test in named_by(coverage))
     assert list(missing(named)) == []
 
@@ -76,12 +76,12 @@ def test_no_case_of_the_reference_is_missing(suite: str) -> None:
     assert tuple(ENGINE[suite]) == NAMES[suite]
 
 
-def test_no_golden_of_the_controllers_is_missing() -> None:
+def test_no_reference_golden_of_the_controllers_is_missing() -> None:
     assert tuple(SUITES["applications"]) == APPLICATION_GOLDENS
     assert tuple(SUITES["package versions"]) == VERSION_GOLDENS
 
 
-def test_every_suite_is_held_against_its_names() -> None:
+def test_every_suite_is_compared_with_its_names() -> None:
     assert len(ALL) == len(SUITES) + len(ENGINE) + len(spec_pool_cases.POOLS)
     assert list(ENGINE) == list(NAMES)
     assert all(len(set(names)) == len(names) for names in NAMES.values())
@@ -107,18 +107,16 @@ def test_every_weakness_of_the_tables_has_a_test() -> None:
     assert [number for number, (_, tests) in spec_table_cases.WEAKNESSES.items() if not tests] == []
 
 
-def test_every_weakness_has_an_answer_and_those_that_must_a_test() -> None:
+def test_every_weakness_has_an_answer_and_some_need_a_test() -> None:
     assert list(WEAKNESSES) == list(range(1, 25))
     assert [number for number in sorted(MUST_HAVE_A_TEST) if isinstance(WEAKNESSES[number][1], Elsewhere)] == []
 
 
-def test_what_is_not_there_is_found_out() -> None:
+def test_missing_tests_are_found() -> None:
     here = "tests/test_spec_cases.py::"
-    assert list(
-        missing([here + "test_what_is_not_there_is_found_out", here + "test_no", "tests/none.py::test_no"])
-    ) == [
+    assert list(missing([here + "test_missing_tests_are_found", here + "test_no", "tests/none.py::test_no"])) == [
         here + "test_no",
         "tests/none.py::test_no",
     ]
-    # A helper is no test.
+    # A helper is not a test.
     assert list(missing([here + "missing"])) == [here + "missing"]

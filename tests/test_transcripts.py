@@ -97,7 +97,7 @@ VARYING: Final = (
     (re.compile(r"/[\w-]{43}/\?token=[\w-]{43}"), "/PATH/?token=TOKEN"),
 )
 ON_TERMINAL: Final = {("top",)}
-"""Commands whose golden file has what they draw: `tests/debug/testdata/top.txt`."""
+"""Commands whose screen output is golden elsewhere: `tests/debug/testdata/top.txt`."""
 MCP: Final = (
     {
         "jsonrpc": "2.0",
@@ -139,7 +139,7 @@ def fixed(text: str, folder: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "commands"), [("offline", OFFLINE), ("rights", RIGHTS)])
-def test_commands_without_a_daemon(name: str, commands: Sequence[str], tmp_path: Path) -> None:
+def test_output_of_commands_without_a_daemon_is_golden(name: str, commands: Sequence[str], tmp_path: Path) -> None:
     prepare(tmp_path)
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -149,7 +149,7 @@ def test_commands_without_a_daemon(name: str, commands: Sequence[str], tmp_path:
 
 
 @pytest.mark.slow
-async def test_commands_that_run_until_they_are_stopped(tmp_path: Path) -> None:
+async def test_output_of_long_running_commands_is_golden(tmp_path: Path) -> None:
     lines = (
         ("control-plane --listen 127.0.0.1:0 --kubeconfig FOLDER/plane/kubeconfig", ""),
         ("dashboard --port 0 --socket FOLDER/s", ""),
@@ -165,8 +165,8 @@ async def test_commands_that_run_until_they_are_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_commands_about_the_process_of_a_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their numbers are those of the machine, so the daemon has a fixed profile and a fixed memory here."""
+async def test_output_of_profiling_commands_is_golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The daemon has a fixed profile and a fixed memory here, because real ones depend on the machine."""
     monkeypatch.setattr(Sampler, "run", lambda _sampler: PROFILE)
     parts = []
     async with open_debug_server(tmp_path / "s", CannedInspector()):

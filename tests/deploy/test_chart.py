@@ -74,7 +74,7 @@ def of_kind(kind: str, *values: str) -> list[JsonObject]:
     return [each for each in rendered(*values) if each["kind"] == kind]
 
 
-def test_helm_lints_it() -> None:
+def test_helm_lint_passes_for_the_chart() -> None:
     done = helm("lint", "--strict", str(CHART))
     assert done.returncode == 0, done.stdout
 
@@ -103,7 +103,9 @@ def rules(obj: JsonObject) -> Iterator[tuple[str, str, str]]:
         (("daemon.requireServiceAccount=true",), (*NEEDED, *FOR_ACCOUNTS)),
     ],
 )
-def test_its_roles_are_the_rights_that_the_daemon_checks(values: tuple[str, ...], needed: tuple[Right, ...]) -> None:
+def test_roles_of_the_chart_are_the_rights_that_the_daemon_checks(
+    values: tuple[str, ...], needed: tuple[Right, ...]
+) -> None:
     (cluster_role,), roles = of_kind("ClusterRole", *values), of_kind("Role", *values)
     wanted = [(each.group, each.resource, verb, each.namespace) for each in needed for verb in each.verbs]
     everywhere = {(group, resource, verb) for group, resource, verb, namespace in wanted if not namespace}
@@ -113,7 +115,7 @@ def test_its_roles_are_the_rights_that_the_daemon_checks(values: tuple[str, ...]
     assert {find_str(role, "metadata", "namespace") for role in roles} == {SYSTEM_NAMESPACE}
 
 
-def test_its_container_has_no_privileges() -> None:
+def test_the_container_has_no_privileges() -> None:
     (deployment,) = of_kind("Deployment")
     pod = find(deployment, "spec", "template", "spec")
     (container,) = find_list(pod, "containers")
@@ -134,7 +136,7 @@ def test_its_container_has_no_privileges() -> None:
         (("daemon.shard=blue",), "--shard=blue"),
     ],
 )
-def test_its_arguments_are_options_of_the_daemon(values: tuple[str, ...], given: str) -> None:
+def test_arguments_of_the_container_are_options_of_the_daemon(values: tuple[str, ...], given: str) -> None:
     (deployment,) = of_kind("Deployment", "daemon.extraArgs={--max-work=4}", *values)
     (container,) = find_list(deployment, "spec", "template", "spec", "containers")
     command, *options = [str(each) for each in find_list(container, "args")]
@@ -158,7 +160,7 @@ def test_alerts_and_dashboard_use_metrics_that_exist() -> None:
 
 
 @pytest.mark.slow
-def test_an_api_server_takes_every_object(tmp_path: Path) -> None:
+def test_an_api_server_accepts_every_object(tmp_path: Path) -> None:
     with control_plane(tmp_path) as admin:
         kubectl = Kubectl(admin)
         kubectl("create", "namespace", SYSTEM_NAMESPACE)
@@ -173,7 +175,7 @@ def test_an_api_server_takes_every_object(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_helm_installs_it_and_the_daemon_works_as_its_account(tmp_path: Path) -> None:
+def test_helm_installs_the_chart_and_the_daemon_works_as_its_account(tmp_path: Path) -> None:
     chart(tmp_path / "packages" / "web", "web", "1.0.0")
     values = tmp_path / "values.yaml"
     values.write_text(
@@ -210,7 +212,7 @@ def test_helm_installs_it_and_the_daemon_works_as_its_account(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_the_daemon_installs_it(tmp_path: Path) -> None:
+def test_the_daemon_installs_its_own_chart(tmp_path: Path) -> None:
     with (
         control_plane(tmp_path) as admin,
         daemon(tmp_path, admin, "--local-packages", str(ROOT)) as running,

@@ -106,12 +106,14 @@ def test_the_demo_passes_under_the_roles_of_the_chart(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_each_rule_that_is_removed_is_missed_for_its_reason(tmp_path: Path) -> None:
+def test_each_removed_rule_is_reported_with_its_reason(tmp_path: Path) -> None:
     needed = (*NEEDED, *FOR_ACCOUNTS)
     role = next(obj for obj in of_kind("ClusterRole", *VALUES) if find_str(obj, "metadata", "name") == "wharfinger")
     (lease,) = of_kind("Role", *VALUES)
     with prepared(tmp_path) as (kubectl, kubeconfig):
-        kubectl("delete", "clusterrolebinding", "wharfinger-packages")  # it allows reads that the rules below are about
+        kubectl(
+            "delete", "clusterrolebinding", "wharfinger-packages"
+        )  # it allows reads that the following rules are about
         connection = load_connection(kubeconfig)
 
         async def ask() -> dict[tuple[str, str], set[str]]:

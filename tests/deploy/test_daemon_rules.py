@@ -170,7 +170,7 @@ async def check(case: Case, cluster: Cluster, client: HttpClusterClient, log: py
 
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("case", [*CASES, OF_PACKAGES], ids=lambda case: case.name)
-async def test_without_its_rule_the_daemon_is_refused(
+async def test_the_daemon_is_refused_without_its_rule(
     case: Case, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_control_plane(token=ADMINISTRATOR, simulate=False) as plane, prepared(plane) as cluster:
@@ -181,7 +181,9 @@ async def test_without_its_rule_the_daemon_is_refused(
 
 
 @pytest.mark.slow
-async def test_without_its_rule_no_command_runs_in_a_pod(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_commands_in_pods_are_refused_without_their_rule(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     address, kubeconfig = Address("127.0.0.1", 0), tmp_path / "kubeconfig"
     async with (
         serve_control_plane(address, kubeconfig, ADMINISTRATOR, simulate=False) as serving,
@@ -192,7 +194,7 @@ async def test_without_its_rule_no_command_runs_in_a_pod(tmp_path: Path, caplog:
             await check(OVER_TCP, cluster, client, caplog)
 
 
-async def test_without_cluster_admin_the_daemon_applies_no_object_of_a_package(autojump_clock: MockClock) -> None:
+async def test_objects_of_packages_are_refused_without_cluster_admin(autojump_clock: MockClock) -> None:
     obj: JsonObject = {
         "apiVersion": "v1",
         "kind": "Service",

@@ -67,7 +67,7 @@ def digests(folder: Path) -> dict[str, str]:
     return {str(each.relative_to(folder)): hashlib.sha256(each.read_bytes()).hexdigest() for each in files}
 
 
-def test_every_file_that_is_copied_exists() -> None:
+def test_every_copied_file_exists() -> None:
     sources = [source for stage in STAGES for source in copied(stage)]
     assert len(sources) > 5
     assert [source for source in sources if not (ROOT / source).exists()] == []
@@ -79,7 +79,7 @@ def test_every_step_is_a_script_of_its_own() -> None:
     assert all((IMAGE / Path(each).name).stat().st_mode & 0o111 for each in run[:3])
 
 
-def test_it_runs_as_an_unprivileged_user() -> None:
+def test_the_image_runs_as_an_unprivileged_user() -> None:
     last = instructions(STAGES[-1])
     assert ["USER", "65532:65532"] in last
     assert last.index(["USER", "65532:65532"]) > max(n for n, words in enumerate(last) if words[0] in {"RUN", "COPY"})
@@ -105,7 +105,7 @@ def added() -> set[str]:
     return found
 
 
-def test_the_list_of_files_has_each_one_with_its_reason_and_no_other() -> None:
+def test_the_readme_lists_exactly_the_files_of_the_image() -> None:
     rows = re.findall(r"^\| (`.+?) \| .+? \| (.+?) \|$", (IMAGE / "README.md").read_text(), re.MULTILINE)
     assert all(reason for _, reason in rows)
     listed = {name for names, _ in rows for name in re.findall("`([^`]+)`", names)}
@@ -115,7 +115,7 @@ def test_the_list_of_files_has_each_one_with_its_reason_and_no_other() -> None:
 
 
 @pytest.mark.skipif(not FULL, reason="the full figures: builds twice from scratch")
-def test_the_programs_are_built_to_the_same_bytes(tmp_path: Path) -> None:
+def test_builds_of_the_programs_are_reproducible(tmp_path: Path) -> None:
     one, two = (build("programs.sh", STAGES[0], tmp_path / name) for name in ("one", "two"))
     assert digests(one) == digests(two)
     assert set(digests(one)) == {"wharfinger-engine", "helm", "kubectl"}

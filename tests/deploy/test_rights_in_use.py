@@ -37,7 +37,7 @@ PACKAGE_USERS = {f"system:serviceaccount:{namespace}:package" for namespace in (
 SYSTEM, DEMO = "--namespace=wharfinger-system", "--namespace=demo"
 IMPERSONATE = ("", "serviceaccounts", "impersonate")
 BY_VALUES = {("apps", "deployments", "list"), ("apps", "deployments", "watch")}
-"""Rights from ``rbac.packageRules``: to watch what packages contain."""
+"""Rights from ``rbac.packageRules``: to watch the kinds of the packages' objects."""
 REVIEWS = {("authorization.k8s.io", "selfsubjectaccessreviews", "create")}
 """Rights that every user has."""
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: '{{{{ .Values.a }}}}'}}\n"
@@ -193,7 +193,7 @@ def remove(folder: Path, kubectl: Kubectl) -> None:
     kubectl("patch", "secret", SECRET_NAME, SYSTEM, "--type=merge", '--patch={"data": {"tls.crt": "eHg="}}')
 
 
-def test_the_daemon_uses_each_right_of_its_role_and_no_other(tmp_path: Path) -> None:
+def test_the_daemon_uses_exactly_the_rights_of_its_role(tmp_path: Path) -> None:
     write_packages(tmp_path)
     with judge(tmp_path / "server") as api:
         kubectl = Kubectl(api.kubeconfig)

@@ -26,7 +26,7 @@ def sbom(*arguments: str) -> str:
     return done.stdout
 
 
-def test_it_lists_libraries_and_modules_once(tmp_path: Path) -> None:
+def test_each_library_and_module_is_listed_once(tmp_path: Path) -> None:
     (tmp_path / "modules.txt").write_text(MODULES)
     text = sbom(sys.prefix, str(tmp_path / "modules.txt"))
     assert sbom(sys.prefix, str(tmp_path / "modules.txt")) == text
@@ -46,6 +46,6 @@ def test_it_lists_libraries_and_modules_once(tmp_path: Path) -> None:
     assert json.loads(text)["metadata"]["component"]["name"] == "wharfinger"
 
 
-def test_wrong_usage_is_one_line() -> None:
+def test_wrong_usage_is_a_one_line_error() -> None:
     done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "usage: sbom.py FOLDER [MODULES]\n")

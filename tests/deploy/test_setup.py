@@ -75,7 +75,7 @@ class Machine:
         path.chmod(0o755)
 
     def setup(self) -> tuple[int, str]:
-        """Exit code and everything it said."""
+        """Return the exit code and the whole output."""
         done = subprocess.run(
             [self.tree / "deploy" / "setup.sh"],
             cwd=self.tree.parent,
@@ -94,13 +94,13 @@ class Machine:
         return [line.removeprefix(f"{name} ") for line in lines if line.startswith(f"{name} ")]
 
     def pip_works(self) -> bool:
-        """Whether the virtual environment has a pip that runs."""
+        """Return whether the virtual environment has a working pip."""
         pip = [str(self.tree / ".venv" / "bin" / "python"), "-m", "pip", "--version"]
         return subprocess.run(pip, capture_output=True, check=False).returncode == 0
 
 
 def poor_machine(folder: Path) -> Machine:
-    """Without docker-registry, apt-get, root and sudo; with everything else. Its tree is not there yet."""
+    """A machine with everything except docker-registry, apt-get, root and sudo. Its tree does not exist yet."""
     programs = folder / "bin"
     programs.mkdir()
     made = Machine(folder / "a tree", programs, folder / "calls")
@@ -110,7 +110,7 @@ def poor_machine(folder: Path) -> Machine:
             made.has(name, "exit 0")
         else:
             (programs / name).symlink_to(found)
-    # Not the Python of the environment the tests run in: where that one is, is not what a machine has.
+    # Not the Python of the environment in which the tests run, because a user's machine has no such environment.
     made.environment["PYTHON"] = os.path.realpath(sys.executable)
     made.has("id", "echo 1000")
     return made
@@ -118,7 +118,7 @@ def poor_machine(folder: Path) -> Machine:
 
 @pytest.fixture(scope="module")
 def done_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, int, str]:
-    """A machine on which set-up ran once, from nothing, with its exit code and what it said."""
+    """A machine on which set-up ran once, from an empty tree; with its exit code and its output."""
     machine = poor_machine(tmp_path_factory.mktemp("done"))
     tree = machine.tree
     (tree / "deploy").mkdir(parents=True)
@@ -132,14 +132,14 @@ def done_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, int, s
 
 @pytest.fixture
 def machine(tmp_path: Path, done_once: tuple[Machine, int, str]) -> Machine:
-    """One of its own with that tree, set up."""
+    """A machine of its own with that tree, set up."""
     made = poor_machine(tmp_path)
     shutil.copytree(done_once[0].tree, made.tree, symlinks=True)
     return made
 
 
 @pytest.mark.slow
-def test_without_apt_and_root_it_goes_on_and_says_what_is_missing(done_once: tuple[Machine, int, str]) -> None:
+def test_set_up_without_apt_reports_missing_tools_and_continues(done_once: tuple[Machine, int, str]) -> None:
     machine, code, said = done_once
     assert code == 0, said
     assert "setup: making .venv\n" in said
@@ -150,7 +150,7 @@ def test_without_apt_and_root_it_goes_on_and_says_what_is_missing(done_once: tup
 
 
 @pytest.mark.slow
-def test_what_is_there_is_kept(machine: Machine) -> None:
+def test_an_existing_environment_is_retained(machine: Machine) -> None:
     machine.has("docker-registry", "exit 0")
     kept = machine.tree / ".venv" / "kept"
     kept.write_text("")
@@ -158,7 +158,7 @@ def test_what_is_there_is_kept(machine: Machine) -> None:
     assert kept.exists()
 
 
-def test_a_password_for_sudo_is_not_asked_for(machine: Machine) -> None:
+def test_set_up_never_prompts_for_a_sudo_password(machine: Machine) -> None:
     machine.has("apt-get", "exit 0")
     machine.has("sudo", "exit 1")
     code, said = machine.setup()
@@ -169,7 +169,7 @@ def test_a_password_for_sudo_is_not_asked_for(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("user", ["root", "sudo"])
-def test_packages_are_installed_where_root_allows(machine: Machine, user: str) -> None:
+def test_missing_packages_are_installed_as_root(machine: Machine, user: str) -> None:
     registry = machine.programs / "docker-registry"
     machine.has("apt-get", f'[ "$2" = update ] || {{ : >"{registry}"; chmod +x "{registry}"; }}')
     machine.has("id", f"echo {0 if user == 'root' else 1000}")
@@ -181,7 +181,7 @@ def test_packages_are_installed_where_root_allows(machine: Machine, user: str) -
     assert "warning" not in said
 
 
-def test_an_apt_that_fails_does_not_stop_it(machine: Machine) -> None:
+def test_set_up_continues_if_apt_fails(machine: Machine) -> None:
     machine.has("apt-get", "exit 100")
     machine.has("id", "echo 0")
     (machine.programs / "openssl").unlink()
@@ -192,7 +192,7 @@ def test_an_apt_that_fails_does_not_stop_it(machine: Machine) -> None:
     assert machine.pip_works()
 
 
-def test_a_python_without_venv_stops_it_with_the_remedy(machine: Machine) -> None:
+def test_a_python_without_venv_is_an_error_with_a_remedy(machine: Machine) -> None:
     real = machine.environment["PYTHON"]
     machine.has("python", f'case "$*" in *ensurepip*) exit 1 ;; esac; exec "{real}" "$@"')
     machine.environment["PYTHON"] = "python"
@@ -202,7 +202,7 @@ def test_a_python_without_venv_stops_it_with_the_remedy(machine: Machine) -> Non
     assert f"apt-get install --no-install-recommends {package} docker-registry" in said
 
 
-def test_a_python_that_is_too_old_or_missing_is_named(machine: Machine) -> None:
+def test_an_old_or_missing_python_is_an_error(machine: Machine) -> None:
     machine.has("python", 'case "$1" in --version) echo Python 3.9.1 ;; *) exit 1 ;; esac')
     machine.environment["PYTHON"] = "python"
     assert machine.setup() == (
@@ -215,8 +215,8 @@ def test_a_python_that_is_too_old_or_missing_is_named(machine: Machine) -> None:
 
 
 @pytest.mark.slow
-def test_an_environment_that_never_got_pip_is_made_again(machine: Machine) -> None:
-    # What Ctrl-C leaves between the Python and ensurepip.
+def test_an_environment_without_pip_is_recreated(machine: Machine) -> None:
+    # The state after Ctrl-C between the link to Python and ensurepip.
     shutil.rmtree(machine.tree / ".venv")
     subprocess.run([machine.environment["PYTHON"], "-m", "venv", "--without-pip", machine.tree / ".venv"], check=True)
     assert not machine.pip_works()
@@ -226,7 +226,7 @@ def test_an_environment_that_never_got_pip_is_made_again(machine: Machine) -> No
 
 
 @pytest.mark.slow
-def test_an_environment_whose_python_vanished_is_made_again(machine: Machine) -> None:
+def test_an_environment_without_its_python_is_recreated(machine: Machine) -> None:
     python = machine.tree / ".venv" / "bin" / "python"
     for name in (python, python.with_name("python3"), python.with_name(Path(os.path.realpath(sys.executable)).name)):
         name.unlink(missing_ok=True)
@@ -237,7 +237,7 @@ def test_an_environment_whose_python_vanished_is_made_again(machine: Machine) ->
 
 
 @pytest.mark.slow
-def test_an_install_that_failed_is_not_taken_for_done(machine: Machine) -> None:
+def test_a_failed_install_is_repeated(machine: Machine) -> None:
     (machine.tree / ".venv" / ".set-up").unlink()
     (machine.tree / "backend.py").rename(machine.tree / "lost.py")
     code, said = machine.setup()

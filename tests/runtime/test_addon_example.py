@@ -1,4 +1,4 @@
-"""The example of addon-operator's folders, as it ships, brought in line by the controller and installed by the runtime."""
+"""The addon-operator example, as it ships: the controller reconciles its folders, and the runtime installs them."""
 
 import shutil
 from pathlib import Path
@@ -24,7 +24,7 @@ async def reader(world: World, name: str) -> None:
     await world.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 
 
-async def test_the_example(tmp_path: Path) -> None:
+async def test_the_addon_operator_example_is_installed(tmp_path: Path) -> None:
     example = Path(shutil.copytree(EXAMPLE, tmp_path / "example"))
     settings = as_object(
         read_yaml((example / "config-map.yaml").read_bytes(), what="config-map.yaml"), "config-map.yaml"

@@ -1,4 +1,4 @@
-"""Which Modules are on where nobody says so: with a bundle those that are part of it, without one all of them. End to end."""
+"""Modules without ``spec.enabled``: with a bundle those are on that are part of it, without a bundle all of them. End to end."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -39,7 +39,7 @@ OFF_BY_WORD = has_reason("DynamicallyDisabled")
 
 @asynccontextmanager
 async def open_bundled(ground: Ground, edition: str, bundle: str) -> AsyncIterator[World]:
-    """A daemon's inner part as `wharfinger run --edition E --bundle B` has it; two empty texts: neither was given."""
+    """The inner part of a daemon started as `wharfinger run --edition E --bundle B`; two empty texts: neither was given."""
     keys = WorkKeys()
     writer = StatusWriter(keys.add, keys.add_later, least_pause_s=0.1)
 
@@ -70,7 +70,7 @@ async def open_bundled(ground: Ground, edition: str, bundle: str) -> AsyncIterat
 
 @asynccontextmanager
 async def open_world(folder: Path, edition: str = EDITION, bundle: str = BUNDLE) -> AsyncIterator[World]:
-    """Everything up with a bundle, and a PackageRepository there."""
+    """A whole daemon with a bundle, and a PackageRepository."""
     with one_error():
         async with open_ground(folder) as ground, open_bundled(ground, edition, bundle) as world:
             await world.repository()
@@ -88,12 +88,12 @@ async def publish(world: World, name: str, editions: str = "", needs: str = "", 
 
 
 async def is_applied(world: World, name: str) -> bool:
-    """Whether what a Module brings is in the cluster."""
+    """Return whether the objects of a Module are in the cluster."""
     return await world.config_map(SYSTEM_NAMESPACE, f"of-{name}") is not None
 
 
 async def all_off(world: World, packages: Mapping[str, str]) -> None:
-    """Modules that do not say whether they are on; all of them are off, and told so."""
+    """Create Modules without ``spec.enabled``, and check that all of them are reported as disabled."""
     for name, editions in packages.items():
         await publish(world, name, editions)
         await world.create_module(name)
@@ -105,14 +105,14 @@ async def all_off(world: World, packages: Mapping[str, str]) -> None:
 
 
 async def said_enabled(world: World, name: str, *, enabled: bool | None) -> None:
-    """Say ``spec.enabled``, or nothing any more."""
+    """Set ``spec.enabled``, or remove it."""
     spec: JsonObject = {"enabled": enabled}
     await world.change("", name, spec)
 
 
 @pytest.mark.slow
-async def test_who_does_not_say_follows_the_bundle(tmp_path: Path) -> None:
-    """On if it is part of this bundle in this edition, and available there; off in all other cases."""
+async def test_modules_without_spec_enabled_follow_the_bundle(tmp_path: Path) -> None:
+    """Such a Module is on if it is part of this bundle in this edition, and available there; otherwise it is off."""
     async with open_world(tmp_path) as world:
         await publish(world, "inside", PART_OF_IT)
         await world.create_module("inside")
@@ -123,8 +123,8 @@ async def test_who_does_not_say_follows_the_bundle(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_the_user_says_beats_the_bundle(tmp_path: Path) -> None:
-    """Both ways, and only for as long as it is said."""
+async def test_spec_enabled_takes_precedence_over_the_bundle(tmp_path: Path) -> None:
+    """It can switch a Module on or off, and only as long as it is set."""
     async with open_world(tmp_path) as world:
         await publish(world, "inside", PART_OF_IT)
         await publish(world, "outside")
@@ -143,13 +143,13 @@ async def test_what_the_user_says_beats_the_bundle(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_no_bundle_puts_on_what_lacks_a_requirement(tmp_path: Path) -> None:
+async def test_a_bundle_enables_no_module_with_an_unmet_requirement(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await publish(world, "needy", PART_OF_IT, "{modules: {mandatory: [{name: base}]}}")
         await world.create_module("needy")
         await world.until("", "needy", has_reason("DependencyNotEnabled"))
         assert not await is_applied(world, "needy")
-        # What is off by default is as good as missing; what is part of the bundle is not.
+        # A Module that is off by default counts as missing; a part of the bundle does not.
         await publish(world, "base")
         await publish(world, "base", PART_OF_IT, version="1.1.0")
         await world.create_module("base")
@@ -161,8 +161,8 @@ async def test_no_bundle_puts_on_what_lacks_a_requirement(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_without_a_bundle_who_does_not_say_is_on(tmp_path: Path) -> None:
-    """Whatever its package says of editions; ``spec.enabled`` false is false here, too."""
+async def test_modules_without_spec_enabled_are_on_if_there_is_no_bundle(tmp_path: Path) -> None:
+    """The editions in their packages don't matter; ``spec.enabled: false`` still disables them."""
     async with open_world(tmp_path, "", "") as world:
         for name, editions in NOT_PART_OF_IT.items():
             await publish(world, name, editions)
@@ -177,13 +177,13 @@ async def test_without_a_bundle_who_does_not_say_is_on(tmp_path: Path) -> None:
 
 
 def is_decided(world: World) -> bool:
-    """Return whether the scheduler knows both modules, and has the one of the bundle on."""
+    """Return whether the scheduler knows both Modules, and has enabled the one of the bundle."""
     scheduler = world.runtime.scheduler
     return scheduler.enabled("inside") and scheduler.node("outside") is not None
 
 
 @pytest.mark.slow
-async def test_a_restart_with_the_same_bundle_puts_no_one_on_or_off(tmp_path: Path) -> None:
+async def test_a_restart_with_the_same_bundle_switches_no_module(tmp_path: Path) -> None:
     with one_error():
         async with open_ground(tmp_path) as ground:
             async with open_bundled(ground, EDITION, BUNDLE) as world:

@@ -1,4 +1,4 @@
-"""Charts that look into the cluster and bring kinds of their own, installed by a daemon as a process."""
+"""Charts that look up objects in the cluster and contain kinds of their own, installed by a daemon as a process."""
 
 import base64
 import shutil
@@ -43,7 +43,7 @@ def install(folder: Path, kubeconfig: Path, package: str) -> Kubectl:
     packages = folder / "packages"
     with daemon(folder, kubeconfig, "--local-packages", str(packages)) as running:
         running.wait_line("ready:")
-        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")  # the charts have definitions
+        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")  # the charts contain definitions
         kubectl.apply(folder / "manifest", application(package, f"{{folder: {{path: '{packages}'}}}}"))
         running.wait_line("default/app: Ready")
         running.process.terminate()
@@ -73,8 +73,8 @@ def test_definitions_of_subcharts_come_before_the_chart_is_rendered(tmp_path: Pa
 @pytest.mark.parametrize(
     "place", ["crds/a.yaml", "templates/a.yaml", "charts/db/crds/a.yaml", "charts/db/templates/a.yaml"]
 )
-def test_an_object_of_a_kind_of_the_charts_own(tmp_path: Path, place: str) -> None:
-    """One in ``crds/`` may even be looked up; one among templates comes with the release."""
+def test_a_chart_may_create_objects_of_its_own_kinds(tmp_path: Path, place: str) -> None:
+    """If the definition is in ``crds/``, templates may even look such objects up; one among templates comes with the release."""
     looking = OWN_KIND if "crds" in place else ""
     files = {
         place: DEFINITION,
@@ -88,8 +88,8 @@ def test_an_object_of_a_kind_of_the_charts_own(tmp_path: Path, place: str) -> No
 
 
 @pytest.mark.slow
-def test_a_word_in_a_description_is_no_look(tmp_path: Path) -> None:
-    """The chart needs nothing of the cluster, so it is rendered without it, and once."""
+def test_the_word_lookup_in_a_description_is_not_a_lookup(tmp_path: Path) -> None:
+    """The chart needs nothing from the cluster, so it is rendered only once, without the cluster."""
     values = "text: '{{ .Release.Name }}'\nabout: used to lookup `that`\n"
     files = {
         "charts/db/crds/a.yaml": DEFINITION,

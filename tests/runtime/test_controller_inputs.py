@@ -1,4 +1,4 @@
-"""What a package refers to: settings in Secrets and ConfigMaps, repositories with credentials. Their changes are noticed."""
+"""Resources that a package refers to: settings in Secrets and ConfigMaps, repositories with credentials; changes are noticed."""
 
 import logging
 from datetime import UTC, datetime
@@ -20,11 +20,11 @@ from wharfinger.runtime.resources.resources import CONFIG_MAP, PACKAGE_REPOSITOR
 
 FROM_SECRET: JsonObject = {"settingsFrom": [{"kind": "Secret", "name": "database", "key": "password", "path": "text"}]}
 QUOTING = '{{ if contains "wrong" (default "" .Values.text) }}{{ fail (printf "cannot use %s" .Values.text) }}{{ end }}'
-"""A template that fails and quotes a setting."""
+"""A template that fails and quotes a setting in its error."""
 
 
 async def everything_said(world: World, name: str) -> str:
-    """Status, dump, queues and scheduler, as one text."""
+    """Return status, dump, queues and scheduler as one text."""
     inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
     snapshot = await inspector.package(name)
     assert snapshot is not None
@@ -36,7 +36,7 @@ async def everything_said(world: World, name: str) -> str:
 
 
 @pytest.mark.slow
-async def test_a_secret_that_comes_later_wakes_the_package_and_a_changed_one_reconfigures_it(tmp_path: Path) -> None:
+async def test_creating_and_changing_a_settings_secret_reconciles_the_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -58,7 +58,7 @@ async def test_a_secret_that_comes_later_wakes_the_package_and_a_changed_one_rec
 
 
 @pytest.mark.slow
-async def test_a_secret_is_shown_nowhere_even_where_a_chart_quotes_it(
+async def test_secret_settings_are_masked_even_if_a_chart_quotes_them(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="wharfinger")
@@ -76,7 +76,7 @@ async def test_a_secret_is_shown_nowhere_even_where_a_chart_quotes_it(
     assert "hunter" not in caplog.text
 
 
-async def test_a_config_map_that_cannot_be_read_is_said_and_its_correction_noticed(tmp_path: Path) -> None:
+async def test_an_invalid_settings_config_map_is_reported_and_its_correction_noticed(tmp_path: Path) -> None:
     def defaults(text: str) -> JsonObject:
         metadata: JsonObject = {"name": "defaults", "namespace": "prod"}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"settings.yaml": text}}
@@ -96,8 +96,8 @@ async def test_a_config_map_that_cannot_be_read_is_said_and_its_correction_notic
 
 
 @pytest.mark.slow
-async def test_what_runs_goes_on_while_its_secret_is_away_also_over_a_restart(tmp_path: Path) -> None:
-    """Nothing is taken back, and the status says on what is installed."""
+async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_path: Path) -> None:
+    """Also after a restart. Nothing is uninstalled, and the status reports which version is installed."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0")
@@ -119,8 +119,8 @@ async def test_what_runs_goes_on_while_its_secret_is_away_also_over_a_restart(tm
             assert len(world.downloads) == 1
 
 
-async def test_a_registry_with_a_password(tmp_path: Path) -> None:
-    """No Secret, a wrong one, the right one: a clear line each, and no hand needed but at the Secret."""
+async def test_a_missing_or_wrong_registry_password_is_reported_until_corrected(tmp_path: Path) -> None:
+    """Each case has a clear message, and correcting the Secret is all that is needed."""
     async with open_world(tmp_path, with_password=True) as world:
         await world.push("web", "1.0.0")
         await world.repository(credentials="login")
@@ -137,7 +137,7 @@ async def test_a_registry_with_a_password(tmp_path: Path) -> None:
         assert PASSWORD not in await everything_said(world, "prod.shop")
 
 
-async def test_a_new_password_alone_disturbs_no_one_who_runs(tmp_path: Path) -> None:
+async def test_a_new_registry_password_does_not_affect_installed_packages(tmp_path: Path) -> None:
     async with open_world(tmp_path, with_password=True) as world:
         await world.push("web", "1.0.0")
         await world.repository(credentials="login")
@@ -154,7 +154,7 @@ async def test_a_new_password_alone_disturbs_no_one_who_runs(tmp_path: Path) -> 
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_a_secret_without_a_login_is_said(tmp_path: Path) -> None:
+async def test_a_registry_secret_without_a_login_is_reported(tmp_path: Path) -> None:
     async with open_world(tmp_path, with_password=True) as world:
         await world.push("web", "1.0.0")
         await world.repository(credentials="login")
@@ -162,7 +162,7 @@ async def test_a_secret_without_a_login_is_said(tmp_path: Path) -> None:
         await world.create("prod", "shop")
         refused = await world.until("prod", "shop", has_reason("RepositoryInvalid"))
         assert "has no login for 127.0.0.1" in find_str(refused, "status", "summary", "message")
-        # A repository that needs no login any more lets the Secret go.
+        # A repository that needs no login any more does not use the Secret.
         await world.client.merge_patch(
             ObjectKey(PACKAGE_REPOSITORY, "", "default"), {"spec": {"registry": {"credentialsSecret": None}}}
         )
@@ -173,11 +173,11 @@ STOPS: dict[str, JsonObject] = {
     "RepositoryNotFound": {},
     "SettingsSourceMissing": {"settingsFrom": [{"kind": "Secret", "name": "database", "key": "mode", "path": "mode"}]},
 }
-"""What cannot be acted on, and what makes it so."""
+"""By reason: the part of a spec that prevents its reconciliation."""
 
 
 async def take_away(world: World, reason: str) -> None:
-    """What it was installed from."""
+    """Remove the repository from which the package was installed."""
     if reason == "RepositoryNotFound":
         await lose_repository(world.client)
     else:
@@ -186,9 +186,7 @@ async def take_away(world: World, reason: str) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("reason", STOPS)
-async def test_what_is_to_be_left_alone_rests_also_where_nothing_else_can_be_acted_on(
-    tmp_path: Path, reason: str
-) -> None:
+async def test_a_package_is_suspended_even_if_its_spec_has_other_problems(tmp_path: Path, reason: str) -> None:
     hook = bash("{configVersion: v1, schedule: [{name: never, crontab: '0 0 1 1 *'}]}", ":")
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -206,7 +204,7 @@ async def test_what_is_to_be_left_alone_rests_also_where_nothing_else_can_be_act
         assert await world.config_map("prod", "out") is not None
 
 
-async def test_a_module_that_is_to_be_off_is_uninstalled_also_without_its_repository(tmp_path: Path) -> None:
+async def test_a_disabled_module_is_uninstalled_even_without_its_repository(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -219,6 +217,6 @@ async def test_a_module_that_is_to_be_off_is_uninstalled_also_without_its_reposi
 
 
 async def until_observed(world: World, namespace: str, name: str) -> None:
-    """Wait until the status is of the last change."""
+    """Wait until the status belongs to the newest generation of the spec."""
     generation = world.generations[(namespace, name)]
     await world.until(namespace, name, lambda obj: find_int(obj, "status", "observedGeneration") >= generation)

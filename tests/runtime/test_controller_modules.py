@@ -1,4 +1,4 @@
-"""Modules at the controller, and who may have which release."""
+"""Modules at the controller, and conflicts of packages over a release."""
 
 import logging
 from pathlib import Path
@@ -28,8 +28,8 @@ CLUSTER_ROLE = (
 pytestmark = pytest.mark.unmeasured
 
 
-async def test_a_modules_life(tmp_path: Path) -> None:
-    """Its namespace is made for it, its package is named like itself, and all of it goes with it."""
+async def test_a_module_is_installed_in_its_namespace_and_removed_completely(tmp_path: Path) -> None:
+    """Its namespace is created for it, and its package has its own name."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -46,7 +46,7 @@ async def test_a_modules_life(tmp_path: Path) -> None:
 
 
 async def movable(world: World) -> None:
-    """Take the rule out of the definition that lets no Module move: of before Kubernetes 1.25, which has no such rules."""
+    """Remove the rule against moving a Module from the definition, because Kubernetes before 1.25 has no such rules."""
     definitions = await world.client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     rules = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/namespace/x-kubernetes-validations"
     await world.client.json_patch(
@@ -61,7 +61,7 @@ async def test_the_api_refuses_to_move_a_module(tmp_path: Path) -> None:
             await world.change("", "web", {"namespace": "prod"})
 
 
-async def test_a_module_that_is_installed_cannot_be_moved(tmp_path: Path) -> None:
+async def test_an_installed_module_cannot_be_moved(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await movable(world)
         await world.push("web", "1.0.0")
@@ -75,7 +75,7 @@ async def test_a_module_that_is_installed_cannot_be_moved(tmp_path: Path) -> Non
         assert await world.config_map("prod", "web") is None
         await world.change("", "web", {"namespace": SYSTEM_NAMESPACE})
         await world.until_state("", "web", "Ready")
-        # Its removal takes what it has where it is, wherever the spec says it would be.
+        # Its removal deletes the release from its actual namespace, whatever namespace the spec names.
         await world.change("", "web", {"namespace": "prod"})
         await world.until("", "web", has_reason("SpecInvalid"))
         await world.delete("", "web")
@@ -83,7 +83,7 @@ async def test_a_module_that_is_installed_cannot_be_moved(tmp_path: Path) -> Non
         assert await world.config_map(SYSTEM_NAMESPACE, "web") is None
 
 
-async def test_a_module_that_was_never_installed_may_move(tmp_path: Path) -> None:
+async def test_a_module_without_a_release_may_be_moved(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await movable(world)
         await world.push("web", "1.0.0")
@@ -96,7 +96,7 @@ async def test_a_module_that_was_never_installed_may_move(tmp_path: Path) -> Non
 
 
 async def conflict(world: World) -> None:
-    """A Module has a release that an Application wants."""
+    """An Application wants the release of a Module."""
     await world.push("web", "1.0.0")
     await world.repository()
     await world.create_module("web", spec={"namespace": "prod", "settings": {"text": "module"}})
@@ -106,7 +106,7 @@ async def conflict(world: World) -> None:
 
 
 @pytest.mark.slow
-async def test_a_release_that_is_given_up_goes_to_who_waits_for_it(tmp_path: Path) -> None:
+async def test_a_released_name_goes_to_the_waiting_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await conflict(world)
         await world.delete("", "web")
@@ -118,8 +118,8 @@ async def test_a_release_that_is_given_up_goes_to_who_waits_for_it(tmp_path: Pat
 
 
 @pytest.mark.slow
-async def test_who_asks_in_vain_does_not_confine_who_has_the_release(tmp_path: Path) -> None:
-    """The Module goes on having objects of the cluster, whatever Applications people make in its namespace."""
+async def test_a_refused_application_does_not_confine_the_owner_of_the_release(tmp_path: Path) -> None:
+    """The Module may still have cluster-scoped objects, whatever Applications users create in its namespace."""
     async with open_world(tmp_path) as world:
         await conflict(world)
         assert not world.runtime.confinement(Owner("web", "prod"))
@@ -130,7 +130,7 @@ async def test_who_asks_in_vain_does_not_confine_who_has_the_release(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_who_asks_in_vain_takes_nothing_with_it(tmp_path: Path) -> None:
+async def test_deleting_a_refused_application_deletes_nothing_of_the_release(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await conflict(world)
         await world.delete("prod", "web")
@@ -139,7 +139,7 @@ async def test_who_asks_in_vain_takes_nothing_with_it(tmp_path: Path) -> None:
         assert find_str(kept, "data", "text") == "module"
         ready = await world.until_state("", "web", "Ready")
         assert find_int(ready, "status", "release", "revision") == 1
-        # The release of the other is still looked after.
+        # The other package's release is still reconciled.
         await world.client.delete(ObjectKey(CONFIG_MAP, "prod", "web"))
         await world.until_object(ObjectKey(CONFIG_MAP, "prod", "web"), lambda _obj: True)
 
@@ -147,7 +147,7 @@ async def test_who_asks_in_vain_takes_nothing_with_it(tmp_path: Path) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_a_refused_package_deletes_nothing_of_a_release_without_records(tmp_path: Path, restarted: bool) -> None:
-    """Whoever may write Secrets and Applications in a namespace cannot delete what a Module has elsewhere."""
+    """A user who may write Secrets and Applications in a namespace cannot delete a Module's objects elsewhere."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0", {"templates/role.yaml": CLUSTER_ROLE})
@@ -170,8 +170,8 @@ async def test_a_refused_package_deletes_nothing_of_a_release_without_records(tm
 
 
 @pytest.mark.slow
-async def test_after_a_restart_a_release_is_still_whose_it_was(tmp_path: Path) -> None:
-    """Whoever is looked at first."""
+async def test_a_release_has_the_same_owner_after_a_restart(tmp_path: Path) -> None:
+    """Regardless of which package is reconciled first."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await conflict(world)
@@ -186,7 +186,7 @@ async def test_after_a_restart_a_release_is_still_whose_it_was(tmp_path: Path) -
             assert find_str(kept, "data", "text") == "module"
 
 
-async def test_an_object_that_goes_before_anything_was_done_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_resource_deleted_before_its_first_reconciliation_leaves_nothing(tmp_path: Path) -> None:
     wrap, made = refusing(api_error(409, "Conflict", "changed meanwhile"))
     async with open_world(tmp_path, wrap) as world:
         await world.push("web", "1.0.0")
@@ -201,8 +201,8 @@ async def test_an_object_that_goes_before_anything_was_done_leaves_nothing(tmp_p
         assert world.downloads == []
 
 
-async def test_a_module_with_a_dot_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It would be taken for an Application; an API server with the CRD refuses it, and one without is not followed."""
+async def test_a_module_with_a_dot_in_its_name_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It would look like an Application; an API server with the CRD refuses it, and without the CRD it is not followed."""
     caplog.set_level(logging.ERROR, logger="wharfinger")
     async with open_world(tmp_path) as world:
         try:
@@ -215,7 +215,7 @@ async def test_a_module_with_a_dot_is_left_alone(tmp_path: Path, caplog: pytest.
             assert world.runtime.instances == {}
 
 
-async def test_a_module_whose_spec_cannot_be_read(tmp_path: Path) -> None:
+async def test_an_unreadable_module_spec_is_reported(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         obj = module("web", spec={"settingsFrom": [{"kind": "Secret", "name": "a", "key": "b", "path": "c..d"}]})

@@ -1,16 +1,16 @@
-"""`kill -9` at every step of the journal: install, upgrade, change of settings, removal; then a daemon that knows what is left.
+"""`kill -9` at every step of the journal: install, upgrade, change of settings, removal; then a daemon that recovers.
 
-Invariants, of every moment of death:
+Invariants of every moment of death:
 
-* what the next daemon comes to is what an undisturbed one comes to: every object of the namespace, the release's revisions, the
-  recorded state, the status, what is deployed; nothing is left in the journal, no process and no half of a file. (In the middle
-  of applying, the revision that was cut short stays on record as failed, and the one that does its work has the next number.)
-* a step that the journal had as complete is not taken again;
-* each hook ran as often as undisturbed, but for the one whose completion was not on record: that one ran once more;
-* a hook that was in flight is dead, and what it had started, before the next daemon is ready, and so before it runs again.
+* The next daemon reaches the same result as an undisturbed one: every object of the namespace, the release's revisions, the
+  recorded state, the status, the deployed objects; the journal is empty, and no process and no partial file is left. (If the
+  daemon dies while applying, the interrupted revision stays recorded as failed, and its successor has the next number.)
+* A step that is complete in the journal is not repeated.
+* Each hook ran as often as undisturbed, except the one whose completion was not recorded: that one ran once more.
+* A hook that was running is dead, with its descendants, before the next daemon is ready, and so before it runs again.
 
-A moment is before or after one write of operation steps (``before 3``), after something that the package wants was written in
-the cluster (``answered 3``), or in the middle of a run of a hook (``during 3``). The environment variable WHARFINGER_CRASH_ROUNDS
+A moment is before or after one write of operation steps (``before 3``), after an object of the package was written in the
+cluster (``answered 3``), or in the middle of a run of a hook (``during 3``). The environment variable WHARFINGER_CRASH_ROUNDS
 says how often the daemon is killed at each moment.
 """
 
@@ -29,9 +29,9 @@ from tests.scale import FULL
 pytestmark = pytest.mark.unmeasured
 
 WRITES = {Phase.INSTALL: 16, Phase.UPGRADE: 16, Phase.SETTINGS: 11, Phase.REMOVAL: 11}
-"""Writes of operation steps in an undisturbed run; `test_there_are_no_other_moments` holds all three tables."""
+"""Writes of operation steps in an undisturbed run; `test_the_list_of_kill_moments_is_complete` checks all three tables."""
 REQUESTS = {Phase.INSTALL: 14, Phase.UPGRADE: 12, Phase.SETTINGS: 8, Phase.REMOVAL: 8}
-"""What the package writes in the cluster meanwhile."""
+"""Requests that the package makes meanwhile."""
 KILLS = int(os.environ.get("WHARFINGER_CRASH_ROUNDS", "1"))
 """How often a daemon is killed at each moment, one time after the other."""
 ROUNDS = ("beforeHelm", "afterHelm", "afterHelm")
@@ -41,7 +41,7 @@ HOOKS = {
     Phase.SETTINGS: ROUNDS,
     Phase.REMOVAL: ("beforeDeleteHelm", "afterDeleteHelm"),
 }
-"""Which hooks run meanwhile."""
+"""Hooks that run meanwhile."""
 MOMENTS = [
     pytest.param(phase, f"{moment} {number}", id=f"{phase}-{moment}-{number}")
     for phase in Phase
@@ -55,7 +55,7 @@ MOMENTS = [
 ]
 SAMPLE = (
     "install-during-1",  # onStartup
-    "upgrade-before-16",  # everything done, and not said
+    "upgrade-before-16",  # everything is done, and not yet reported
     "upgrade-during-4",  # afterHelm of the second round
     "settings-answered-6",  # after the second apply, before its record
     "removal-during-2",  # afterDeleteHelm
@@ -64,7 +64,7 @@ SAMPLE = (
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """Where trials are made, and what each phase comes to when nobody dies."""
+    """The folder of the trials, and the results of each phase if no daemon is killed."""
 
     ground: Ground
     results: dict[Phase, Result]
@@ -84,7 +84,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Undisturbe
 
 
 @pytest.mark.slow
-def test_there_are_no_other_moments(undisturbed: Undisturbed) -> None:
+def test_the_list_of_kill_moments_is_complete(undisturbed: Undisturbed) -> None:
     assert {phase: result.writes for phase, result in undisturbed.results.items()} == WRITES
     assert {phase: result.requests for phase, result in undisturbed.results.items()} == REQUESTS
     assert {phase: result.notes for phase, result in undisturbed.results.items()} == HOOKS
@@ -93,7 +93,9 @@ def test_there_are_no_other_moments(undisturbed: Undisturbed) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("phase", "at"), [one for one in MOMENTS if FULL or one.id in SAMPLE])
-async def test_killed(undisturbed: Undisturbed, phase: Phase, at: str) -> None:
+async def test_a_daemon_killed_at_any_step_is_recovered_by_the_next_one(
+    undisturbed: Undisturbed, phase: Phase, at: str
+) -> None:
     for _ in range(KILLS):
         await killed(undisturbed, phase, at)
 
@@ -112,9 +114,9 @@ async def killed(undisturbed: Undisturbed, phase: Phase, at: str) -> None:
 
 
 def notes_after(death: Death, alone: tuple[str, ...], at: str) -> tuple[str, ...]:
-    """Which hooks are to have run: those that had, and then those that had not, or whose completion was not on record.
+    """Return the hooks that must have run: those that had, then those that had not, or whose completion was not recorded.
 
-    After a write nothing has happened yet of what it begins; at all other moments what is in flight has been noted.
+    After a write, nothing that follows from it has happened yet; at all other moments the running hook has been noted.
     """
     again = death.hook_in_flight() and not at.startswith("after")
     return death.notes + alone[len(death.notes) - again :]

@@ -9,11 +9,11 @@ from wharfinger.runtime.daemon_details import LeaderSnapshot
 
 
 @pytest.mark.parametrize("one", [DAEMON, STATISTICS, POOLS[0], LeaderSnapshot()])
-def test_they_cannot_be_changed(one: object) -> None:
+def test_snapshots_of_a_daemon_are_immutable(one: object) -> None:
     with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
         one.name = "x"  # type: ignore[attr-defined]
 
 
-def test_equal_counts_are_equal_snapshots() -> None:
+def test_snapshots_with_equal_fields_are_equal() -> None:
     assert replace(STATISTICS) == STATISTICS
     assert replace(DAEMON, ready=not DAEMON.ready) != DAEMON

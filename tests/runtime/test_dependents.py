@@ -1,4 +1,4 @@
-"""What others need is not taken from them unasked: removals, disables and versions that are held, and what lets them go."""
+"""Removals, disables and version changes that would break dependents are held back until nothing needs the package any more."""
 
 from pathlib import Path
 
@@ -23,12 +23,12 @@ WAITS = has_reason("WaitingForDependents")
 
 @pytest.fixture(autouse=True)
 def no_net(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is held is let go by an event, or never."""
+    """Disable the fallback timer, so that only an event can release a held change."""
     monkeypatch.setattr("wharfinger.runtime.controllers.controller.LOOK_S", 3600.0)
 
 
 async def data(world: World, name: str) -> tuple[str, str]:
-    """Version and mode of a Module's ConfigMap; two empty texts where it is gone."""
+    """Return version and mode in a Module's ConfigMap; two empty texts if it was deleted."""
     found = await world.config_map(SYSTEM_NAMESPACE, f"of-{name}")
     return find_str(found, "data", "version"), find_str(found, "data", "mode")
 
@@ -40,7 +40,7 @@ async def database_and_shop(world: World, folder: Path, constraint: str = ">=1.0
 
 
 @pytest.mark.slow
-async def test_what_is_needed_is_not_removed_and_goes_by_itself_when_no_one_needs_it_any_more(tmp_path: Path) -> None:
+async def test_a_removal_is_held_until_no_dependent_is_left(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await world.delete("", "database")
@@ -53,7 +53,7 @@ async def test_what_is_needed_is_not_removed_and_goes_by_itself_when_no_one_need
         assert "the removal would break prod.shop" in message(held)
         assert "dependency database" in message(held)
         assert IGNORE_DEPENDENTS in find_str(held, "status", "summary", "tip")
-        # Nothing was begun: it runs on, and so does who needs it.
+        # Nothing was begun: the package and its dependent still run.
         assert await data(world, "database") == ("1.0.0", "none")
         assert "database" in world.runtime.tools.hook_services.started()
         assert world.runtime.scheduler.enabled("prod.shop")
@@ -65,7 +65,7 @@ async def test_what_is_needed_is_not_removed_and_goes_by_itself_when_no_one_need
 
 
 @pytest.mark.slow
-async def test_a_module_that_is_needed_is_not_disabled_nor_anything_else_of_that_change_adopted(tmp_path: Path) -> None:
+async def test_a_held_disable_adopts_nothing_of_the_new_spec(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await world.change("", "database", {"enabled": False, "settings": {"mode": "new"}})
@@ -74,7 +74,7 @@ async def test_a_module_that_is_needed_is_not_disabled_nor_anything_else_of_that
         assert find_str(world.condition(held, "Stalled"), "reason") == "WouldBreakDependents"
         assert find_str(held, "status", "summary", "state") == "Degraded"
         assert await data(world, "database") == ("1.0.0", "none")
-        # Its dependent comes to terms: another version of it needs nothing.
+        # The dependent is changed: another version of it needs nothing.
         await push(world, package(tmp_path, "shop", version="2.0.0"))
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
         await world.until_state("", "database", "Disabled")
@@ -83,7 +83,7 @@ async def test_a_module_that_is_needed_is_not_disabled_nor_anything_else_of_that
 
 
 @pytest.mark.slow
-async def test_a_version_that_would_break_others_is_refused_with_all_that_comes_with_it(tmp_path: Path) -> None:
+async def test_a_version_that_would_break_dependents_is_refused_with_its_settings(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await push(world, package(tmp_path, "database", version="2.0.0"))
@@ -96,11 +96,11 @@ async def test_a_version_that_would_break_others_is_refused_with_all_that_comes_
         assert find_str(held, "status", "currentVersion", "version") == "1.0.0"
         assert await data(world, "database") == ("1.0.0", "none")
         assert len(world.downloads) == 2  # those of 1.0.0, and of the shop
-        # Another version, which suits everybody, is taken, and its settings with it.
+        # Another version, which is compatible with all dependents, is adopted with its settings.
         await world.change("", "database", {"packageVersion": "1.5.0"})
         await world.until_state("", "database", "Ready")
         assert await data(world, "database") == ("1.5.0", "new")
-        # A refused one is taken once the others have come to terms with it.
+        # A refused version is adopted once the dependents allow it.
         await world.change("", "database", {"packageVersion": "2.0.0"})
         await world.until("", "database", WOULD_BREAK)
         await push(world, package(tmp_path, "shop", mandatory("database", ">=2.0"), version="2.0.0"))
@@ -111,7 +111,7 @@ async def test_a_version_that_would_break_others_is_refused_with_all_that_comes_
 
 
 @pytest.mark.slow
-async def test_who_needs_what_changes_is_explained_before_who_needs_those(tmp_path: Path) -> None:
+async def test_direct_dependents_are_explained_before_indirect_ones(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ground="", house=mandatory("ground", "~1.0"), attic=mandatory("house"))
@@ -122,7 +122,7 @@ async def test_who_needs_what_changes_is_explained_before_who_needs_those(tmp_pa
 
 
 @pytest.mark.slow
-async def test_what_is_taken_back_is_as_if_it_had_never_been_asked_for(tmp_path: Path) -> None:
+async def test_a_refused_version_that_is_reverted_leaves_no_trace(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         before = world.runtime.instances["database"].desired.begun
@@ -134,7 +134,7 @@ async def test_what_is_taken_back_is_as_if_it_had_never_been_asked_for(tmp_path:
 
 
 @pytest.mark.slow
-async def test_a_version_that_falls_into_an_excluded_range_is_refused(tmp_path: Path) -> None:
+async def test_a_version_in_an_excluded_range_is_refused(tmp_path: Path) -> None:
     none_of = "noneOf: [{name: old, modules: [{name: database, constraint: '>=2.0'}]}]"
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -143,14 +143,14 @@ async def test_a_version_that_falls_into_an_excluded_range_is_refused(tmp_path: 
         await world.change("", "database", {"packageVersion": "2.0.0"})
         held = await world.until("", "database", WOULD_BREAK)
         assert "prod.shop: prod.shop excludes 'old'" in message(held)
-        # That it goes breaks nobody.
+        # Its removal breaks nobody.
         await world.delete("", "database")
         await world.until_gone("", "database")
         await world.until_state("prod", "shop", "Ready")
 
 
 @pytest.mark.slow
-async def test_the_last_member_of_a_group_stays_until_another_one_is_there(tmp_path: Path) -> None:
+async def test_the_last_member_of_a_group_stays_until_another_member_is_installed(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ceph="")
@@ -165,7 +165,7 @@ async def test_the_last_member_of_a_group_stays_until_another_one_is_there(tmp_p
 
 
 @pytest.mark.slow
-async def test_of_two_members_that_are_to_go_the_first_may_and_the_other_stays(tmp_path: Path) -> None:
+async def test_the_first_of_two_group_members_is_removed_and_the_second_is_held(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ceph="", nfs="")
@@ -182,7 +182,7 @@ async def test_of_two_members_that_are_to_go_the_first_may_and_the_other_stays(t
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("change", ["removal", "disable", "version"])
-async def test_a_user_may_have_it_done_all_the_same(tmp_path: Path, change: str) -> None:
+async def test_the_ignore_dependents_annotation_overrides_the_guard(tmp_path: Path, change: str) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await push(world, package(tmp_path, "database", version="2.0.0"))
@@ -201,12 +201,12 @@ async def test_a_user_may_have_it_done_all_the_same(tmp_path: Path, change: str)
             await world.until_gone("", "database")
         else:
             await world.until_state("", "database", "Disabled" if change == "disable" else "Ready")
-        assert await world.config_map("prod", "of-shop") is not None  # paused, and not uninstalled
+        assert await world.config_map("prod", "of-shop") is not None  # suspended, and not uninstalled
 
 
 @pytest.mark.slow
-async def test_all_at_once_goes_in_reverse_order(tmp_path: Path) -> None:
-    """A diamond with a tail; the deletions come in the worst order."""
+async def test_simultaneous_removals_follow_the_reverse_order_of_dependencies(tmp_path: Path) -> None:
+    """A diamond with a tail, whose packages are deleted in the worst order."""
     async with open_world(tmp_path) as world:
         await world.repository()
         both = "mandatory: [{name: left}, {name: right}]"
@@ -227,8 +227,8 @@ async def test_all_at_once_goes_in_reverse_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_removal_waits_for_one_that_has_begun(tmp_path: Path) -> None:
-    """Also for one that would do without it: whoever is going may still use it."""
+async def test_a_removal_waits_for_the_begun_removal_of_a_dependent(tmp_path: Path) -> None:
+    """Also for a conditional dependent: its hooks may still use the package."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, database="")
@@ -250,7 +250,7 @@ async def test_a_removal_waits_for_one_that_has_begun(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_removal_waits_for_what_is_being_disabled(tmp_path: Path) -> None:
+async def test_a_removal_waits_for_the_disabling_of_a_dependent(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ground="", house=mandatory("ground"))
@@ -262,8 +262,8 @@ async def test_a_removal_waits_for_what_is_being_disabled(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_packages_that_would_need_each_other_go_together(tmp_path: Path) -> None:
-    """The second one is refused for the cycle; a refusal is no reason to wait for anybody."""
+async def test_packages_that_form_a_refused_cycle_can_both_be_removed(tmp_path: Path) -> None:
+    """The second package is refused because of the cycle, so the removal of the first one does not wait for it."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ham="conditional: [{name: eggs, constraint: '>=1.0'}]")
@@ -277,7 +277,7 @@ async def test_packages_that_would_need_each_other_go_together(tmp_path: Path) -
 
 
 @pytest.mark.slow
-async def test_members_of_each_others_groups_go_together(tmp_path: Path) -> None:
+async def test_members_of_each_others_groups_can_all_be_removed(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, bread="", ham=any_of("bread", "eggs"), eggs=any_of("bread", "ham"))
@@ -289,7 +289,7 @@ async def test_members_of_each_others_groups_go_together(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-async def test_a_suspended_dependent_counts_and_one_that_is_off_does_not(tmp_path: Path) -> None:
+async def test_suspended_dependents_hold_a_removal_and_disabled_ones_do_not(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await world.change("prod", "shop", {"suspend": True})
@@ -299,7 +299,7 @@ async def test_a_suspended_dependent_counts_and_one_that_is_off_does_not(tmp_pat
         await world.change("prod", "shop", {"suspend": False})
         await world.until_state("prod", "shop", "Ready")
         assert await data(world, "database") == ("1.0.0", "none")
-        # It is off once something else that it requires is not there.
+        # It is off as soon as something else that it requires is missing.
         more = "mandatory: [{name: database}, {name: other}]"
         await push(world, package(tmp_path, "shop", more, version="2.0.0"))
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
@@ -307,8 +307,8 @@ async def test_a_suspended_dependent_counts_and_one_that_is_off_does_not(tmp_pat
 
 
 @pytest.mark.slow
-async def test_who_waits_first_goes_on_first(tmp_path: Path) -> None:
-    """A chain whose end stays: each says so, and all go once it goes."""
+async def test_a_held_chain_is_removed_from_its_end(tmp_path: Path) -> None:
+    """Each package reports what it waits for, and all are removed once the last dependent is deleted."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ground="", house=mandatory("ground"))
@@ -324,7 +324,7 @@ async def test_who_waits_first_goes_on_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_no_one_needs_is_not_held(tmp_path: Path) -> None:
+async def test_a_package_without_dependents_is_removed_at_once(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await push(world, package(tmp_path, "shop", version="2.0.0"))
@@ -347,7 +347,7 @@ async def test_what_no_one_needs_is_not_held(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_version_that_is_none_cannot_be_compared_and_passes(tmp_path: Path) -> None:
+async def test_a_tag_that_is_not_a_version_satisfies_every_range(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         place = package(tmp_path, "database", version="1.1.0")
@@ -359,8 +359,8 @@ async def test_a_version_that_is_none_cannot_be_compared_and_passes(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_a_suspended_package_adopts_what_it_will_not_act_on(tmp_path: Path) -> None:
-    """Its version changes when it is resumed, and is judged then."""
+async def test_a_suspended_package_is_checked_when_it_is_resumed(tmp_path: Path) -> None:
+    """It adopts a version that would break a dependent, and is refused on resumption."""
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await world.change("", "database", {"suspend": True, "packageVersion": "2.0.0"})
@@ -375,8 +375,8 @@ async def test_a_suspended_package_adopts_what_it_will_not_act_on(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_what_is_in_a_namespace_that_is_being_deleted_goes_whatever_needs_it(tmp_path: Path) -> None:
-    """The namespace takes its objects anyway, and would wait for a finalizer that does not go."""
+async def test_a_terminating_namespace_overrides_the_guard(tmp_path: Path) -> None:
+    """The namespace deletes its objects anyway, and would wait for the finalizer forever."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await push(world, package(tmp_path, "shop"))

@@ -1,4 +1,4 @@
-"""Disabling, pausing, and coming back: nothing that is unwanted stays, nothing that is wanted is lost."""
+"""Disabling, suspending and re-enabling: nothing unwanted stays, nothing wanted is lost."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ async def a_module(world: World, name: str = "web", spec: JsonObject | None = No
     await world.until_state("", name, "Ready")
 
 
-async def test_a_version_that_cannot_be_had_does_not_keep_what_is_unwanted(tmp_path: Path) -> None:
+async def test_an_unavailable_version_does_not_prevent_a_disable(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -50,7 +50,7 @@ async def test_a_new_version_does_not_undo_a_disable(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_lost_dependency_pauses_and_deletes_nothing(tmp_path: Path) -> None:
+async def test_a_lost_dependency_suspends_the_package_and_deletes_nothing(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -77,7 +77,7 @@ async def test_a_lost_dependency_pauses_and_deletes_nothing(tmp_path: Path) -> N
         assert "prod.app" in world.runtime.tools.hook_services.started()
 
 
-async def test_a_removal_tells_its_hooks_the_settings_also_after_a_restart(tmp_path: Path) -> None:
+async def test_removal_hooks_see_the_settings_even_after_a_restart(tmp_path: Path) -> None:
     hook = bash("{configVersion: v1, beforeDeleteHelm: 1}", f'jq -r .hooked.mode "$VALUES_PATH" >>"{tmp_path}/notes"')
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -91,7 +91,7 @@ async def test_a_removal_tells_its_hooks_the_settings_also_after_a_restart(tmp_p
 
 
 @pytest.mark.slow
-async def test_a_removal_goes_on_without_hooks_where_a_user_says_so(tmp_path: Path) -> None:
+async def test_the_skip_delete_hooks_annotation_lets_a_removal_continue(tmp_path: Path) -> None:
     hook = bash("{configVersion: v1, beforeDeleteHelm: 1}", "exit 1")
     async with open_world(tmp_path) as world:
         await world.repository()

@@ -1,4 +1,4 @@
-"""What a chart drew stays while it is asked for other things that its templates do not see, and whoever wrote in between."""
+"""Random values of a chart stay the same if only inputs change that its templates do not see, and whoever wrote in between."""
 
 import base64
 from collections.abc import Callable
@@ -49,13 +49,13 @@ def replicas(number: int) -> Callable[[JsonObject], bool]:
 
 
 async def ask_for_replicas(world: World, number: int | None) -> None:
-    """Override the number of the chart's Deployment; None: no more."""
+    """Override the number of the chart's Deployment; None removes the override."""
     override: JsonObject = {"kind": "Deployment", "name": "front", "replicas": number}
     await world.change("prod", "shop", {"resourceRequests": [override] if number else None})
 
 
 async def settled(world: World, revision: int) -> None:
-    """Wait until a revision is deployed, and nothing is under way."""
+    """Wait until a revision is deployed, and no task is running."""
     with trio.fail_after(PATIENCE_S):
         while True:
             last = (await history_of(world))[-1]
@@ -66,7 +66,7 @@ async def settled(world: World, revision: int) -> None:
 
 
 async def forced(world: World, word: str) -> None:
-    """Ask for everything to be done again, and wait until it is."""
+    """Force a run of all tasks, and wait until it is over."""
     await world.annotate("prod", "shop", "wharfinger.dev/force-requested-at", word)
     await until(lambda: instance_of(world).desired.directives.forced == word)
     await world.until_state("prod", "shop", "Ready")
@@ -77,7 +77,7 @@ async def forced(world: World, word: str) -> None:
 
 
 @pytest.mark.slow
-async def test_other_resources_draw_nothing_and_go_as_they_came(tmp_path: Path) -> None:
+async def test_resource_overrides_change_no_generated_values(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         before = await begin(world, FILES)
         first = (await history_of(world))[0]
@@ -93,7 +93,7 @@ async def test_other_resources_draw_nothing_and_go_as_they_came(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_maintenance_draws_nothing(tmp_path: Path) -> None:
+async def test_maintenance_changes_no_generated_values(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         before = await begin(world, FILES)
         first = (await history_of(world))[0]
@@ -108,8 +108,8 @@ async def test_maintenance_draws_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_overrides_of_an_install_go_over_a_restart_without_a_draw(tmp_path: Path) -> None:
-    """No revision ever was without them: what the chart itself says is in the record all the same."""
+async def test_overrides_of_the_first_revision_survive_a_restart_without_new_random_values(tmp_path: Path) -> None:
+    """Every revision has overrides, but the record also contains the chart's own manifest."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0", FILES)
@@ -139,8 +139,8 @@ async def test_overrides_of_an_install_go_over_a_restart_without_a_draw(tmp_path
 
 
 @pytest.mark.slow
-async def test_a_later_look_in_the_process_that_installed_draws_nothing(tmp_path: Path) -> None:
-    """It would be rendered as an upgrade, which the cache of renders has nothing of."""
+async def test_later_runs_in_the_installing_process_generate_nothing(tmp_path: Path) -> None:
+    """It would be rendered as an upgrade, for which the render cache has no entry."""
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         before = await begin(world, FILES)
         for word in ("one", "two", "three"):
@@ -152,15 +152,15 @@ async def test_a_later_look_in_the_process_that_installed_draws_nothing(tmp_path
 
 
 @pytest.mark.slow
-def test_a_password_stays_whatever_is_asked_for_beside_it(tmp_path: Path) -> None:
-    """By the command line: resources, maintenance and back, each with a start of a daemon that has no files of its own."""
+def test_a_generated_password_survives_other_changes_of_the_spec(tmp_path: Path) -> None:
+    """By the command line: resources, maintenance and back, each with a new daemon that has an empty state folder."""
     packages = tmp_path / "packages"
     chart(packages / "web", "web", "1.0.0", FILES)
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
 
         def ask(number: int, revision: int, spec: str = "") -> str:
-            """Patch the spec while a new daemon runs; the password once it is through."""
+            """Patch the spec while a new daemon runs; return the password once the change is applied."""
             state = tmp_path / f"daemon-{number}"
             state.mkdir()
             with daemon(state, kubeconfig, "--local-packages", str(packages)) as running:
@@ -193,11 +193,11 @@ def test_a_password_stays_whatever_is_asked_for_beside_it(tmp_path: Path) -> Non
         assert kubectl.value("secret/app-drawn", ".data.password") == before
 
 
-# -- who else writes the record
+# -- records of other writers
 
 
 async def helm_upgrade(world: World, revision: int, text: str) -> None:
-    """Leave what a person's ``helm upgrade`` does: labels are copied, and the record before is written anew, as nobody's."""
+    """Write what a user's ``helm upgrade`` writes: it copies labels, and rewrites the former record without our annotations."""
     ours = from_secret(await world.client.get(record_key(revision - 1)))
     older = replace(ours.with_status(ReleaseStatus.SUPERSEDED, ours.description), holder="")
     written: JsonObject = {**to_secret(older, NOW)}
@@ -213,8 +213,8 @@ async def helm_upgrade(world: World, revision: int, text: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_users_upgrade_hides_no_record_of_ours(tmp_path: Path) -> None:
-    """It stays until something is asked for; then our own objects come back, with what was drawn for them."""
+async def test_a_users_helm_upgrade_does_not_hide_our_records(tmp_path: Path) -> None:
+    """It stays until the next run; then our own objects are restored with their generated values."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             before = await begin(world, FILES)
@@ -246,7 +246,7 @@ async def set_drawn(world: World, data: JsonObject) -> None:
 
 
 async def without_label(ground: Ground) -> None:
-    """Leave the first record as an older daemon wrote it."""
+    """Rewrite the first record as an older daemon would have written it."""
     await ground.client.merge_patch(record_key(1), {"metadata": {"labels": {RENDER_LABEL: None}}})
 
 
@@ -255,7 +255,7 @@ def label_of(release: Release) -> str:
 
 
 @pytest.mark.slow
-async def test_a_record_of_an_older_daemon_is_labelled_when_it_is_first_used(tmp_path: Path) -> None:
+async def test_a_record_of_an_older_daemon_is_labelled_on_first_use(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             before = await begin(world, FILES)
@@ -277,7 +277,7 @@ async def test_a_record_of_an_older_daemon_is_labelled_when_it_is_first_used(tmp
 
 
 @pytest.mark.slow
-async def test_a_record_of_an_older_daemon_with_overrides_is_used_while_they_stay(tmp_path: Path) -> None:
+async def test_an_older_record_with_overrides_is_used_while_they_are_unchanged(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0", FILES)
@@ -304,8 +304,8 @@ async def test_a_record_of_an_older_daemon_with_overrides_is_used_while_they_sta
 
 
 @pytest.mark.slow
-async def test_global_values_that_a_chart_does_not_get_draw_nothing_of_an_older_daemon(tmp_path: Path) -> None:
-    """They were changed while no daemon ran, so everybody is run again in the first round."""
+async def test_changed_global_values_outside_the_chart_keep_an_older_record(tmp_path: Path) -> None:
+    """They were changed while no daemon ran, so all packages run again in the first round."""
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1')})
     chart(tmp_path / "modules" / "web", "web", "1.0.0", FILES)
@@ -327,8 +327,8 @@ async def test_global_values_that_a_chart_does_not_get_draw_nothing_of_an_older_
 
 
 @pytest.mark.slow
-async def test_values_that_changed_are_not_what_an_older_daemon_applied(tmp_path: Path) -> None:
-    """A hook of a Module may change them after it was decided that nothing else is asked for."""
+async def test_an_older_record_with_other_values_is_not_used(tmp_path: Path) -> None:
+    """A hook of a Module may change the values after the inputs were found unchanged."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await begin(world, FILES)
@@ -343,8 +343,8 @@ async def test_values_that_changed_are_not_what_an_older_daemon_applied(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
-def test_a_password_outlives_a_users_upgrade(tmp_path: Path, helm: str) -> None:
-    """What a real helm draws and records is left alone until it is to go; a later daemon still has what it drew itself."""
+def test_a_generated_password_survives_a_users_helm_upgrade(tmp_path: Path, helm: str) -> None:
+    """The user's revision stays until the next run; a later daemon still has the value that it generated itself."""
     packages = tmp_path / "packages"
     chart(packages / "web", "web", "1.0.0", FILES)
     with control_plane(tmp_path) as kubeconfig:

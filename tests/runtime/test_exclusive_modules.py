@@ -1,4 +1,4 @@
-"""Modules of one exclusive group, end to end: at most one is installed, and the next one takes a place that is free."""
+"""Modules of one exclusive group, end to end: at most one is installed, and the next one is installed when it is uninstalled."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ EXCLUDED = has_reason("ExclusiveGroupTaken")
 
 
 async def publish(world: World, name: str, *, more: str = "") -> None:
-    """A Module's package of the group ``cni`` with one ConfigMap."""
+    """Push a Module's package of the group ``cni`` with one ConfigMap."""
     said = f"apiVersion: v1\ntype: Module\nname: {name}\nversion: 1.0.0\nexclusiveGroup: cni\n{more}"
     template = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
     folder = write(world.folder / "made" / name, {"package.yaml": said, "templates/out.yaml": template})
@@ -46,7 +46,7 @@ async def until_gone(world: World, name: str) -> None:
 
 
 @pytest.mark.slow
-async def test_only_one_of_a_group_is_on_and_the_next_takes_its_place(tmp_path: Path) -> None:
+async def test_only_one_module_of_a_group_is_on_and_the_next_replaces_it(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         for name in ("calico", "cilium", "flannel"):
@@ -59,14 +59,14 @@ async def test_only_one_of_a_group_is_on_and_the_next_takes_its_place(tmp_path: 
             "only one Module of the exclusive group 'cni' is installed: cilium"
         )
         assert await applied(world) == ["cilium"]
-        # One that takes precedence, and is installed later, takes the place; the other one is uninstalled.
+        # A Module of higher precedence that is installed later wins; the other one is uninstalled.
         await world.create_module("calico")
         await world.until_state("", "calico", "Ready")
         await world.until("", "cilium", EXCLUDED)
         await until_gone(world, "cilium")
         await world.until_state("", "cilium", "Pending")
         assert await applied(world) == ["calico"]
-        # The place of those that are disabled is taken by the next.
+        # If Modules are disabled, the next one of the group is installed.
         off: JsonObject = {"enabled": False}
         await world.change("", "cilium", off)
         await world.change("", "calico", off)
@@ -76,8 +76,8 @@ async def test_only_one_of_a_group_is_on_and_the_next_takes_its_place(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_a_restart_installs_no_other_one_in_between(tmp_path: Path) -> None:
-    """Whichever of them is loaded first: the winner is the last one by name."""
+async def test_a_restart_installs_no_other_module_of_the_group(tmp_path: Path) -> None:
+    """Regardless of which Module is loaded first: the winner is the last one by name."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -107,7 +107,7 @@ async def test_a_restart_installs_no_other_one_in_between(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_a_restart_without_its_packages_installs_no_other_one_in_between(tmp_path: Path) -> None:
+async def test_a_restart_without_a_state_folder_installs_no_other_module_of_the_group(tmp_path: Path) -> None:
     """The state folder of a daemon can end with its pod. Here the winner's package is then downloaded after that of another
     Module.
     """

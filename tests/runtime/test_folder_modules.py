@@ -20,7 +20,7 @@ echo '[{"op": "add", "path": "/sysctlTuner/sleep", "value": '$((sleep * 2))'}]' 
 
 
 def tuner(folder: Path, values: str = "sysctlTuner: {sleep: 600}\n") -> Path:
-    """A module with a hook that doubles what is set."""
+    """A module with a hook that doubles the value in its settings."""
     write(folder, {"values.yaml": values, "templates/map.yaml": MAP, "hooks/double.sh": HOOK})
     (folder / "hooks" / "double.sh").chmod(0o755)
     return folder
@@ -39,7 +39,7 @@ def asked(package: str, **more: str) -> JsonObject:
     return {"packageName": package, **more}
 
 
-async def test_a_module_folder_with_a_weight_and_no_version(tmp_path: Path) -> None:
+async def test_a_module_folder_may_have_a_weight_and_no_version(tmp_path: Path) -> None:
     tuner(tmp_path / "modules" / "002-sysctl-tuner")
     async with open_world(tmp_path) as world:
         await world.local_repository(tmp_path / "modules")
@@ -49,8 +49,8 @@ async def test_a_module_folder_with_a_weight_and_no_version(tmp_path: Path) -> N
         assert (definition.weight, definition.name, definition.version) == (2, "sysctl-tuner", "0.0.0")
 
 
-async def test_a_link_to_a_module_folder(tmp_path: Path) -> None:
-    """The link's own name is the module's, whatever the folder is called, and it may lead out of the modules directory."""
+async def test_a_module_folder_may_be_a_link(tmp_path: Path) -> None:
+    """The name of the link is the module's name, and the link may lead out of the modules directory."""
     tuner(tmp_path / "elsewhere" / "checkout", "sleep: 7\n")
     (tmp_path / "modules").mkdir()
     (tmp_path / "modules" / "010-sysctl-tuner").symlink_to(tmp_path / "elsewhere" / "checkout")
@@ -61,7 +61,7 @@ async def test_a_link_to_a_module_folder(tmp_path: Path) -> None:
         assert world.runtime.instances["sysctl-tuner"].loaded().weight == 10
 
 
-async def test_a_module_folder_with_the_version_of_its_chart(tmp_path: Path) -> None:
+async def test_a_module_folder_has_the_version_of_its_chart(tmp_path: Path) -> None:
     folder = tuner(tmp_path / "modules" / "sysctl-tuner")
     write(folder, {"Chart.yaml": "apiVersion: v2\nname: sysctl-tuner\nversion: 0.3.1\n"})
     async with open_world(tmp_path) as world:
@@ -71,7 +71,7 @@ async def test_a_module_folder_with_the_version_of_its_chart(tmp_path: Path) -> 
         assert world.runtime.instances["sysctl-tuner"].loaded().version == "0.3.1"
 
 
-async def test_a_chart_file_that_helm_takes_is_taken_with_warnings(tmp_path: Path) -> None:
+async def test_a_chart_file_that_helm_accepts_is_accepted_with_warnings(tmp_path: Path) -> None:
     folder = tuner(tmp_path / "modules" / "001-sysctl-tuner")
     write(folder, {"Chart.yaml": CARELESS})
     async with open_world(tmp_path) as world:

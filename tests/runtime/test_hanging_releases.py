@@ -1,4 +1,4 @@
-"""Releases whose objects' writes hang, beside a healthy one: a real daemon, and a control plane with faults on purpose."""
+"""Releases with hanging writes beside a healthy one: a real daemon, and a control plane with injected faults."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.runtime.support.killing import Kubectl, embedded_daemon
 
 BAD = ("bad-one", "bad-two")
 OBJECTS = 10
-"""More than one release may have under way, in each of the bad ones."""
+"""More writes than one release may have under way, in each of the bad releases."""
 MANY = """\
 {{- range until 10 }}
 ---
@@ -22,7 +22,7 @@ metadata:
 {{- end }}
 """
 READY_S = 30
-"""The reconciler's part of it is a few seconds at most; the rest is for a busy machine. Requests are given up after 60 s."""
+"""The reconciler needs a few seconds of it at most; the rest is for a busy machine. Requests time out after 60 s."""
 
 
 def application(name: str, namespace: str, package: str) -> str:
@@ -35,7 +35,7 @@ def application(name: str, namespace: str, package: str) -> str:
 
 
 def hanging(kubectl: Kubectl) -> int:
-    """How many requests were held up."""
+    """Return how many requests are being delayed."""
     metrics = kubectl("get", "--raw", "/metrics")
     return sum(
         int(count) for count in re.findall(r"wharfinger_faults_injected_total\{[^}]*latency[^}]*\} (\d+)", metrics)

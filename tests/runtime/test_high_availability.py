@@ -1,4 +1,4 @@
-"""Two daemons on one cluster, as processes: what becomes of the work when the leader is killed, or frozen and woken up late."""
+"""Two daemons on one cluster, as processes: the work continues after the leader is killed, or frozen and resumed late."""
 
 import json
 import os
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 LEASE_S = scaled(15, 10)
 SLACK_S = 1.0 if FULL else 120.0
-"""The time after the Lease has run out in which the standby takes over; a sample may run on a busy machine."""
+"""The standby takes over within this time after the Lease has expired; a sample may run on a busy machine."""
 TEMPLATE = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
     'data: {{mode: {{{{ .Values.mode | default "" | quote }}}}, seen: {{{{ .Values.seen | quote }}}}}}\n'
@@ -39,7 +39,7 @@ def package(folder: Path, name: str, hook: str) -> None:
 
 
 def noting(folder: Path, name: str) -> str:
-    """A hook that notes its package's name at each run."""
+    """A hook that writes its package's name at each run."""
     return bash("{configVersion: v1, onStartup: 1, beforeHelm: 1}", f'echo {name} >>"{folder}/notes"')
 
 
@@ -61,7 +61,7 @@ def manifest(folder: Path, *names: str) -> str:
 
 
 def said_at(program: Program, text: str) -> float:
-    """When a program logged a line, in seconds since 1970."""
+    """Return when a program logged a line, in seconds since 1970."""
     return datetime.fromisoformat(program.wait_line(text).split(" ")[0]).timestamp()
 
 
@@ -114,7 +114,7 @@ def revisions(kubectl: Kubectl, name: str) -> list[tuple[str, str]]:
     )
 
 
-def test_a_killed_leader_is_replaced_in_time_and_nothing_unchanged_is_done_again(
+def test_a_killed_leader_is_replaced_and_unchanged_packages_are_not_run_again(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     still = [f"still{number}" for number in range(scaled(6, 3))]
@@ -159,8 +159,8 @@ def test_a_killed_leader_is_replaced_in_time_and_nothing_unchanged_is_done_again
         assert leader.wait() == 0
 
 
-def test_a_leader_that_was_frozen_with_a_write_before_it_writes_nothing_when_it_wakes(tmp_path: Path) -> None:
-    """Its hook ends while it is frozen, so the very next thing that it would do is to apply."""
+def test_a_frozen_leader_writes_nothing_when_it_is_resumed(tmp_path: Path) -> None:
+    """Its hook ends while it is frozen, so applying would be its very next step."""
     os.mkfifo(tmp_path / "held")
     package(tmp_path, "app", held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "ran"))
     with control_plane(tmp_path) as kubeconfig, ExitStack() as stack:
@@ -186,7 +186,7 @@ def test_a_leader_that_was_frozen_with_a_write_before_it_writes_nothing_when_it_
         assert second.wait() == 0
 
 
-def test_who_leads_can_be_asked_of_the_leader_and_of_a_standby(tmp_path: Path) -> None:
+def test_leader_and_standby_both_report_the_leader(tmp_path: Path) -> None:
     def ask(folder: Path, *arguments: str) -> str:
         return run(*wharfinger(*arguments, "--socket", str(folder / "state" / "run" / "debug.sock")))
 
@@ -218,7 +218,7 @@ def test_who_leads_can_be_asked_of_the_leader_and_of_a_standby(tmp_path: Path) -
         assert ready(two) == f"ready\nleader: {identity(two)}\n"
 
 
-def test_two_shards_work_at_once_and_one_that_is_killed_is_taken_over(tmp_path: Path) -> None:
+def test_two_shards_work_at_once_and_a_killed_one_is_taken_over(tmp_path: Path) -> None:
     package(tmp_path, "app", noting(tmp_path, "app"))
     with control_plane(tmp_path) as kubeconfig, ExitStack() as stack:
         kubectl = Kubectl(kubeconfig)

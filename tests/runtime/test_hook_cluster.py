@@ -1,4 +1,4 @@
-"""Which cluster, variables and files a hook finds in a real daemon, whatever the daemon itself was started with."""
+"""The cluster, the variables and the files that a hook finds in a real daemon, independent of the daemon's own environment."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ echo "home ${{HOME#"$(dirname "$VALUES_PATH")"}}."
 
 @contextmanager
 def control_plane(folder: Path) -> Iterator[Kubectl]:
-    """A control plane beside the daemon's: that of the person who starts the daemon."""
+    """A second control plane: that of the user who starts the daemon."""
     kubeconfig = folder / "kubeconfig"
     arguments = ("--listen", "127.0.0.1:0", "--data", str(folder / "data.db"), "--kubeconfig", str(kubeconfig))
     with program(*wharfinger("control-plane", *arguments)) as running:
@@ -38,7 +38,7 @@ def control_plane(folder: Path) -> Iterator[Kubectl]:
 
 @contextmanager
 def daemon(state: Path, hooks: Path, other: Kubectl, *more: str) -> Iterator[Program]:
-    """A daemon that is started in the environment of somebody who works on another cluster."""
+    """A daemon that is started in the environment of a user who works on another cluster."""
     theirs = {
         "KUBECONFIG": str(other.kubeconfig),
         "KUBERNETES_SERVICE_HOST": "192.0.2.1",
@@ -60,7 +60,7 @@ def global_hooks(folder: Path) -> Path:
 
 
 def said(running: Program, word: str) -> str:
-    """What the hook said behind ``word``."""
+    """Return the hook's output after ``word``."""
     line = running.wait_line(f"ask.sh: {word} ")
     return line.split(f"ask.sh: {word} ", 1)[1]
 
@@ -73,7 +73,7 @@ CONTAINED = {
 
 
 def contained(way: str) -> tuple[str, ...]:
-    """The options; skips where this machine cannot."""
+    """Return the options; skip the test if this machine does not support them."""
     if way == "users" and not IS_ROOT:
         pytest.skip("only root can run hooks as other users")
     if way == "sandbox" and (why := no_sandbox()):
@@ -83,7 +83,7 @@ def contained(way: str) -> tuple[str, ...]:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("way", CONTAINED)
-def test_a_hook_works_on_the_cluster_of_its_daemon_and_sees_no_credential(tmp_path: Path, way: str) -> None:
+def test_a_hook_uses_the_cluster_of_its_daemon_and_sees_no_other_credentials(tmp_path: Path, way: str) -> None:
     options = ("--embedded", *contained(way), "--hook-env", ASKED, "--hook-env", "SET=by option")
     hooks = global_hooks(tmp_path)
     with (
@@ -103,11 +103,11 @@ def test_a_hook_works_on_the_cluster_of_its_daemon_and_sees_no_credential(tmp_pa
         assert "crown-jewel" not in "\n".join(running.lines)
         running.process.terminate()
         assert running.wait() == 0
-        assert not list((state / "scratch").glob("hook-*"))  # the credentials went with the folder of the run
+        assert not list((state / "scratch").glob("hook-*"))  # the credentials were deleted with the folder of the run
 
 
 @pytest.mark.slow
-def test_a_hook_works_on_the_context_that_the_daemon_was_given(tmp_path: Path) -> None:
+def test_a_hook_uses_the_context_that_the_daemon_was_started_with(tmp_path: Path) -> None:
     hooks, (mine, theirs) = global_hooks(tmp_path), (tmp_path / "mine", tmp_path / "theirs")
     mine.mkdir()
     theirs.mkdir()
@@ -121,7 +121,7 @@ def test_a_hook_works_on_the_context_that_the_daemon_was_given(tmp_path: Path) -
 
 
 def own_and_other(own: Kubectl, other: Kubectl) -> str:
-    """A kubeconfig with both clusters, the other one its current context, and a context ``mine``."""
+    """A kubeconfig with both clusters: the other one is its current context, and the context ``mine`` is our own."""
     documents = [json.loads(each("config", "view", "--raw", "--output", "json")) for each in (own, other)]
     merged: dict[str, object] = {"apiVersion": "v1", "kind": "Config", "current-context": "theirs"}
     for lists, field in (("clusters", "cluster"), ("users", "user")):
@@ -133,8 +133,8 @@ def own_and_other(own: Kubectl, other: Kubectl) -> str:
 
 
 @pytest.mark.slow
-def test_a_hook_finds_what_is_beside_it_in_the_folder_that_was_given(tmp_path: Path) -> None:
-    """By a path relative to its working folder and to itself; what is outside of the folder is not there."""
+def test_a_hook_finds_only_files_inside_the_given_folder(tmp_path: Path) -> None:
+    """Paths are relative to its working folder and to the hook itself."""
     given = tmp_path / "operator"
     hook = given / "hooks" / "deep" / "ask.sh"
     hook.parent.mkdir(parents=True)
@@ -152,7 +152,7 @@ def test_a_hook_finds_what_is_beside_it_in_the_folder_that_was_given(tmp_path: P
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize(("options", "may"), [((), False), (("--hook-credentials", "all"), True)])
-def test_an_applications_hook_does_not_act_as_the_daemon_unless_that_was_asked_for(
+def test_an_applications_hook_acts_as_the_daemon_only_if_configured(
     tmp_path: Path, options: tuple[str, ...], may: bool
 ) -> None:
     package = tmp_path / "packages" / "web"

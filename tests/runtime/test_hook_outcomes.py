@@ -1,4 +1,4 @@
-"""What becomes of what a hook leaves behind: lines, patches of objects and values, of a good run and of a bad one."""
+"""The results of a hook: output lines, patches of objects and values, of a run that succeeds and of one that fails."""
 
 import base64
 import json
@@ -27,13 +27,13 @@ STATE = ObjectKey(SECRET, "prod", "wharfinger.app.app")
 
 
 def leaving(*documents: JsonObject, variable: str, then: str = "true", config: str = ON_STARTUP) -> str:
-    """A hook that leaves these in one of its files."""
+    """A hook that writes these objects into one of its files."""
     lines = "\n".join(json.dumps(document) for document in documents)
     return bash(config, f"cat >\"${variable}\" <<'J'\n{lines}\nJ\n{then}")
 
 
 async def installed(world: World, folder: Path, hook: str, *, state: str, files: dict[str, str] | None = None) -> str:
-    """A package with this hook; what its summary says once it is in that state."""
+    """Install a package with this hook; return the message of its summary once it is in that state."""
     await world.repository()
     await world.push_folder(hooked(folder / "hooked", {"a.sh": hook}, files=files), "hooked", "1.0.0")
     await world.create("prod", "app", package="hooked")
@@ -41,7 +41,7 @@ async def installed(world: World, folder: Path, hook: str, *, state: str, files:
     return find_str(obj, "status", "summary", "message")
 
 
-async def test_a_hook_that_failed_may_still_write_a_status_where_it_says_so(tmp_path: Path) -> None:
+async def test_a_failed_hook_may_still_write_a_status_if_marked_so(tmp_path: Path) -> None:
     api = "networking.k8s.io/v1"
     ingress: JsonObject = {
         "apiVersion": api,
@@ -70,7 +70,7 @@ async def test_a_hook_that_failed_may_still_write_a_status_where_it_says_so(tmp_
 
 
 @pytest.mark.parametrize(("then", "why"), [("true", "operation"), ("exit 1", "exit status 1")], ids=["good", "bad"])
-async def test_patches_that_say_nothing_fail_the_hook(tmp_path: Path, then: str, why: str) -> None:
+async def test_invalid_patches_fail_the_hook(tmp_path: Path, then: str, why: str) -> None:
     hook = leaving({"operation": "Unheard"}, variable="KUBERNETES_PATCH_PATH", then=then)
     async with open_world(tmp_path) as world:
         message = await installed(world, tmp_path, hook, state="Failed")
@@ -78,7 +78,7 @@ async def test_patches_that_say_nothing_fail_the_hook(tmp_path: Path, then: str,
         assert why in message
 
 
-async def test_metrics_that_cannot_be_read_leave_objects_as_they_were(tmp_path: Path) -> None:
+async def test_unreadable_metrics_prevent_object_patches(tmp_path: Path) -> None:
     made: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made", "namespace": "prod"}}
     nameless = 'echo \'{"action": "set", "value": 1}\' >"$METRICS_PATH"'
     hook = leaving({"operation": "Create", "object": made}, variable="KUBERNETES_PATCH_PATH", then=nameless)
@@ -87,7 +87,7 @@ async def test_metrics_that_cannot_be_read_leave_objects_as_they_were(tmp_path: 
         assert await world.config_map("prod", "made") is None
 
 
-async def test_of_many_operations_that_fail_some_are_told(tmp_path: Path) -> None:
+async def test_only_the_first_failed_operations_are_reported(tmp_path: Path) -> None:
     patch: JsonObject = {"operation": "MergePatch", "kind": "ConfigMap", "mergePatch": {"data": {"a": "b"}}}
     lost = [{**patch, "name": f"lost-{number}"} for number in range(MAX_PROBLEMS + 5)]
     async with open_world(tmp_path) as world:
@@ -98,7 +98,7 @@ async def test_of_many_operations_that_fail_some_are_told(tmp_path: Path) -> Non
         assert message.endswith("and 5 more")
 
 
-async def test_the_settings_are_not_a_hooks_to_patch(tmp_path: Path) -> None:
+async def test_a_hook_may_not_patch_the_settings(tmp_path: Path) -> None:
     patch: JsonObject = {"op": "add", "path": "/hooked/mode", "value": "fast"}
     async with open_world(tmp_path) as world:
         hook = leaving(patch, variable="CONFIG_VALUES_JSON_PATCH_PATH")
@@ -112,9 +112,7 @@ async def test_a_patch_that_changes_nothing_is_not_recorded(tmp_path: Path) -> N
         assert world.runtime.instances["prod.app"].patches == ()
 
 
-async def test_a_hook_that_prints_without_end_is_not_logged_without_end(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_excessive_output_of_a_hook_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger")
     async with open_world(tmp_path) as world:
         await installed(world, tmp_path, bash(ON_STARTUP, f"seq 1 {BURST_LINES + 50}"), state="Ready")
@@ -123,7 +121,7 @@ async def test_a_hook_that_prints_without_end_is_not_logged_without_end(
         r"hooks/a\.sh: (\d+) lines left out; a hook may log 1000 lines or 1024 KiB at once, and 2 lines .*", said[-1]
     )
     assert left_out is not None, said[-1]
-    # A slow machine reads for seconds, in each of which two more lines may be logged.
+    # A slow machine may need seconds to read the output, and two more lines may be logged in each of them.
     assert BURST_LINES <= len(said) - 1 < BURST_LINES + 50
     assert len(said) - 1 + int(left_out[1]) == BURST_LINES + 50
 
@@ -140,7 +138,7 @@ SECRET_OF_ALL = {
 }
 
 
-async def test_what_is_secret_in_the_global_values_is_masked_in_what_any_hook_says(
+async def test_secret_global_values_are_masked_in_the_output_of_all_hooks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger")
@@ -159,8 +157,8 @@ async def test_what_is_secret_in_the_global_values_is_masked_in_what_any_hook_sa
     assert "hunter22-secret" not in caplog.text + published
 
 
-async def test_what_the_user_set_for_all_is_in_the_configuration_values_of_every_hook(tmp_path: Path) -> None:
-    """Under the same names as in the values (spec hook-protocol §1.6)."""
+async def test_global_settings_are_in_the_configuration_values_of_every_hook(tmp_path: Path) -> None:
+    """They have the same names as in the values (spec hook-protocol §1.6)."""
     note = f'jq -c . "$CONFIG_VALUES_PATH" >>"{tmp_path}/notes"'
     write(
         tmp_path / "modules",
@@ -184,7 +182,7 @@ async def test_what_the_user_set_for_all_is_in_the_configuration_values_of_every
     assert notes(tmp_path).count(seen) >= 2
 
 
-async def test_what_is_to_be_masked_is_gathered_a_few_times_however_much_is_published(
+async def test_secrets_are_not_collected_for_each_published_metric(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gathered: list[str] = []
@@ -203,7 +201,7 @@ async def test_what_is_to_be_masked_is_gathered_a_few_times_however_much_is_publ
 
 
 @pytest.mark.slow
-async def test_an_unreadable_record_is_said_and_does_not_hold_a_removal_up(tmp_path: Path) -> None:
+async def test_an_unreadable_state_record_is_reported_and_does_not_delay_a_removal(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             hook = noting(tmp_path, "{configVersion: v1, beforeDeleteHelm: 1}", "before")
@@ -224,7 +222,7 @@ async def test_an_unreadable_record_is_said_and_does_not_hold_a_removal_up(tmp_p
 
 
 @pytest.mark.slow
-async def test_patched_values_that_fit_a_new_version_no_more_are_dropped_and_its_hooks_start_anew(
+async def test_patches_invalid_for_a_new_version_are_dropped(
     tmp_path: Path,
 ) -> None:
     patch: JsonObject = {"op": "add", "path": "/hooked/seen", "value": 5}
@@ -242,7 +240,7 @@ async def test_patched_values_that_fit_a_new_version_no_more_are_dropped_and_its
         assert find_str(await world.config_map("prod", "out"), "data", "seen") == "2"
 
 
-async def test_a_synchronisation_that_may_fail_holds_nothing_up(tmp_path: Path) -> None:
+async def test_a_failed_synchronisation_with_allow_failure_does_not_delay_the_package(tmp_path: Path) -> None:
     config = (
         "configVersion: v1\nkubernetes:\n"
         "- {kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, allowFailure: true}\n"
@@ -253,7 +251,7 @@ async def test_a_synchronisation_that_may_fail_holds_nothing_up(tmp_path: Path) 
         assert notes(tmp_path) == ["sync"]
 
 
-async def test_a_package_without_a_chart_has_nothing_to_render(tmp_path: Path) -> None:
+async def test_a_package_without_a_chart_becomes_ready(tmp_path: Path) -> None:
     folder = hooked(tmp_path / "hooked", {"a.sh": noting(tmp_path, ON_STARTUP, "x")})
     (folder / "templates" / "out.yaml").unlink()
     (folder / "templates").rmdir()
@@ -274,7 +272,7 @@ def app_key(name: str) -> ObjectKey:
     return ObjectKey(APPLICATION, "prod", name)
 
 
-async def test_what_a_hook_prints_as_json_is_a_record_with_fields_and_masked(
+async def test_json_output_of_a_hook_is_logged_with_fields_and_masked(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="wharfinger")
@@ -302,7 +300,7 @@ async def test_what_a_hook_prints_as_json_is_a_record_with_fields_and_masked(
     assert "x1y2z3" not in str(fields)
 
 
-async def test_metrics_of_a_run_that_succeeded_are_published_until_the_hooks_rest(tmp_path: Path) -> None:
+async def test_metrics_of_a_successful_run_are_published_until_the_hooks_stop(tmp_path: Path) -> None:
     metric: JsonObject = {"name": "depth", "action": "set", "value": 3, "labels": {"queue": "mail"}}
     async with open_world(tmp_path) as world:
         await installed(world, tmp_path, leaving(metric, variable="METRICS_PATH"), state="Ready")
@@ -316,7 +314,7 @@ async def test_metrics_of_a_run_that_succeeded_are_published_until_the_hooks_res
         assert "depth" not in world.runtime.tools.metrics.exposition_hooks()
 
 
-async def test_metrics_that_are_none_fail_the_run_and_are_not_published(tmp_path: Path) -> None:
+async def test_invalid_metrics_fail_the_run_and_are_not_published(tmp_path: Path) -> None:
     bad: JsonObject = {"name": "depth", "action": "set"}
     async with open_world(tmp_path) as world:
         message = await installed(world, tmp_path, leaving(bad, variable="METRICS_PATH"), state="Failed")

@@ -1,4 +1,4 @@
-"""The story of a package whose hooks judge, change and convert objects: the daemon and a control plane, by the command line."""
+"""A package whose hooks validate, mutate and convert objects: the daemon and a control plane, by the command line."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def crontab(name: str, version: str, cron: JsonValue, image: str) -> str:
 
 
 @pytest.mark.slow
-def test_hooks_judge_change_and_convert_objects_until_their_package_is_removed(tmp_path: Path) -> None:
+def test_hooks_validate_mutate_and_convert_objects_until_their_package_is_removed(tmp_path: Path) -> None:
     write_package(tmp_path / "packages" / "crons", HOOKS)
     options = ("--admission=127.0.0.1:0", "--local-packages", str(tmp_path / "packages"))
     with control_plane(tmp_path) as admin, daemon(tmp_path, admin, *options) as running:

@@ -1,4 +1,4 @@
-"""The daemon's own Inspector keeps the contract that the socket client keeps too (tests/debug/client/test_client.py)."""
+"""The daemon's own Inspector fulfils the same contract as the socket client (tests/debug/client/test_client.py)."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,14 +10,14 @@ from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-async def test_before_the_runtime_is_up() -> None:
+async def test_the_inspector_answers_before_the_runtime_has_started() -> None:
     inspector = RuntimeInspector(cluster="https://c", started=STARTED)
     await check_inspector(inspector)
     daemon = await inspector.daemon()
     assert (daemon.ready, daemon.packages, daemon.cluster, daemon.started) == (False, 0, "https://c", STARTED)
 
 
-async def test_with_packages_ready_and_blocked(tmp_path: Path) -> None:
+async def test_the_inspector_reports_ready_and_blocked_packages(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

@@ -1,4 +1,4 @@
-"""What is promised of an installed package, tried as people would: real daemon, kubectl and helm."""
+"""Guarantees of an installed package, tried as users would: real daemon, kubectl and helm."""
 
 import json
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ PATCHED = "drift: ConfigMap default/app: /data/text by kubectl-patch"
 
 @contextmanager
 def installing(folder: Path) -> Iterator[tuple[Program, Kubectl]]:
-    """A daemon that may take packages from ``folder``; all that it keeps is below that."""
+    """A daemon that may install packages from ``folder``; its whole state is below that folder."""
     with embedded_daemon(folder, "--local-packages", str(folder)) as running:
         running.wait_line("ready:")
         yield running, Kubectl(folder / "state" / "embedded" / "kubeconfig")
 
 
 def install(folder: Path, kubectl: Kubectl) -> None:
-    """A chart of one ConfigMap, from a folder to Ready."""
+    """Install a chart of one ConfigMap from a folder, up to Ready."""
     chart(folder / "web", version="1.0.0")
     kubectl.apply(folder / "app.yaml", application("web", f"{{folder: {{path: {folder}}}}}"))
     kubectl("wait", "--for=condition=Ready", APP, "--timeout=50s")
@@ -38,13 +38,13 @@ def change(kubectl: Kubectl, what: str, patch: str) -> None:
 
 
 def history(kubectl: Kubectl) -> list[tuple[str, str]]:
-    """What helm says of each revision: its status, and how it came about."""
+    """Return status and description of each revision, as helm reports them."""
     said = run("helm", "history", "app", "--output=json", env={"KUBECONFIG": str(kubectl.kubeconfig)})
     return [(revision["status"], revision["description"]) for revision in json.loads(said)]
 
 
 @pytest.mark.slow
-def test_what_another_process_changes_is_taken_back_or_told(tmp_path: Path) -> None:
+def test_changes_by_another_process_are_corrected_or_reported(tmp_path: Path) -> None:
     with installing(tmp_path) as (_, kubectl):
         install(tmp_path, kubectl)
 
@@ -71,7 +71,7 @@ def test_what_another_process_changes_is_taken_back_or_told(tmp_path: Path) -> N
 
 
 def warned_of(kubectl: Kubectl, count: int) -> list[str]:
-    """So many warnings, once there are: `kubectl wait` gives up where a list has fewer entries than it is asked for."""
+    """Wait for so many warnings, and return them; `kubectl wait` gives up if a list has fewer entries than expected."""
     found: list[str] = []
     for _ in range(500):
         found = json.loads(kubectl.value(APP, ".status.warnings") or "[]")
@@ -81,7 +81,7 @@ def warned_of(kubectl: Kubectl, count: int) -> list[str]:
 
 
 @pytest.mark.slow
-def test_what_a_user_does_with_helm_is_told_and_left_until_the_package_changes(tmp_path: Path) -> None:
+def test_a_users_helm_operation_is_reported_and_stays_until_the_package_changes(tmp_path: Path) -> None:
     with installing(tmp_path) as (_, kubectl):
         install(tmp_path, kubectl)
         change(kubectl, APP, '{"spec": {"settings": {"text": "two"}}}')
@@ -112,12 +112,12 @@ def test_what_a_user_does_with_helm_is_told_and_left_until_the_package_changes(t
 
 
 @pytest.mark.slow
-def test_an_upgrade_that_was_killed_is_gone_on_with_at_once(tmp_path: Path) -> None:
-    """Helm would say "another operation is in progress" from then on."""
+def test_an_interrupted_upgrade_is_continued_at_once(tmp_path: Path) -> None:
+    """Helm would report "another operation is in progress" from then on."""
     second, third = ("secret/sh.helm.release.v1.app.v2", "secret/sh.helm.release.v1.app.v3")
     with installing(tmp_path) as (running, kubectl):
         install(tmp_path, kubectl)
-        # An object on its way out is waited for, so this upgrade stays in the middle.
+        # A terminating object is waited for, so this upgrade stays incomplete.
         change(kubectl, CONFIG, '{"metadata": {"finalizers": ["example.test/hold"]}}')
         kubectl("delete", CONFIG, "--wait=false")
         change(kubectl, APP, '{"spec": {"settings": {"text": "two"}}}')

@@ -1,4 +1,4 @@
-"""Packages of trusted repositories at the daemon: a mirror in a folder without a network, and what is refused."""
+"""Packages of trusted repositories at the daemon: a mirror in a folder without a network, and refused packages."""
 
 import sys
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _hooked = False
 
 
 def _no_network(event: str, arguments: tuple[object, ...]) -> None:
-    """Refuse each connection of this process to an address of IP, and each look-up of a name, while they are forbidden."""
+    """Refuse each IP connection of this process, and each look-up of a name, while they are forbidden."""
     if _forbidden is None or event not in ("socket.connect", "socket.getaddrinfo"):
         return
     address = arguments[1] if event == "socket.connect" else arguments
@@ -41,7 +41,7 @@ def _no_network(event: str, arguments: tuple[object, ...]) -> None:
 
 @contextmanager
 def no_network() -> Iterator[list[str]]:
-    """Take the network away; the list has what was tried nevertheless."""
+    """Disable the network; the list contains the attempted connections."""
     global _forbidden, _hooked  # noqa: PLW0603 - an audit hook cannot be removed, so it has a switch
     if not _hooked:
         sys.addaudithook(_no_network)
@@ -98,7 +98,7 @@ async def test_a_mirror_in_a_folder_is_installed_without_a_network(tmp_path: Pat
     ("key", "said"),
     [(None, "expected a signature, found none"), (OTHER, "expected a signature by spec.verify.keys[0] (sha256:")],
 )
-async def test_what_is_not_trusted_is_not_stored_and_its_status_says_why(
+async def test_an_untrusted_package_is_not_stored_and_its_status_explains_it(
     key: Signing | None, said: str, tmp_path: Path
 ) -> None:
     async with open_world(tmp_path) as world, open_registry(world.address, scheme="http") as registry:

@@ -1,4 +1,4 @@
-"""A namespace that is deleted while no daemon looks: what its releases had elsewhere goes with them at the next start."""
+"""A namespace that is deleted while no daemon runs: at the next start its releases' objects elsewhere are deleted, too."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def stop(running: Program) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_what_a_release_had_elsewhere_goes_with_its_namespace(tmp_path: Path) -> None:
+def test_objects_of_a_release_elsewhere_are_deleted_with_its_namespace(tmp_path: Path) -> None:
     packages = tmp_path / "packages"
     chart(packages / "reader", "reader", "1.0.0", FILES)
     local = ("--local-packages", str(packages))
@@ -49,7 +49,7 @@ def test_what_a_release_had_elsewhere_goes_with_its_namespace(tmp_path: Path) ->
         kubectl("delete", "namespace", "shop", "--wait=false")
         kubectl("wait", "--for=delete", "configmaps,secrets", "--all", "--namespace=shop", "--timeout=50s")
         assert "shop-admin" in kubectl("get", "clusterrole", "--output=name")
-        # Another machine: it has nothing of the state that the first one had.
+        # Another machine, which has no state of the first one.
         with daemon(tmp_path / "other", kubeconfig, *local) as running:
             running.wait_line("shop/app: deleted ClusterRole.rbac.authorization.k8s.io shop-admin")
             running.wait_line("shop/app: deleted ConfigMap default/notice")

@@ -1,4 +1,4 @@
-"""The snapshots of details are values: frozen, comparable, and without a place for anything that changes."""
+"""The snapshots of details are values: frozen, comparable, and without mutable fields."""
 
 from dataclasses import FrozenInstanceError
 
@@ -8,6 +8,6 @@ from tests.debug.support.samples import CLUSTER_EVENTS, DAEMON_TASKS, DIFFERENCE
 
 
 @pytest.mark.parametrize("one", [RESOURCES[0], CLUSTER_EVENTS[0], LOG, DIFFERENCE, HOOK_SNAPSHOTS[0], DAEMON_TASKS[0]])
-def test_they_cannot_be_changed(one: object) -> None:
+def test_snapshots_of_packages_are_immutable(one: object) -> None:
     with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
         one.package = "x"  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""One answer to where the state and the socket are."""
+"""The default paths of the state folder and of the socket."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_root_has_a_system_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_of_root_is_in_a_system_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert default_state_dir() == Path("/var/lib/wharfinger")
 
 
-def test_others_have_the_xdg_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_of_other_users_is_in_the_xdg_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setenv("HOME", "/home/u")
     assert default_state_dir() == Path("/home/u/.local/state/wharfinger")
@@ -26,7 +26,7 @@ def test_others_have_the_xdg_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_state_dir() == Path("/x/wharfinger")
 
 
-def test_the_environment_names_both(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_set_the_state_folder_and_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHARFINGER_STATE_DIR", "/s")
     assert default_socket() == Path("/s/run/debug.sock")
     monkeypatch.setenv("WHARFINGER_SOCKET", "/elsewhere.sock")

@@ -1,4 +1,4 @@
-"""The recorder in a daemon that is a process: what it prints of the past, and its recording, which is stepped again offline."""
+"""The recorder in a daemon that is a process: its report of the past, and its recording, which is replayed offline."""
 
 import json
 import time
@@ -15,7 +15,7 @@ from tests.runtime.support.killing import Kubectl, application
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_what_happened_is_told_and_stepped_again(tmp_path: Path) -> None:
+def test_recorded_events_are_reported_and_replayed(tmp_path: Path) -> None:
     chart(tmp_path / "packages" / "web", "web", "1.0.0")
     flight = tmp_path / "flight"
     source = f"{{folder: {{path: '{tmp_path}/packages'}}}}"

@@ -1,4 +1,4 @@
-"""An update that would close a cycle: what is installed runs on, for whoever needs it, and what was refused is never run."""
+"""An update that would close a cycle: the installed version keeps running for its dependents; the refused one is never run."""
 
 import os
 from collections.abc import Callable
@@ -35,14 +35,14 @@ CRDS = ResourceType(
 
 
 def refused(world: World) -> Callable[[JsonObject], bool]:
-    """What was last asked of ham was looked at, and is refused."""
+    """Return whether the newest spec of ham was reconciled, and is refused."""
     least = world.generations.get(("", "ham"), 1)
     is_cycle = has_reason("DependencyCycle")
     return lambda obj: is_cycle(obj) and find_int(obj, "status", "observedGeneration") >= least
 
 
 async def breakfast(world: World, folder: Path, place: Path | None = None) -> None:
-    """Of flour, ham that needs it, eggs that need ham, and a shop that needs ham; ham 1.1.0 needs eggs, and is refused."""
+    """Install flour, ham that needs it, eggs that need ham, and a shop that needs ham; ham 1.1.0 needs eggs, and is refused."""
     await world.repository()
     await modules(world, folder, flour="", ham=mandatory("flour"), eggs=mandatory("ham"))
     await application(world, folder, "shop", mandatory("ham"))
@@ -53,13 +53,13 @@ async def breakfast(world: World, folder: Path, place: Path | None = None) -> No
 
 
 def of_ham(world: World) -> tuple[str, bool]:
-    """The version that others depend on, and whether it is on."""
+    """Return the version that dependents see, and whether it is on."""
     node = world.runtime.scheduler.node("ham")
     return node.version if node is not None else "", world.runtime.scheduler.enabled("ham")
 
 
 @pytest.mark.slow
-async def test_no_one_is_paused_for_an_update_that_would_close_a_cycle(tmp_path: Path) -> None:
+async def test_a_refused_update_suspends_no_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await breakfast(world, tmp_path)
         told = await world.until("", "ham", refused(world))
@@ -68,22 +68,22 @@ async def test_no_one_is_paused_for_an_update_that_would_close_a_cycle(tmp_path:
         assert world.runtime.scheduler.enabled("eggs")
         assert world.runtime.scheduler.enabled("prod.shop")
         assert await data(world, "ham") == ("1.0.0", "none")
-        # That the version before may be on is nothing to say of what was refused.
+        # The previous version is allowed, but this does not change the status of the refused one.
         ham = world.runtime.instances["ham"]
         decided = world.runtime.scheduler.decision("ham")
         assert decided is not None
         assert decided.allowed
         world.runtime.packages.emit(ham, DecisionReported(decided))
         assert ham.status.stages[Stage.REQUIREMENTS].reason == "DependencyCycle"
-        # It is there for whoever is to run anew.
+        # Its dependents may run again.
         for namespace, name in (("", "eggs"), ("prod", "shop")):
             await world.change(namespace, name, {"settings": {"mode": "hot"}})
             await world.until_state(namespace, name, "Ready")
 
 
 @pytest.mark.slow
-async def test_what_was_refused_is_not_run_whatever_orders_a_run(tmp_path: Path) -> None:
-    """Nor are its definitions ensured; and the word of its own script is no word about what is installed."""
+async def test_a_refused_version_is_never_run(tmp_path: Path) -> None:
+    """Its definitions are not applied either, and the vote of its script does not affect the installed version."""
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
     write(place, {"crds/hams.yaml": CRD, "enabled": '#!/bin/sh\necho false >"$MODULE_ENABLED_RESULT"\n'})
     (place / "enabled").chmod(0o755)
@@ -95,9 +95,9 @@ async def test_what_was_refused_is_not_run_whatever_orders_a_run(tmp_path: Path)
         world.runtime.packages.send(Rescheduled("ham", "Test"))
         world.runtime.packages.emit(world.runtime.instances["ham"], Voted(enabled=False, reason="no", failed=False))
         assert of_ham(world) == ("1.0.0", True)
-        # As if the definitions of the version before were never established.
+        # As if the definitions of the previous version had never been established.
         put(world.runtime.instances["ham"], crds={"established": None})
-        # What it needs goes, and comes again: it is paused, and is to run anew.
+        # Its dependency is disabled and enabled: it is suspended, and would have to run again.
         await world.annotate("", "flour", IGNORE_DEPENDENTS, "true")
         await world.change("", "flour", {"enabled": False})
         await world.until("", "ham", has_reason("DependencyNotEnabled"))
@@ -119,9 +119,9 @@ async def test_what_was_refused_is_not_run_whatever_orders_a_run(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_a_run_that_is_ordered_while_it_is_loaded_is_none_of_what_is_refused(tmp_path: Path) -> None:
+async def test_a_run_ordered_during_loading_does_not_run_the_refused_version(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
-    # Of its two hooks one holds: a second one would find nobody who reads what it says.
+    # Only one of its two hooks is held: a second one would block, because nobody reads its output.
     hold = (
         f'case $0 in *going.sh) [ -e "{tmp_path}/go" ] || {{ echo $$ >"{tmp_path}/held"; '
         f'while [ ! -e "{tmp_path}/go" ]; do sleep 0.05; done; }};; esac'
@@ -138,8 +138,8 @@ async def test_a_run_that_is_ordered_while_it_is_loaded_is_none_of_what_is_refus
 
 
 @pytest.mark.slow
-async def test_what_was_refused_runs_once_nothing_is_in_its_way(tmp_path: Path) -> None:
-    """With its definitions, which the version before did not have."""
+async def test_a_refused_version_runs_once_the_cycle_is_removed(tmp_path: Path) -> None:
+    """Its definitions are applied, which the previous version did not have."""
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
     write(place, {"crds/hams.yaml": CRD})
     async with open_world(tmp_path) as world:
@@ -156,7 +156,7 @@ async def test_what_was_refused_runs_once_nothing_is_in_its_way(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_what_was_taken_away_meanwhile_is_there_for_no_one(tmp_path: Path) -> None:
+async def test_a_refused_package_that_was_uninstalled_satisfies_no_dependent(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await breakfast(world, tmp_path)
         await world.annotate("", "ham", IGNORE_DEPENDENTS, "true")
@@ -170,7 +170,7 @@ async def test_what_was_taken_away_meanwhile_is_there_for_no_one(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_what_is_suspended_after_it_was_refused_is_there_for_others(tmp_path: Path) -> None:
+async def test_a_refused_package_that_is_suspended_still_satisfies_dependents(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await breakfast(world, tmp_path)
         await world.change("", "ham", {"suspend": True})

@@ -22,7 +22,7 @@ from wharfinger.runtime.status.writer import PAUSE_S
 NAMES = ("first", "second", "third")
 INSTALL = {
     "PATCH applications": 1,  # the finalizer
-    "PATCH applications/status": 2,  # first sight, Ready
+    "PATCH applications/status": 2,  # first reconciliation, Ready
     "GET secrets": 1,  # the package's state
     "POST secrets": 2,  # the state, the record
     "GET namespaces": 1,
@@ -71,9 +71,11 @@ async def settle(world: World, name: str) -> None:
 
 
 @pytest.mark.slow
-async def test_requests_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_install_change_and_removal_make_the_expected_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(world_module, "STATUS_PAUSE_S", PAUSE_S)
-    monkeypatch.setattr(writer, "BEGUN_S", PATIENCE_S)  # a change counts as quick, however slow the machine is
+    monkeypatch.setattr(writer, "BEGUN_S", PATIENCE_S)  # every change counts as quick, however slow the machine is
     monkeypatch.setattr(revision_record, "QUICK_S", PATIENCE_S)
     files = {**SIX_OBJECTS, "templates/config.yaml": CONFIG_MAP}
     async with open_world(tmp_path) as world:
@@ -103,7 +105,7 @@ async def test_requests_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
-async def test_requests_of_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_restart_makes_the_expected_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world_module, "VERIFY_S", VERIFY_S)
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:

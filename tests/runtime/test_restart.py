@@ -1,4 +1,4 @@
-"""`kill -9` of a daemon at the worst moments, and what the next one makes of it (DESIGN §7, restart policy)."""
+"""`kill -9` of a daemon at the worst moments, and how the next one recovers (DESIGN §7, restart policy)."""
 
 import os
 import random
@@ -47,8 +47,8 @@ def folder_spec(folder: Path) -> str:
 
 
 @pytest.mark.slow
-async def test_killed_during_a_download(tmp_path: Path) -> None:
-    """Half a blob is nothing; the next daemon fetches it whole."""
+async def test_a_download_interrupted_by_a_kill_starts_from_the_beginning(tmp_path: Path) -> None:
+    """Half a blob is not used; the next daemon downloads the whole one."""
     noise = random.Random(3).randbytes(512 * 1024).hex()  # noqa: S311 - compresses to half, which is still a lot
     state = tmp_path / "state"
     async with open_registry_server(tmp_path) as real:
@@ -72,8 +72,8 @@ async def test_killed_during_a_download(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_while_a_startup_hook_is_in_flight(tmp_path: Path) -> None:
-    """The hook that is recorded as done is not run again; the one in flight is killed, its descendants too, and run again."""
+def test_a_startup_hook_interrupted_by_a_kill_runs_again(tmp_path: Path) -> None:
+    """A hook that is recorded as done is not run again; the running one is killed with its descendants, and run again."""
     os.mkfifo(tmp_path / "held")
     hooks = {
         "a.sh": noting(tmp_path, "{configVersion: v1, onStartup: 1}", "first"),
@@ -100,8 +100,8 @@ def test_killed_while_a_startup_hook_is_in_flight(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_between_run_and_ready(tmp_path: Path) -> None:
-    """What is applied is not applied again: the same revision, waited for anew."""
+def test_a_daemon_killed_before_ready_does_not_apply_again(tmp_path: Path) -> None:
+    """The next daemon waits for the same revision."""
     chart(tmp_path / "packages" / "web", "web", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
@@ -113,7 +113,7 @@ def test_killed_between_run_and_ready(tmp_path: Path) -> None:
             kill(first)
         kubectl("annotate", "deployment/slow", "wharfinger.dev/never-ready-")
         with daemon(tmp_path, kubeconfig, "--local-packages", str(tmp_path)) as again:
-            # Applied once more it has the annotation again, and is waited for.
+            # After the second apply it has the annotation again, and is waited for.
             kubectl.wait("deployment/slow", r"{.metadata.annotations.wharfinger\.dev/never-ready}=true")
             kubectl("annotate", "deployment,replicaset", "--all", "wharfinger.dev/never-ready-")
             again.wait_line("default/app: Ready")
@@ -129,7 +129,7 @@ def assert_nothing_is_left(kubectl: Kubectl, state: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_while_what_is_uninstalled_is_not_gone_yet(tmp_path: Path) -> None:
+def test_an_uninstall_interrupted_by_a_kill_is_continued(tmp_path: Path) -> None:
     hooks = {
         "before.sh": noting(tmp_path, "{configVersion: v1, beforeDeleteHelm: 1}", "before"),
         "after.sh": noting(tmp_path, "{configVersion: v1, afterDeleteHelm: 1}", "after"),
@@ -151,13 +151,13 @@ def test_killed_while_what_is_uninstalled_is_not_gone_yet(tmp_path: Path) -> Non
             again.wait_line("default/app: Removing")
             kubectl("patch", "configmap/out", "--type=merge", '--patch={"metadata":{"finalizers":null}}')
             kubectl("wait", "--for=delete", "application/app", "--timeout=50s")
-            assert notes(tmp_path) == ["before", "after"]  # a step that the journal has as complete is not taken again
+            assert notes(tmp_path) == ["before", "after"]  # a step that is complete in the journal is not repeated
             assert_nothing_is_left(kubectl, tmp_path / "state")
 
 
 @pytest.mark.slow
-def test_killed_while_the_last_hook_of_an_uninstall_is_in_flight(tmp_path: Path) -> None:
-    """The release is gone already, and still the hook that comes after it is run to its end."""
+def test_the_last_hook_of_an_uninstall_runs_again_after_a_kill(tmp_path: Path) -> None:
+    """The release is already deleted, but the hook that follows it is still run to its end."""
     os.mkfifo(tmp_path / "held")
     hooked(
         tmp_path / "packages" / "hooked",
@@ -183,8 +183,8 @@ def test_killed_while_the_last_hook_of_an_uninstall_is_in_flight(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_an_embedded_daemon_killed_and_started_again_without_its_registry(tmp_path: Path) -> None:
-    """The cluster is as it was, what was downloaded is there, and what hooks have made of the values too."""
+async def test_a_killed_embedded_daemon_restarts_without_its_registry(tmp_path: Path) -> None:
+    """The cluster is unchanged, downloaded packages are still stored, and so are the values that hooks have patched."""
     patching = bash(
         "{configVersion: v1, onStartup: 1}",
         f'echo once >>"{tmp_path}/notes"\n'
@@ -208,7 +208,7 @@ async def test_an_embedded_daemon_killed_and_started_again_without_its_registry(
         assert kubectl.value("configmap/out", ".data.seen") == "3"
         assert kubectl.value("application/app", ".status.release.revision") == "1"
         assert notes(tmp_path) == ["once"]
-        # A new look asks the registry again, and says that it is not there.
+        # A new reconciliation queries the registry again, and reports that it does not exist.
         kubectl("annotate", "application/app", "wharfinger.dev/reconcile-requested-at=now")
         kubectl.wait("application/app", "{.status.conditions[0].reason}=RegistryFailed")
         again.process.terminate()

@@ -1,4 +1,4 @@
-"""A stop and a start of the daemon with nothing changed: no render, no revision, no write; and nothing is drawn again."""
+"""Stop and start of the daemon with nothing changed: no render, no revision, no write, and no new random values."""
 
 import json
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ NAMES: Final = ("drawing", "asking", "looking", "plain")
 
 
 def packages(folder: Path) -> Path:
-    """Charts and packages that draw lots, each in its own way."""
+    """Charts and packages that generate random values, each in its own way."""
     chart(folder / "drawing", "drawing", "1.0.0", {"templates/drawn.yaml": SECRET})
     chart(folder / "asking", "asking", "1.0.0", {"templates/drawn.yaml": SECRET, "templates/asking.yaml": ASKING})
     chart(folder / "looking", "looking", "1.0.0", {"templates/drawn.yaml": SECRET, "templates/looking.yaml": LOOKING})
@@ -63,7 +63,7 @@ def packages(folder: Path) -> Path:
 
 
 def counted_helm(folder: Path) -> Path:
-    """A helm that notes each of its calls."""
+    """A helm that logs each of its calls."""
     script = folder / "helm"
     script.write_text(f'#!/bin/sh\necho "$1" >>"{folder}/calls"\nexec "{tool("helm")}" "$@"\n')
     script.chmod(0o755)
@@ -72,7 +72,7 @@ def counted_helm(folder: Path) -> Path:
 
 
 def calls(folder: Path) -> list[str]:
-    """What helm was called for, but for its version."""
+    """Return the commands that helm was called with, except for its version."""
     return [call for call in (folder / "calls").read_text().split() if call != "version"]
 
 
@@ -87,7 +87,7 @@ def started(folder: Path, kubeconfig: Path, name: str = "state") -> Iterator[Pro
 
 
 def written(kubectl: Kubectl) -> list[str]:
-    """The version of each object that packages have, and of the records; of all namespaces."""
+    """Return the resourceVersion of each object of the packages, and of the records, in all namespaces."""
     kinds = "secrets,configmaps,customresourcedefinitions"
     columns = "KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name,VERSION:.metadata.resourceVersion"
     return kubectl("get", kinds, "--all-namespaces", f"--output=custom-columns={columns}").splitlines()
@@ -106,8 +106,8 @@ def ready(running: Program, *names: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_start_that_finds_nothing_changed_changes_nothing(tmp_path: Path) -> None:
-    """Also of packages that were installed before another one brought kinds of its own, or was switched on."""
+def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
+    """Also for packages that were installed before another one added kinds of its own, or was switched on."""
     packages(tmp_path / "packages")
     counted_helm(tmp_path)
     repository = f"{{folder: {{path: '{tmp_path / 'packages'}'}}}}"
@@ -139,8 +139,8 @@ def test_a_start_that_finds_nothing_changed_changes_nothing(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_what_a_user_rolled_back_comes_again_as_it_was_drawn(tmp_path: Path) -> None:
-    """The last record of ours is then one that Helm has written anew, without annotations."""
+def test_generated_values_survive_a_users_rollback(tmp_path: Path) -> None:
+    """Helm has then rewritten our last record, without annotations."""
     packages(tmp_path / "packages")
     counted_helm(tmp_path)
     with control_plane(tmp_path) as kubeconfig:

@@ -1,4 +1,4 @@
-"""Upgrades that fail in the middle: the package comes back to its former revision, Ready, or says why it cannot."""
+"""Upgrades that fail halfway: the package returns to its former revision, Ready, or reports why it cannot."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -95,7 +95,7 @@ CORPUS: Final[dict[str, Case]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CORPUS)
-async def test_a_failed_upgrade_comes_back(name: str, tmp_path: Path) -> None:
+async def test_a_failed_upgrade_is_rolled_back(name: str, tmp_path: Path) -> None:
     case = CORPUS[name]
     async with open_world(tmp_path) as world:
         await world.allow_cluster()
@@ -106,11 +106,11 @@ async def test_a_failed_upgrade_comes_back(name: str, tmp_path: Path) -> None:
         changed: JsonObject = {"packageVersion": case.version, "settings": {"text": "second"}}
         await world.change("prod", "shop", changed)
         shop = await world.until_state("prod", "shop", "RolledBack")
-        # What runs is the former revision, as it was.
+        # The former revision runs unchanged.
         assert find_str(shop, "status", "currentVersion", "version") == "1.0.0"
         assert await text(world) == "first"
         assert await password(world) == drawn
-        # What the resource asks for is told apart from that.
+        # The desired version of the resource is reported separately.
         told = find_object(shop, "status", "rollback")
         assert (told["revision"], told["version"], told["wanted"]) == (1, "1.0.0", case.version)
         assert told["reason"] == "UpgradeFailed"
@@ -123,7 +123,7 @@ async def test_a_failed_upgrade_comes_back(name: str, tmp_path: Path) -> None:
         last = (await revisions(world))[-1]
         assert last[1] == ReleaseStatus.DEPLOYED
         assert last[2] == ("Rollback to 1" if case.wrote else "Install complete")
-        # It stays there, until the resource asks for something else.
+        # It stays there until the resource is changed.
         await world.runtime.queues.wait_idle("prod.shop")
         assert (await revisions(world))[-1] == last
         await world.change("prod", "shop", {"packageVersion": "1.0.0", "settings": {"text": "third"}})

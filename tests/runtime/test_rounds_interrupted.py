@@ -1,4 +1,4 @@
-"""Rounds that are cut short: by a restart, by hooks that fail, by what is wanted of the Module ``global`` itself."""
+"""Rounds that are interrupted: by a restart, by failing hooks, by changes of the Module ``global`` itself."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ def global_hooks(folder: Path, package: str = "global-hooks", **hooks: str) -> N
 
 
 def a_module(folder: Path, name: str, does: dict[str, str] | None = None, **files: str) -> None:
-    """A module with a map, and a hook that is run before the map is there and after it is gone."""
+    """A module with a ConfigMap, and one hook that runs before it is applied and one that runs after it is deleted."""
     own = hook(folder, name, config('"beforeHelm": 1', '"afterDeleteHelm": 1'), does or {})
     texts = {"templates/map.yaml": MAP.replace("NAME", name), "openapi/values.yaml": "type: object\n"}
     write_hooks(folder / "modules" / name, texts | {"hooks/own.sh": own} | files)
@@ -50,7 +50,7 @@ async def begin(world: World, *names: str) -> Notes:
 
 
 async def create_switched_off(world: World, name: str) -> None:
-    """A Module that is off where nobody says otherwise."""
+    """Create a Module that is off by default."""
     obj = module(name, version="0.0.0")
     find_object(obj, "metadata")["annotations"] = {ENABLED_BY_DEFAULT: "false"}
     await world.client.create(obj)
@@ -68,8 +68,8 @@ async def restarting(folder: Path) -> AsyncIterator[Ground]:
 
 
 @pytest.mark.slow
-async def test_after_a_restart_there_is_one_round(tmp_path: Path) -> None:
-    """Although everybody turns on in it; and what only a global hook has on is not taken away before that has said so again."""
+async def test_a_restart_makes_one_round(tmp_path: Path) -> None:
+    """Although all packages start in it; a Module enabled only by a global hook stays until that hook has run again."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))
     a_module(tmp_path, "alpha")
     a_module(tmp_path, "gamma")
@@ -91,8 +91,8 @@ async def test_after_a_restart_there_is_one_round(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_no_one_has_on_any_more_goes_after_a_restart(tmp_path: Path) -> None:
-    """That it was installed is no reason to keep it, once it is known what global hooks have said."""
+async def test_a_module_no_longer_enabled_is_removed_after_a_restart(tmp_path: Path) -> None:
+    """An installed Module is not retained once the votes of global hooks are known."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "gamma")
     async with restarting(tmp_path) as ground:
@@ -110,7 +110,7 @@ async def test_what_no_one_has_on_any_more_goes_after_a_restart(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_who_had_not_been_run_with_the_new_values_is_after_a_restart(tmp_path: Path) -> None:
+async def test_a_module_not_yet_run_with_new_global_values_runs_after_a_restart(tmp_path: Path) -> None:
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     files = {"package.yaml": "apiVersion: v2\nname: alpha\ntype: Module\nversion: 0.0.0\n"}
     a_module(tmp_path, "alpha", {"beforeHelm": f"[ ! -e {tmp_path}/broken ]"}, **files)
@@ -131,8 +131,8 @@ async def test_who_had_not_been_run_with_the_new_values_is_after_a_restart(tmp_p
 
 
 @pytest.mark.slow
-async def test_a_switch_in_a_round_is_no_reason_for_another(tmp_path: Path) -> None:
-    """Who is on is looked at when the beforeAll hooks are through."""
+async def test_a_module_switched_within_a_round_causes_no_further_round(tmp_path: Path) -> None:
+    """The set of enabled Modules is evaluated after the beforeAll hooks."""
     flag = f'[ "$colour" != red ] || {add("/gammaEnabled", "true")}'
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": flag}))
     a_module(tmp_path, "gamma")
@@ -146,7 +146,7 @@ async def test_a_switch_in_a_round_is_no_reason_for_another(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-async def test_afterall_hooks_that_switch_without_end_are_named(tmp_path: Path) -> None:
+async def test_endless_switching_by_afterall_hooks_is_reported(tmp_path: Path) -> None:
     flips = (
         f"n=$(cat {tmp_path}/n 2>/dev/null || true); echo x$n >{tmp_path}/n; {add('/gammaEnabled', '$((${#n} % 2))')}"
     )
@@ -159,8 +159,8 @@ async def test_afterall_hooks_that_switch_without_end_are_named(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_who_is_suspended_does_not_end_a_round(tmp_path: Path) -> None:
-    """Nothing is done for it, so it is through at once; the others are not."""
+async def test_a_suspended_module_does_not_end_a_round_early(tmp_path: Path) -> None:
+    """It has no work and is done at once; the round waits for the other Modules."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "alpha")
     a_module(tmp_path, "zeta")
@@ -179,7 +179,7 @@ async def test_who_is_suspended_does_not_end_a_round(tmp_path: Path) -> None:
 
 @asynccontextmanager
 async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
-    """An afterAll hook that always fails."""
+    """A global Module with an afterAll hook that always fails."""
     global_hooks(folder, all=hook(folder, "all", config(*AROUND), {"afterAll": "false"}))
     async with open_world(folder) as world:
         notes = await begin(world)
@@ -188,8 +188,8 @@ async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
 
 
 @pytest.mark.slow
-async def test_a_new_version_mends_an_afterall_hook(tmp_path: Path) -> None:
-    """What is brought does not wait for what it is to mend."""
+async def test_a_new_version_replaces_a_failing_afterall_hook(tmp_path: Path) -> None:
+    """The new version does not wait for the hook that it is to correct."""
     global_hooks(tmp_path, "mended", all=hook(tmp_path, "mended", config(*AROUND)))
     async with failing_at_the_end(tmp_path) as notes:
         await notes.world.change("", "global", {"packageName": "mended"})
@@ -200,7 +200,7 @@ async def test_a_new_version_mends_an_afterall_hook(tmp_path: Path) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("spec", "state"), [({"suspend": True}, "Suspended"), ({"enabled": False}, "Disabled")])
-async def test_global_hooks_are_put_to_rest_although_one_fails(spec: JsonObject, state: str, tmp_path: Path) -> None:
+async def test_global_hooks_are_stopped_although_one_fails(spec: JsonObject, state: str, tmp_path: Path) -> None:
     async with failing_at_the_end(tmp_path) as notes:
         await notes.world.change("", "global", spec)
         await notes.world.until_state("", "global", state)
@@ -215,8 +215,8 @@ async def test_global_hooks_are_removed_although_one_fails(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_an_afterall_hook_that_fails_gives_way_to_what_came_meanwhile(tmp_path: Path) -> None:
-    """Settings that it needs came while it ran; it is not tried with the old ones until the end of days."""
+async def test_a_failing_afterall_hook_yields_to_newer_settings(tmp_path: Path) -> None:
+    """Settings that it needs arrived while it ran; it is not retried with the old ones for ever."""
     waits = f'until [ -e {tmp_path}/go ]; do sleep 0.01; done; [ "$colour" == red ]'
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"afterAll": waits}))
     a_module(tmp_path, "alpha")
@@ -238,8 +238,8 @@ async def test_an_afterall_hook_that_fails_gives_way_to_what_came_meanwhile(tmp_
 
 
 @pytest.mark.slow
-async def test_afterall_hooks_that_wait_for_who_goes_give_way(tmp_path: Path) -> None:
-    """An uninstallation may take long; settings that come meanwhile are not held up by it."""
+async def test_afterall_hooks_waiting_for_an_uninstall_yield_to_newer_settings(tmp_path: Path) -> None:
+    """An uninstall may take long; newer settings do not wait for it."""
     waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done"
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "gamma", {"afterDeleteHelm": waits})
@@ -258,8 +258,8 @@ async def test_afterall_hooks_that_wait_for_who_goes_give_way(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-async def test_without_global_hooks_there_are_no_flags(tmp_path: Path) -> None:
-    """Who was on by a flag goes with the Module; whoever else is there stays, and a new Module begins anew."""
+async def test_removing_the_global_module_removes_its_enabled_flags(tmp_path: Path) -> None:
+    """Modules enabled by a flag are removed; all others stay, and a new global Module starts from an empty state."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))
     a_module(tmp_path, "alpha")
     a_module(tmp_path, "gamma")
@@ -279,7 +279,7 @@ async def test_without_global_hooks_there_are_no_flags(tmp_path: Path) -> None:
         await notes.tell("all beforeAll -", "alpha beforeHelm -", "all afterAll -", "gamma beforeHelm -", apart="gamma")
 
 
-async def test_global_hooks_that_no_one_wants_hold_up_no_one(tmp_path: Path) -> None:
+async def test_disabled_global_hooks_delay_no_module(tmp_path: Path) -> None:
     global_hooks(tmp_path, all="#!/bin/sh\necho 'configVersion: v1'\n")
     a_module(tmp_path, "alpha")
     async with open_world(tmp_path) as world:

@@ -1,4 +1,4 @@
-"""The runtime's own methods (spec/runtime §1), and how an operation supersedes another one."""
+"""The runtime's own methods (spec/runtime §1), and how one operation supersedes another."""
 
 import os
 from pathlib import Path
@@ -52,7 +52,7 @@ async def test_a_dump_has_every_package_by_name(tmp_path: Path) -> None:
         assert await world.runtime.validate_settings("nobody", {}) is None
 
 
-async def test_a_wish_that_is_told_twice_is_one_wish(tmp_path: Path) -> None:
+async def test_only_a_changed_desired_state_begins_an_operation(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -68,7 +68,7 @@ async def test_a_wish_that_is_told_twice_is_one_wish(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_wish_during_a_removal_is_heard_when_that_is_over(tmp_path: Path) -> None:
+async def test_a_desired_state_set_during_a_removal_is_applied_afterwards(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -86,8 +86,8 @@ async def test_a_wish_during_a_removal_is_heard_when_that_is_over(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_a_superseded_hook_is_dead_before_its_successor_runs_and_a_removal_ends_that(tmp_path: Path) -> None:
-    """With all that descends from it; both hang until they are killed."""
+async def test_a_superseded_hook_is_killed_before_its_successor_runs(tmp_path: Path) -> None:
+    """With all its descendants. Both hooks hang until they are killed, the second one by a removal."""
     os.mkfifo(tmp_path / "held")
     startup = "{configVersion: v1, onStartup: 1}"
     folder = hooked(tmp_path / "hooked", {"a.sh": held_hook(tmp_path, startup, "first")})
@@ -132,14 +132,14 @@ async def test_new_settings_interrupt_a_hook_too(tmp_path: Path) -> None:
 
 
 async def stuck(world: World) -> None:
-    """A package whose Deployment never gets ready."""
+    """Create a package whose Deployment never becomes ready."""
     await world.push("slow", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
     await world.repository()
     await world.create("prod", "stuck", package="slow")
     await world.until("prod", "stuck", lambda obj: find_str(world.condition(obj, "Ready"), "reason") == "NotReady")
 
 
-async def test_stopping_interrupts_what_only_waits(tmp_path: Path) -> None:
+async def test_a_stop_interrupts_waiting_tasks(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await stuck(world)
         world.runtime.stop("the test says so")
@@ -151,7 +151,7 @@ async def test_stopping_interrupts_what_only_waits(tmp_path: Path) -> None:
                 await trio.testing.wait_all_tasks_blocked(0.005)
 
 
-async def test_requirements_are_checked_before_anybody_asks_for_them(tmp_path: Path) -> None:
+async def test_requirements_can_be_checked_without_a_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push("web", "1.0.0")

@@ -1,4 +1,4 @@
-"""The scheduler at work in the runtime: what a package needs, and what comes and goes with it."""
+"""The scheduler at work in the runtime: dependencies of packages, and packages that follow them."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ async def test_an_application_follows_the_module_it_needs(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_a_dependency_of_another_version_is_said(tmp_path: Path) -> None:
+async def test_a_dependency_of_a_wrong_version_is_reported(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await pushed(world, needing(tmp_path, "shop", "database >=2.0"))
@@ -80,7 +80,7 @@ async def test_a_dependency_of_another_version_is_said(tmp_path: Path) -> None:
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_a_cycle_names_all_of_them_in_it_and_disturbs_no_other(tmp_path: Path) -> None:
+async def test_a_cycle_is_reported_with_all_its_members_and_disturbs_no_other_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await pushed(world, needing(tmp_path, "ham", "eggs >=1", kind="Module"))
@@ -105,7 +105,9 @@ async def test_a_cycle_names_all_of_them_in_it_and_disturbs_no_other(tmp_path: P
     ],
     ids=["kubernetes", "platform"],
 )
-async def test_versions_of_what_packages_run_on_are_facts(tmp_path: Path, more: str, reason: str, word: str) -> None:
+async def test_unmet_or_unknown_kubernetes_and_platform_versions_are_reported(
+    tmp_path: Path, more: str, reason: str, word: str
+) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await pushed(world, needing(tmp_path, "shop", more=more))

@@ -36,7 +36,7 @@ BROKEN = {"package.yaml": "apiVersion: v1\nname: [broken\n", "templates/config.y
 
 @dataclass(frozen=True, slots=True)
 class DesiredPackage:
-    """A package to be created, and the last task that it gets to, which fails if it is a bad one."""
+    """A package to be created, and its last task, which fails if the package is a bad one."""
 
     package: str
     settings: JsonObject
@@ -45,7 +45,7 @@ class DesiredPackage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a world: the tasks that each good package ran, and the CPU time for each of them, in seconds."""
+    """The result of a world: the tasks that each good package ran, and the CPU time of each package, in seconds."""
 
     tasks: list[str]
     cpu_s: float
@@ -61,7 +61,7 @@ WRONG = (
 
 
 def mixed(good: int, bad: int) -> dict[str, DesiredPackage]:
-    """That many of both by name, the bad ones spread among the others."""
+    """Return that many good and bad packages by name, the bad ones spread among the good ones."""
     wishes = {f"fine-{number:04}": FINE for number in range(good)}
     wishes |= {f"wrong-{number:04}": WRONG[number % len(WRONG)] for number in range(bad)}
     every = max(good // bad, 1) if bad else 1
@@ -77,7 +77,7 @@ def cpu_s() -> float:
 
 
 async def bring_up(world: World, wishes: dict[str, DesiredPackage], log: TaskLog) -> float:
-    """Create all of them, wait until each is Ready or parked, and say what CPU time that took."""
+    """Create all packages, wait until each is Ready or parked, and return the CPU time that this took."""
     good = sum(desired is FINE for desired in wishes.values())
     begun_s = cpu_s()
     for name, desired in wishes.items():
@@ -93,13 +93,13 @@ async def bring_up(world: World, wishes: dict[str, DesiredPackage], log: TaskLog
 
 
 def state_of(world: World, name: str) -> str | None:
-    """The state of a package, once the runtime knows it."""
+    """Return the state of a package, once the runtime knows it."""
     status = world.runtime.status(name)
     return summarize(status).state if status is not None else None
 
 
 async def measure(folder: Path, monkeypatch: pytest.MonkeyPatch, good: int, bad: int) -> Outcome:
-    """Have so many brought up in a world of their own."""
+    """Bring up so many packages in a world of their own."""
     write(folder / "packages" / "strict", STRICT)
     write(folder / "packages" / "broken", BROKEN)
     chart(folder / "packages" / "web", "web", "1.0.0")
@@ -132,7 +132,7 @@ async def test_packages_that_fail_for_good_cost_the_others_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if FULL:
-        await measure(tmp_path / "warm", monkeypatch, 20, 4)  # what is read once and kept is read
+        await measure(tmp_path / "warm", monkeypatch, 20, 4)  # fills caches that are read once
     alone = await measure(tmp_path / "alone", monkeypatch, GOOD, 0)
     among = await measure(tmp_path / "among", monkeypatch, GOOD, BAD)
     assert among.tasks == alone.tasks

@@ -31,7 +31,7 @@ async def push(address: RegistryAddress, folder: Path) -> None:
 
 
 class Scans:
-    """Scans of one package as a daemon makes them: each opens the source anew, with the network of the process."""
+    """Scans of one package as a daemon makes them: each opens the source again, with the network of the process."""
 
     def __init__(self, port: int | None, proxy: ConnectProxy) -> None:
         self._host = RegistryAddress("registry.test", port)
@@ -54,16 +54,16 @@ async def scans(port: int | None) -> AsyncIterator[Scans]:
         yield Scans(port, proxy)
 
 
-async def test_a_second_scan_with_a_password_is_two_requests(tmp_path: Path) -> None:
+async def test_a_second_scan_with_a_password_makes_two_requests(tmp_path: Path) -> None:
     async with open_registry_server(tmp_path, with_password=True) as address, scans(address.port) as scan:
         await push(address, tmp_path)
         first = await scan.requests()
-        assert first[:2] == [TAGS, TAGS]  # the first one is refused, and the answer asks for the password
+        assert first[:2] == [TAGS, TAGS]  # the first one is refused, and its answer demands the password
         assert await scan.requests() == [TAGS, MANIFEST]
         assert await scan.requests() == [TAGS, MANIFEST]
 
 
-async def test_a_second_scan_with_a_token_is_two_requests(tmp_path: Path) -> None:
+async def test_a_second_scan_with_a_token_makes_two_requests(tmp_path: Path) -> None:
     async with open_token_registry(tmp_path, LOGIN) as there, scans(there.address.port) as scan:
         await push(there.address, tmp_path)
         there.realm.requests.clear()

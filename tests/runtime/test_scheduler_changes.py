@@ -40,14 +40,14 @@ FACTS = Facts("1.31.0", "1.70.0")
 
 
 def members(most: int) -> st.SearchStrategy[list[str]]:
-    """Names, also of who is never there, some with a range."""
+    """Names, including absent ones, some with a range."""
     named = st.builds(str.__add__, ANY, st.sampled_from(["", "", " >=2", " <2"]))
     return st.just([]) | st.lists(named, max_size=most, unique_by=lambda text: text.split()[0])
 
 
 @st.composite
 def any_node(draw: st.DrawFn, *, groups: bool = True) -> Node:
-    """With edges to anybody, itself included."""
+    """A node with edges to any node, including itself."""
     any_of, none_of = (draw(members(2)), draw(members(2))) if groups else ([], [])
     return node(
         draw(SOME),
@@ -63,7 +63,7 @@ def any_node(draw: st.DrawFn, *, groups: bool = True) -> Node:
 
 
 Change = Node | str | tuple[str, Opinion]
-"""A node that comes, or comes anew; the name of one that goes; an opinion about one."""
+"""A node that is added or replaced; the name of a removed one; an opinion about a node."""
 INTENTS = st.tuples(SOME, st.builds(Opinion, st.sampled_from([None, True, False])))
 CHANGES: "st.SearchStrategy[list[Change]]" = st.lists(any_node() | any_node() | SOME | INTENTS, max_size=25)
 HARD_ONLY: "st.SearchStrategy[list[Change]]" = st.lists(any_node(groups=False) | SOME | INTENTS, max_size=25)
@@ -71,7 +71,7 @@ HARD_ONLY: "st.SearchStrategy[list[Change]]" = st.lists(any_node(groups=False) |
 
 @dataclass
 class Story:
-    """Nodes that come and go, what follows from each change, and what was decided so far."""
+    """Nodes that are added and removed, what follows from each change, and the decisions so far."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     topology: Topology = Topology()  # noqa: RUF009 - frozen
@@ -82,7 +82,7 @@ class Story:
         return self.opinions.get(name, Opinion())
 
     def tell(self, change: Change) -> Rewired | None:
-        """None where it was refused."""
+        """Apply a change; None if it was refused."""
         if isinstance(change, Node):
             name, nodes = change.name, {**self.nodes, change.name: change}
             try:
@@ -109,7 +109,7 @@ class Story:
 @pytest.mark.slow
 @given(CHANGES)
 @settings(max_examples=scaled(1_000, 50), deadline=None)
-def test_any_sequence_of_changes_gives_what_the_nodes_give(changes: list[Change]) -> None:
+def test_incremental_changes_give_the_same_result_as_a_fresh_computation(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
         before, there = story.topology, story.nodes
@@ -133,7 +133,7 @@ def test_any_sequence_of_changes_gives_what_the_nodes_give(changes: list[Change]
 @pytest.mark.slow
 @given(CHANGES)
 @settings(max_examples=scaled(1_000, 40), deadline=None)
-def test_a_cycle_that_is_refused_is_one(changes: list[Change]) -> None:
+def test_a_refused_change_closes_a_cycle(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
         if story.tell(change) is None:
@@ -156,7 +156,7 @@ def test_a_cycle_that_is_refused_is_one(changes: list[Change]) -> None:
 @pytest.mark.slow
 @given(CHANGES, st.randoms(use_true_random=False))
 @settings(max_examples=scaled(1_000, 40), deadline=None)
-def test_how_it_came_to_be_leaves_no_trace(changes: list[Change], shuffler: Random) -> None:
+def test_the_result_does_not_depend_on_the_order_of_changes(changes: list[Change], shuffler: Random) -> None:
     story, other = Story(), Story()
     for change in changes:
         story.tell(change)
@@ -171,7 +171,7 @@ def test_how_it_came_to_be_leaves_no_trace(changes: list[Change], shuffler: Rand
 @pytest.mark.slow
 @given(CHANGES)
 @settings(max_examples=scaled(1_000, 40), deadline=None)
-def test_votes_are_what_the_decision_follows_from(changes: list[Change]) -> None:
+def test_each_decision_follows_from_its_votes(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
         story.tell(change)
@@ -182,7 +182,7 @@ def test_votes_are_what_the_decision_follows_from(changes: list[Change]) -> None
             assert {vote.verdict for vote in votes} <= {Verdict.ENABLE, Verdict.DISABLE, Verdict.UNDEFINED}
             continue
         forbidding = [vote for vote in votes if vote.verdict is Verdict.FORBID]
-        # What is switched off is told so, whatever else forbids it.
+        # If a node is switched off, that is the reported reason, even if other rules forbid it as well.
         forbidding.sort(key=lambda vote: vote is not UNWANTED)
         counts = (forbidding or [vote for vote in votes if vote.verdict is not Verdict.UNDEFINED][-1:])[0]
         assert (counts.verdict, counts.reason, counts.message) == (decision.verdict, decision.reason, decision.message)
@@ -193,7 +193,7 @@ def test_votes_are_what_the_decision_follows_from(changes: list[Change]) -> None
 
 
 class Plain:
-    """What follows from some nodes, found the plain way. They must close no cycle of hard edges."""
+    """The results for some nodes, computed in the plain way. They must close no cycle of hard edges."""
 
     def __init__(self, nodes: Mapping[str, Node]) -> None:
         self.nodes = nodes
@@ -232,11 +232,11 @@ class Plain:
         return found
 
     def tied(self, one: str, other: str) -> bool:
-        """Whether they are in one knot."""
+        """Return whether the nodes are in one knot."""
         return other in self.reached(one, self.named.__getitem__) and one in self.reached(other, self.named.__getitem__)
 
     def inner(self, name: str) -> set[str]:
-        """What was placed before it in its knot."""
+        """Return the nodes that were placed before it in its knot."""
         return {each for each in self.before[name] if self.tied(name, each)}
 
     def effective(self, name: str) -> int:
@@ -248,7 +248,7 @@ class Plain:
         return max((self.rank(each) + 1 for each in below), default=0)
 
     def on(self, name: str) -> bool:
-        """For nodes with hard edges only, whose floor is ENABLE and which are asked nothing."""
+        """Return the nodes that are on. For nodes with hard edges only, whose floor is ENABLE and which have no script."""
         wanted = self.nodes[name].requirements
 
         def there(each: str) -> bool:
@@ -265,7 +265,7 @@ class Plain:
 @pytest.mark.slow
 @given(CHANGES)
 @settings(max_examples=scaled(1_000, 40), deadline=None)
-def test_the_topology_is_the_plain_one(changes: list[Change]) -> None:
+def test_the_topology_agrees_with_a_plain_computation(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
         story.tell(change)
@@ -286,7 +286,7 @@ def test_the_topology_is_the_plain_one(changes: list[Change]) -> None:
 
 @given(HARD_ONLY)
 @settings(max_examples=scaled(1_000, 40), deadline=None)
-def test_with_dependencies_only_decisions_are_the_plain_ones(changes: list[Change]) -> None:
+def test_decisions_by_dependencies_agree_with_a_plain_computation(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
         if isinstance(change, Node):
@@ -299,11 +299,11 @@ def test_with_dependencies_only_decisions_are_the_plain_ones(changes: list[Chang
     }
 
 
-# Only what is reached
+# Only reached nodes are evaluated
 
 
 def steps(work: Callable[[], object]) -> int:
-    """How many functions are called while something is done, those of the interpreter and of libraries included."""
+    """Return how many functions are called during an action, those of the interpreter and of libraries included."""
     count = 0
 
     def counted(_frame: FrameType, event: str, _argument: object) -> None:
@@ -320,7 +320,7 @@ def steps(work: Callable[[], object]) -> int:
 
 
 def towns(count: int) -> dict[str, Node]:
-    """As many chains of eleven, with a base that all of them name."""
+    """Return so many chains of eleven nodes, with a base that all of them need."""
     nodes = {"base": node("base")}
     for town in range(count):
         below = f"t{town}"
@@ -333,7 +333,7 @@ def towns(count: int) -> dict[str, Node]:
 
 
 class Town:
-    """A graph in which t1 reaches ten others, and what one change after another costs in it."""
+    """A graph in which t1 reaches ten other nodes, and the cost of consecutive changes in it."""
 
     def __init__(self, count: int) -> None:
         self.nodes = HashTrieMap(towns(count))
@@ -377,7 +377,9 @@ class Town:
         lambda town: town.decided,
     ],
 )
-def test_a_change_costs_what_it_reaches_in_a_graph_of_any_size(work: Callable[[Town], Callable[[], object]]) -> None:
+def test_the_cost_of_a_change_depends_only_on_the_nodes_it_reaches(
+    work: Callable[[Town], Callable[[], object]],
+) -> None:
     few, many = (work(Town(count)) for count in (10, scaled(900, 200)))
-    few()  # whatever is set up once
+    few()  # first-time set-up
     assert steps(many) < 2 * steps(few)  # the collector may call in between, so not exactly the same

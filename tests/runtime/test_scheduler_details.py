@@ -8,11 +8,11 @@ from tests.debug.support.samples import NODES, WAITING_NODE, WHY
 
 
 @pytest.mark.parametrize("one", [NODES[0], WAITING_NODE, WHY, WHY.causes[0]])
-def test_they_cannot_be_changed(one: object) -> None:
+def test_snapshots_of_the_scheduler_are_immutable(one: object) -> None:
     with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
         one.name = "x"  # type: ignore[attr-defined]
 
 
-def test_an_explanation_with_another_remedy_is_another_one() -> None:
+def test_explanations_with_different_remedies_are_not_equal() -> None:
     assert replace(WHY) == WHY
     assert replace(WHY, remedy="wait") != WHY

@@ -73,7 +73,7 @@ def random_event(random: Numbers, graph: Graph, *, groups: bool) -> Event:
 
 
 def assert_parked_rightly(graph: Graph, name: str, entry: Entry) -> None:
-    """Who is idle is parked on what it truly lacks, in the engine's index as in its entry; nobody else is parked."""
+    """Check that each idle node is parked on exactly what it lacks, in the engine's index and in its entry, and no other node."""
     assert graph.engine.lacks(package_id(name)) == tuple(sorted(entry.lacks))
     assert bool(entry.lacks) == isinstance(entry.phase, Idle)
     assert entry.stuck == any(each.kind == PACKAGE and graph.entries[each.name].hopeless for each in entry.lacks)
@@ -90,7 +90,7 @@ def assert_parked_rightly(graph: Graph, name: str, entry: Entry) -> None:
 
 @given(seed=st.integers(0, 2**32), groups=st.booleans())
 @settings(max_examples=scaled(2_000, 50), deadline=None)
-def test_following_an_event_is_deciding_everything_anew(seed: int, groups: bool) -> None:
+def test_incremental_decisions_agree_with_decisions_from_scratch(seed: int, groups: bool) -> None:
     random = Numbers(seed)  # noqa: S311 - a story, no secret
     graph, _ = step(Graph(), Resumed())
     for _ in range(40):

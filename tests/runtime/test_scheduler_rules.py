@@ -1,4 +1,4 @@
-"""The scheduler under every order of events: what must hold whatever happens (theory at the top of its machine)."""
+"""The scheduler under every order of events: its invariants (the theory is at the top of its machine)."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -54,7 +54,7 @@ def any_node(draw: st.DrawFn) -> Node:
 
 
 class SchedulerMachine(RuleBasedStateMachine):
-    """Plays the owner: keeps, apart from the machine, what it was told, and reports runs in any order, old ones too."""
+    """The owner of a scheduler: has its own copy of all inputs, and reports runs in any order, outdated ones too."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.check_untouched(before, event, {effect.name for effect in effects})
 
     def check_scheduled(self, names: set[str]) -> None:
-        """Everything that a node waits for is active when it is scheduled, and no lower order has work left."""
+        """Check that everything that a node waits for is active when it is scheduled, and that no lower order has work left."""
         order = self.graph.topology
         for name in names:
             for each in order.waits_for[name]:
@@ -100,7 +100,7 @@ class SchedulerMachine(RuleBasedStateMachine):
                     )
 
     def check_untouched(self, before: Graph, event: Event, told: set[str]) -> None:
-        """A node nobody spoke of stands where it stood, but for those that rest because they are off, and subscribers."""
+        """Check that nodes without a change stay as they were, except nodes that are off, and subscribers."""
         named = event.node.name if isinstance(event, NodeAdded) else getattr(event, "name", "")
         again = isinstance(event, NodeAdded | Rescheduled)
         for name, entry in self.graph.entries.items():
@@ -110,7 +110,7 @@ class SchedulerMachine(RuleBasedStateMachine):
                 assert name in before.entries
                 assert entry.phase == before.entries[name].phase or (entry.phase == Active() and not entry.on)
 
-    # --- what may happen -----------------------------------------------------------------------------------------------
+    # --- possible events --------------------------------------------------------------------------------------------------
 
     @rule(added=any_node())
     def add(self, added: Node) -> None:
@@ -174,7 +174,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     def resume(self) -> None:
         self.send(Resumed())
 
-    # --- what must hold ------------------------------------------------------------------------------------------------
+    # --- invariants -------------------------------------------------------------------------------------------------------
 
     @invariant()
     def what_is_off_never_runs(self) -> None:
@@ -190,7 +190,7 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def nobody_waits_for_nothing(self) -> None:
-        """Where nothing runs, an idle node lacks its script's vote, or builds (or ranks) on what does or what failed."""
+        """While nothing runs, each idle node lacks its script's vote, or depends (or ranks) on a node that is idle or failed."""
         if self.graph.paused:
             return
         phases = {name: entry.phase for name, entry in self.graph.entries.items()}
@@ -206,7 +206,7 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def only_what_is_there_matters(self) -> None:
-        """The same nodes, intents, votes and facts told in another order to a paused scheduler decide the same."""
+        """A paused scheduler decides the same for the same nodes, intents, votes and facts in another order."""
         if self.graph.paused:
             return
         other = Graph(facts=self.graph.facts, intents=self.graph.intents)

@@ -1,4 +1,4 @@
-"""What keeps a node on or off from outside: intent, scripts, versions (spec/runtime §12, and DESIGN §7 "Pause or uninstall")."""
+"""External votes on a node: intent, scripts, versions (spec/runtime §12, and DESIGN §7 "Pause or uninstall")."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_dynamic_rule_nil_defers_to_floor() -> None:
     assert (disabled.reason, disabled.uninstall) == ("DisabledByDefault", False)
 
 
-def test_a_users_disable_uninstalls() -> None:
+def test_a_users_disable_uninstalls_the_package() -> None:
     world = running(node("app"))
     world.tell(IntentSet("app", enabled=False))
     why = ("DynamicallyDisabled", "the package is disabled; enable it to install it again")
@@ -50,7 +50,7 @@ def test_a_users_disable_uninstalls() -> None:
     assert world.said() == []
 
 
-def test_a_users_disable_of_what_is_paused_uninstalls_it_after_all() -> None:
+def test_a_users_disable_uninstalls_a_paused_package() -> None:
     world = running(node("db"), node("app", "db"))
     world.tell(NodeRemoved("db"))
     assert [effect.uninstall for effect in world.disabled()] == [False]
@@ -59,8 +59,8 @@ def test_a_users_disable_of_what_is_paused_uninstalls_it_after_all() -> None:
     assert world.said() == [Decided("app", False, *why), Disable("app", *why, uninstall=True)]
 
 
-def test_what_was_disabled_before_it_was_loaded_is_uninstalled() -> None:
-    """A daemon that comes back does not know whether the release of the one before it is still there."""
+def test_a_package_disabled_before_loading_is_uninstalled() -> None:
+    """A restarted daemon does not know whether the release of its predecessor still exists."""
     world = World()
     world.tell(IntentSet("mod", enabled=False), NodeAdded(module("mod")))
     assert [effect.uninstall for effect in world.disabled()] == [True]
@@ -123,7 +123,7 @@ def test_script_rule_false_and_error_forbid(vote: ScriptVoted, reason: str, mess
     assert world.said() == []
 
 
-def test_a_vote_that_is_due_holds_the_node_and_the_orders_above() -> None:
+def test_an_outstanding_vote_holds_the_node_and_higher_orders() -> None:
     world = World(node("critical", order=1, script=True), node("app"))
     assert world.scheduled() == []
     world.tell(ScriptVoted("critical", enabled=True))
@@ -132,7 +132,7 @@ def test_a_vote_that_is_due_holds_the_node_and_the_orders_above() -> None:
     assert off.scheduled() == ["app"]
 
 
-def test_until_the_script_of_a_new_version_has_voted_the_last_vote_stands() -> None:
+def test_the_last_vote_counts_until_the_script_of_a_new_version_has_voted() -> None:
     world = running(node("db", script=True), node("app", "db"))
     world.tell(ScriptVoted("db", enabled=True))
     world.complete("db", "app")
@@ -148,7 +148,7 @@ def test_until_the_script_of_a_new_version_has_voted_the_last_vote_stands() -> N
     assert world.scheduled() == ["db"]
 
 
-def test_a_script_that_is_new_disturbs_nothing_before_it_has_voted() -> None:
+def test_a_new_script_has_no_effect_before_its_first_vote() -> None:
     world = running(node("app"))
     world.tell(NodeAdded(node("app", script=True)))
     assert world.said() == []
@@ -159,7 +159,7 @@ def test_a_script_that_is_new_disturbs_nothing_before_it_has_voted() -> None:
 # Facts
 
 
-def test_versions_that_change_pause_and_bring_back() -> None:
+def test_a_changed_kubernetes_version_pauses_and_resumes_a_package() -> None:
     world = World()
     world.tell(FactsChanged(Facts("1.30.0", "")), NodeAdded(node("app", kubernetes=">=1.30")))
     world.complete("app")
@@ -175,8 +175,8 @@ def test_versions_that_change_pause_and_bring_back() -> None:
     assert world.graph.facts == Facts("1.31.0", "")
 
 
-def test_a_provisional_no_takes_nothing_away_until_it_is_said_again() -> None:
-    """After a restart a script may be asked before what it looks at is loaded: its no must not uninstall for that."""
+def test_a_provisional_no_uninstalls_nothing_until_it_is_confirmed() -> None:
+    """After a restart a script may run before the Modules that it depends on are loaded, so its first no must not uninstall."""
     world = running(node("app", script=True))
     world.tell(ScriptVoted("app", None))
     world.complete("app")

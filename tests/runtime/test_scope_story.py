@@ -1,4 +1,4 @@
-"""A namespaced Application's chart attacks other namespaces, through the command line: refused, and let through where asked."""
+"""An Application's chart that attacks other namespaces, through the command line: it is refused unless that was allowed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ REMEDY = "kubectl label namespace tenant wharfinger.dev/cluster-scope=allowed"
 
 @contextmanager
 def world(folder: Path, *more: str) -> Iterator[tuple[Program, Kubectl]]:
-    """A daemon with both charts at hand, the victim's Secret, and a tenant's namespace."""
+    """A daemon with a repository of both charts, the victim's Secret, and a tenant's namespace."""
     chart(folder / "packages" / "reader", "reader", "1.0.0", {"templates/config.yaml": READ})
     chart(folder / "packages" / "writer", "writer", "1.0.0", {"templates/config.yaml": WRITE})
     state = folder / "state"
@@ -49,7 +49,7 @@ def world(folder: Path, *more: str) -> Iterator[tuple[Program, Kubectl]]:
 
 
 def install(kubectl: Kubectl, folder: Path) -> None:
-    """Ask for both charts as Applications."""
+    """Create an Application of each chart."""
     text = (
         "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
         f"spec: {{folder: {{path: {folder}/packages}}}}\n"
@@ -71,7 +71,7 @@ def stolen(kubectl: Kubectl) -> str:
 
 
 def let_through(kubectl: Kubectl) -> None:
-    """Both come out Ready, and have done what they ask for."""
+    """Check that both Applications become Ready, and have done what they were written for."""
     for name in ("reader", "writer"):
         kubectl("wait", "--for=condition=Ready", application(name), "--namespace=tenant", "--timeout=50s")
     assert "Q1JPV04tSkVXRUw=" in stolen(kubectl)
@@ -80,7 +80,7 @@ def let_through(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.slow
-def test_the_attack_is_refused_with_name_and_remedy_until_the_namespace_is_labelled(tmp_path: Path) -> None:
+def test_the_attack_is_refused_until_the_namespace_is_labelled(tmp_path: Path) -> None:
     with world(tmp_path) as (_running, kubectl):
         install(kubectl, tmp_path)
         for name in ("reader", "writer"):
@@ -106,10 +106,10 @@ def test_the_attack_is_refused_with_name_and_remedy_until_the_namespace_is_label
             ["ns", "evilns2"],
         ):
             assert "NotFound" in attempt("kubectl", "get", *gone, env=env).stderr
-        # Without any further action:
+        # Without any further action by the user:
         kubectl("label", "namespace", "tenant", "wharfinger.dev/cluster-scope=allowed")
         let_through(kubectl)
-        # What is there stays where the label goes, and the next change is refused.
+        # Existing objects stay if the label is removed, and the next change is refused.
         kubectl("label", "namespace", "tenant", "wharfinger.dev/cluster-scope-")
         kubectl("wait", "--for=condition=Stalled", application("writer"), "--namespace=tenant", "--timeout=50s")
         assert kubectl("get", "namespace", "evilns2", "--output=jsonpath={.status.phase}") == "Active"
@@ -117,7 +117,7 @@ def test_the_attack_is_refused_with_name_and_remedy_until_the_namespace_is_label
 
 
 @pytest.mark.slow
-def test_a_daemon_of_one_tenant_lets_applications_reach_the_cluster(tmp_path: Path) -> None:
+def test_application_scope_cluster_allows_cluster_access(tmp_path: Path) -> None:
     with world(tmp_path, "--application-scope", "cluster") as (_running, kubectl):
         install(kubectl, tmp_path)
         let_through(kubectl)
@@ -125,7 +125,7 @@ def test_a_daemon_of_one_tenant_lets_applications_reach_the_cluster(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scope", ["", "cluster-wide", "Namespace"])
-def test_another_scope_is_refused(scope: str) -> None:
+def test_an_invalid_application_scope_is_refused(scope: str) -> None:
     done = attempt(*wharfinger("run", "--application-scope", scope))
     assert done.returncode == 2
     assert "--application-scope" in done.stderr

@@ -32,7 +32,7 @@ echo "$answer" >"$MODULE_ENABLED_RESULT"
 
 
 def scripted(folder: Path) -> Path:
-    """The module, in addon-operator's layout."""
+    """Write the module, in addon-operator's layout."""
     place = folder / "scripted-1.0.0"
     files = {
         "Chart.yaml": "apiVersion: v2\nname: scripted\nversion: 1.0.0\n",
@@ -46,13 +46,13 @@ def scripted(folder: Path) -> Path:
 
 
 def asked(folder: Path) -> list[str]:
-    """What it has answered so far."""
+    """Return the votes of the script so far."""
     path = folder / "asked"
     return path.read_text().split() if path.exists() else []
 
 
 async def of_scripted(world: World) -> str:
-    """The uid of what is installed of it; empty where nothing is."""
+    """Return the uid of its installed object; an empty text if there is none."""
     return find_str(await world.config_map(SYSTEM_NAMESPACE, "of-scripted"), "metadata", "uid")
 
 
@@ -62,7 +62,7 @@ def refused(world: World) -> bool:
 
 
 async def installed(ground: Ground, folder: Path) -> str:
-    """A process that installs both, and ends; the uid of what it has installed."""
+    """Run a process that installs both, and ends; return the uid of the object of ``scripted``."""
     config = f'cd "{folder}"\nwhile [ -e held ]; do sleep 0.02; done\n[ ! -e broken ]'
     async with ground.open_world() as world:
         await world.repository()
@@ -78,7 +78,7 @@ async def installed(ground: Ground, folder: Path) -> str:
 
 @asynccontextmanager
 async def restarted_and_refused(ground: Ground, folder: Path, uid: str) -> AsyncIterator[World]:
-    """The next process, where the script has said no; nothing is gone for that."""
+    """The next process, after the script has voted no; nothing was deleted because of that."""
     async with ground.open_world() as world:
         await until_true(lambda: refused(world))
         await world.runtime.queues.wait_idle("scripted")
@@ -89,7 +89,7 @@ async def restarted_and_refused(ground: Ground, folder: Path, uid: str) -> Async
 
 
 @pytest.mark.slow
-async def test_a_no_before_all_is_loaded_takes_nothing_away_and_is_asked_again(tmp_path: Path) -> None:
+async def test_a_no_before_all_modules_are_loaded_is_asked_again(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         for _ in range(2):
@@ -105,8 +105,8 @@ async def test_a_no_before_all_is_loaded_takes_nothing_away_and_is_asked_again(t
 
 
 @pytest.mark.slow
-async def test_a_no_while_something_cannot_be_loaded_takes_nothing_away(tmp_path: Path) -> None:
-    """However often it failed: it is installed, and what the script would say with it is not known."""
+async def test_a_no_uninstalls_nothing_while_a_module_cannot_be_loaded(tmp_path: Path) -> None:
+    """Even after many failures: the module is installed, and the vote of the script with it is unknown."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "broken").touch()
@@ -125,8 +125,8 @@ async def test_a_no_while_something_cannot_be_loaded_takes_nothing_away(tmp_path
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("how", ["says no again", "nobody is left"])
-async def test_a_no_once_all_is_loaded_takes_it_away(tmp_path: Path, how: str) -> None:
-    """It is asked again where it may see more, and where what it did not see is removed unseen."""
+async def test_a_no_uninstalls_the_module_once_all_modules_are_loaded(tmp_path: Path, how: str) -> None:
+    """Also if the module that was missing is removed instead of loaded."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "held").touch()
@@ -146,8 +146,8 @@ async def test_a_no_once_all_is_loaded_takes_it_away(tmp_path: Path, how: str) -
 
 
 @pytest.mark.slow
-async def test_what_its_script_has_put_away_is_there_for_no_one_while_it_is_suspended(tmp_path: Path) -> None:
-    """Also for a process that starts, and asks no script of what is suspended."""
+async def test_a_suspended_module_disabled_by_its_script_does_not_count_as_installed(tmp_path: Path) -> None:
+    """Also after a restart, in which scripts of suspended modules do not run."""
     rival = "noneOf: [{name: both, modules: [{name: scripted}]}]"
     async with open_ground(tmp_path) as ground:
         await installed(ground, tmp_path)

@@ -1,4 +1,4 @@
-"""Settings on their way into a package: converted, held to rules, compared with what was there, and warned about."""
+"""Checks of settings: they are converted, validated by rules, compared with the former ones, and warned about."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +46,7 @@ FILES = {
 
 
 @pytest.mark.slow
-async def test_settings_of_an_older_version_are_converted_and_that_is_said(tmp_path: Path) -> None:
+async def test_settings_of_an_older_version_are_converted_with_a_warning(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", {}, files=FILES), "hooked", "1.0.0")
@@ -67,7 +67,7 @@ async def test_settings_of_an_older_version_are_converted_and_that_is_said(tmp_p
 
 
 @pytest.mark.slow
-async def test_rules_and_immutable_settings_are_held_also_over_a_restart(tmp_path: Path) -> None:
+async def test_rules_and_immutable_settings_are_enforced_even_after_a_restart(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -90,7 +90,7 @@ async def test_rules_and_immutable_settings_are_held_also_over_a_restart(tmp_pat
 
 
 @pytest.mark.slow
-async def test_what_hooks_make_of_the_values_is_held_to_their_rules(tmp_path: Path) -> None:
+async def test_values_patched_by_hooks_are_validated_by_rules(tmp_path: Path) -> None:
     hook = bash(
         "{configVersion: v1, onStartup: 1}",
         'echo \'{"op":"add","path":"/hooked/seen","value":5}\' >"$VALUES_JSON_PATCH_PATH"',
@@ -103,7 +103,7 @@ async def test_what_hooks_make_of_the_values_is_held_to_their_rules(tmp_path: Pa
         assert "seen too much" in find_str(failed, "status", "summary", "message")
 
 
-async def test_a_rule_that_is_none_is_refused_when_the_package_is_loaded(tmp_path: Path) -> None:
+async def test_a_package_with_an_invalid_rule_is_refused(tmp_path: Path) -> None:
     broken = {**FILES, "openapi/settings.yaml": SETTINGS.replace("self.low <= self.high", "self.nothing(")}
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -116,7 +116,7 @@ async def test_a_rule_that_is_none_is_refused_when_the_package_is_loaded(tmp_pat
 
 
 @pytest.mark.slow
-async def test_a_default_is_as_immutable_as_what_was_set_and_a_reset_forgets_it(tmp_path: Path) -> None:
+async def test_an_immutable_default_cannot_change_until_a_reset(tmp_path: Path) -> None:
     def schema(kind: str) -> dict[str, str]:
         text = f"type: object\nproperties:\n  disk: {{type: string, default: {kind}, x-deckhouse-immutable: true}}\n"
         return {**FILES, "openapi/settings.yaml": text, "openapi/conversions/v2.yaml": ""}
@@ -138,7 +138,7 @@ async def test_a_default_is_as_immutable_as_what_was_set_and_a_reset_forgets_it(
 
 
 @pytest.mark.slow
-async def test_what_was_never_installed_is_removed_though_its_settings_cannot_be_converted(tmp_path: Path) -> None:
+async def test_a_package_with_inconvertible_settings_can_be_removed(tmp_path: Path) -> None:
     endless = {**FILES, "openapi/conversions/v2.yaml": "version: 2\nconversions: ['def f: f; f']\n"}
     async with (
         open_jq_pool(None, limits=JqLimits(seconds=1.0)) as filters,

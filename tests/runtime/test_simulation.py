@@ -143,7 +143,7 @@ class Simulation(RuleBasedStateMachine):
 
 
 def check_settled(model: SimulatedPackage, wanted: DesiredState | None) -> None:
-    """Everything succeeded and nothing happens any more: is what was wanted what is?"""
+    """Check that all operations succeeded, nothing is left to do, and the actual state is the desired one."""
     for update in model.updates:
         assert update in model.loads or model.causes.get(update), "an accepted update was neither run nor superseded"
     if wanted is None:
@@ -164,7 +164,7 @@ TestSimulation = Simulation.TestCase
 TestSimulation.settings = settings(max_examples=scaled(2000, 80), stateful_step_count=60, deadline=None)
 
 
-def test_a_wish_during_a_removal_comes_true_afterwards() -> None:
+def test_a_desired_state_set_during_a_removal_is_applied_afterwards() -> None:
     model = SimulatedPackage()
     model.desired(V1)
     model.settle()
@@ -174,7 +174,7 @@ def test_a_wish_during_a_removal_comes_true_afterwards() -> None:
     check_settled(model, V2)
 
 
-def test_a_removal_of_what_was_never_seen_is_applied_to_its_end() -> None:
+def test_a_removal_of_an_unknown_package_is_completed() -> None:
     model = SimulatedPackage()
     model.present = True  # an earlier process installed it
     model.delete()
@@ -184,7 +184,7 @@ def test_a_removal_of_what_was_never_seen_is_applied_to_its_end() -> None:
     check_settled(model, None)
 
 
-def test_what_changed_while_suspended_comes_true_with_the_resumption() -> None:
+def test_changes_during_a_suspension_are_applied_on_resumption() -> None:
     model = SimulatedPackage()
     model.desired(V1)
     model.settle()
@@ -199,7 +199,7 @@ def test_what_changed_while_suspended_comes_true_with_the_resumption() -> None:
     check_settled(model, V2)
 
 
-def test_a_package_is_forgotten_only_when_its_last_run_has_ended() -> None:
+def test_a_package_is_forgotten_after_its_last_run_has_ended() -> None:
     model = SimulatedPackage()
     model.desired(V1)
     model.settle()

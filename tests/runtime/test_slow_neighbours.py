@@ -15,9 +15,9 @@ from tests.registry_server import open_registry_server
 from tests.runtime.support.killing import Kubectl, embedded_daemon, slow_registry
 
 LARGE = 100_000
-"""Bytes of a package that drips; a healthy one has fewer."""
+"""Bytes of a slow package; a healthy one is smaller."""
 SLOW = 6
-"""More than the slots that one source or one namespace may have."""
+"""More downloads than one source or one namespace may have at a time."""
 ENDLESS = "{{- range until 100000 }}{{- range until 100000 }}{{- range until 100000 }}{{ end }}{{ end }}{{ end }}\n"
 
 
@@ -50,8 +50,8 @@ def wait_ready(kubectl: Kubectl, name: str, namespace: str = "default") -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_registry_that_drips_holds_up_no_other(tmp_path: Path) -> None:
-    """Six packages of it, in one namespace: one from another registry and one from a folder, beside them, are Ready at once."""
+async def test_a_slow_registry_does_not_delay_other_packages(tmp_path: Path) -> None:
+    """Six of its packages share a namespace with one of another registry and one of a folder, which are Ready at once."""
     local = chart(tmp_path / "local" / "near", "near", "1.0.0").parent
     async with open_registry_server(tmp_path / "registry") as real:
         for number in range(SLOW):
@@ -71,7 +71,7 @@ async def test_a_registry_that_drips_holds_up_no_other(tmp_path: Path) -> None:
             dripping = "".join(application(f"far-{n}", "slow", "far", f"1.0.{n}") for n in range(SLOW))
             kubectl.apply(tmp_path / "slow.yaml", sources + dripping)
             for _ in range(4):
-                assert slow.blobs.acquire(timeout=300)  # its share of the downloads drips
+                assert slow.blobs.acquire(timeout=300)  # its share of the downloads is slow
             healthy = application("well", "good", "well") + application("near", "local", "near")
             kubectl.apply(tmp_path / "healthy.yaml", healthy)
             wait_ready(kubectl, "well")
@@ -86,7 +86,7 @@ async def test_a_registry_that_drips_holds_up_no_other(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_download_that_drips_is_cut_and_tried_again(tmp_path: Path) -> None:
+async def test_a_slow_download_is_aborted_and_retried(tmp_path: Path) -> None:
     async with open_registry_server(tmp_path / "registry") as real:
         push(tmp_path, str(real), "far", "1.0.0", {"noise.txt": os.urandom(LARGE).hex()})
         with (
@@ -104,7 +104,7 @@ async def test_a_download_that_drips_is_cut_and_tried_again(tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_templates_without_an_end_hold_up_no_other_namespace(tmp_path: Path) -> None:
+def test_endless_templates_do_not_delay_other_namespaces(tmp_path: Path) -> None:
     folder = tmp_path / "packages"
     for name in ("spin-1", "spin-2", "spin-3"):
         write(chart(folder / name, name, "1.0.0"), {"templates/endless.yaml": ENDLESS})

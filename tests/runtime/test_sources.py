@@ -56,7 +56,7 @@ async def test_a_folder_of_manifests_is_installed_changed_and_removed(tmp_path: 
         assert await world.config_map("prod", "a") is None
 
 
-async def test_a_kustomization_is_installed_and_settings_of_it_are_refused(tmp_path: Path) -> None:
+async def test_a_kustomization_is_installed_and_its_settings_are_refused(tmp_path: Path) -> None:
     packages = tmp_path / "packages"
     write(packages / "web", {**KUSTOMIZATION, "base/a.yaml": manifest("a")})
     async with open_world(tmp_path) as world:
@@ -101,7 +101,9 @@ async def test_a_range_follows_the_tags_of_a_git_repository(tmp_path: Path) -> N
             await scan(world, "1")
             await world.until("prod", "shop", has_version("1.1.0"))
             assert await world.config_map("prod", "b") is not None
-            commit(folder, {"web/c.yaml": manifest("c")}, "v1.1.0")  # the tag moves, and that is not followed unasked
+            commit(
+                folder, {"web/c.yaml": manifest("c")}, "v1.1.0"
+            )  # the tag moves, and that is not followed unless requested
             await scan(world, "2")
             update = await until_update(world, "TagMoved")
             assert "the tag of 1.1.0 has moved" in find_str(update, "message")
@@ -109,7 +111,7 @@ async def test_a_range_follows_the_tags_of_a_git_repository(tmp_path: Path) -> N
             assert LOGIN.password not in str(await world.client.get(ObjectKey(APPLICATION, "prod", "shop")))
 
 
-async def test_a_commit_is_a_version(tmp_path: Path) -> None:
+async def test_a_git_commit_can_be_installed_as_a_version(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "packages")
     first = commit(folder, {"web/a.yaml": manifest("a")})
     commit(folder, {"web/a.yaml": manifest("b")})
@@ -120,7 +122,7 @@ async def test_a_commit_is_a_version(tmp_path: Path) -> None:
         assert await world.config_map("prod", "a") is not None
 
 
-async def test_an_archive_is_installed_if_it_has_its_digest(tmp_path: Path) -> None:
+async def test_an_archive_is_installed_only_with_the_expected_digest(tmp_path: Path) -> None:
     data = pack_folder(write(tmp_path / "plain", {"a.yaml": manifest("a")}))
     (tmp_path / "files").mkdir()
     (tmp_path / "files/web.tar.gz").write_bytes(data)

@@ -1,4 +1,4 @@
-"""What is told of a release, and when there is a new revision of it: what spec/runtime §8 has beside drift and health."""
+"""The reported state of a release, and its revisions: the cases of spec/runtime §8 besides drift and health."""
 
 from pathlib import Path
 
@@ -24,12 +24,12 @@ NAMED = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "named-{{ .Values.tex
 
 
 async def revision_of(world: World) -> int:
-    """That of the release, once the package is ready."""
+    """Return the revision of the release, once the package is ready."""
     return find_int(await world.until_state("prod", "shop", "Ready"), "status", "release", "revision")
 
 
 @pytest.mark.slow
-async def test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applied(tmp_path: Path) -> None:
+async def test_endpoints_are_reported_even_if_nothing_is_applied(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0", {"templates/ingress.yaml": INGRESS})
@@ -49,7 +49,7 @@ async def test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applie
 
 
 @pytest.mark.slow
-async def test_maintenance_is_one_revision_where_it_begins_and_one_where_it_ends(tmp_path: Path) -> None:
+async def test_start_and_end_of_maintenance_make_one_revision_each(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -66,8 +66,8 @@ async def test_maintenance_is_one_revision_where_it_begins_and_one_where_it_ends
 
 
 @pytest.mark.slow
-async def test_under_maintenance_what_is_not_there_to_its_end_is_applied_until_it_is(tmp_path: Path) -> None:
-    """Only a release that is deployed and says so of itself is left to people."""
+async def test_an_incomplete_release_is_applied_even_under_maintenance(tmp_path: Path) -> None:
+    """Only a release that is deployed and marked as unmanaged is no longer written."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"templates/named.yaml": NAMED})
         await world.repository()
@@ -82,7 +82,7 @@ async def test_under_maintenance_what_is_not_there_to_its_end_is_applied_until_i
         assert await world.config_map("prod", "named-b") is None
 
 
-async def test_objects_and_records_say_whose_release_they_are_of(tmp_path: Path) -> None:
+async def test_objects_and_records_name_their_release(tmp_path: Path) -> None:
     """The release has the package's name and namespace."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

@@ -1,4 +1,4 @@
-"""Recorded cases of the public peer's application controller that no other test tells, on real parts."""
+"""Recorded cases of the public peer's application controller that no other test covers, on real parts."""
 
 import os
 from pathlib import Path
@@ -27,15 +27,15 @@ DEFAULT = ObjectKey(PACKAGE_REPOSITORY, "", "default")
 
 
 async def until_version(world: World, name: str, version: str) -> JsonObject:
-    """Wait until it is Ready with this version."""
+    """Wait until the package is Ready with this version."""
     obj = await world.until_state("prod", name, "Ready")
     assert find_str(obj, "status", "currentVersion", "version") == version
     return obj
 
 
 @pytest.mark.slow
-async def test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to(tmp_path: Path) -> None:
-    """package-not-found, package-switch: what the package before brought goes with it."""
+async def test_a_missing_package_is_reported_and_can_be_replaced_by_another(tmp_path: Path) -> None:
+    """package-not-found, package-switch: objects of the former package are deleted."""
     async with open_world(tmp_path) as world:
         await world.push(
             "web", "1.0.0", {"templates/more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"}
@@ -55,7 +55,7 @@ async def test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_
 
 @pytest.mark.slow
 async def test_versions_are_switched_up_and_down(tmp_path: Path) -> None:
-    """version-switch, version-update: the version wanted last is the one that is there, and no version is fetched twice."""
+    """version-switch, version-update: the last desired version is installed, and no version is downloaded twice."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push(
@@ -70,7 +70,7 @@ async def test_versions_are_switched_up_and_down(tmp_path: Path) -> None:
             assert (await world.config_map("prod", "more") is not None) is (version == "2.0.0")
 
 
-async def test_a_repository_that_is_corrected_wakes_who_failed_for_it(tmp_path: Path) -> None:
+async def test_correcting_a_repository_retries_its_failed_packages(tmp_path: Path) -> None:
     """registry-spec-changed."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -92,8 +92,8 @@ async def push_draft(world: World, version: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_version_whose_metadata_cannot_be_read_is_not_installed_until_it_can(tmp_path: Path) -> None:
-    """version-is-draft: the newest version of a range is passed over, and taken once it is a package."""
+async def test_a_version_without_readable_metadata_is_skipped_in_a_range(tmp_path: Path) -> None:
+    """version-is-draft: the newest version of a range is skipped, and installed once it is a package."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await push_draft(world, "2.0.0")
@@ -109,8 +109,8 @@ async def test_a_version_whose_metadata_cannot_be_read_is_not_installed_until_it
 
 
 @pytest.mark.slow
-async def test_an_exact_version_whose_metadata_cannot_be_read_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
-    """version-is-draft."""
+async def test_an_exact_version_without_readable_metadata_is_refused(tmp_path: Path) -> None:
+    """version-is-draft: the old version stays."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await push_draft(world, "2.0.0")
@@ -166,8 +166,8 @@ async def test_stale_owner_references_are_neither_followed_nor_changed(tmp_path:
 
 
 @pytest.mark.slow
-async def test_a_deletion_right_after_the_version_was_edited_leaves_nothing(tmp_path: Path) -> None:
-    """delete-after-version-edit: also while the new version hangs, and where it does not exist."""
+async def test_a_deletion_right_after_a_version_change_leaves_nothing(tmp_path: Path) -> None:
+    """delete-after-version-edit: also while the new version hangs, and if it does not exist."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("web", "2.0.0", {"templates/slow.yaml": SLOW_CONFIG})
@@ -184,8 +184,8 @@ async def test_a_deletion_right_after_the_version_was_edited_leaves_nothing(tmp_
 
 
 @pytest.mark.slow
-async def test_events_after_a_disable_and_a_removal_make_no_queue(tmp_path: Path) -> None:
-    """In the peer an event that came late made a queue that nobody took down again."""
+async def test_late_events_after_a_disable_or_removal_create_no_queue(tmp_path: Path) -> None:
+    """In the peer such an event created a queue that was never removed."""
     async with open_world(tmp_path) as world:
         await world.repository()
         folder = hooked(tmp_path / "mod", {"count.sh": COUNTING}, name="hooked")
@@ -202,7 +202,7 @@ async def test_events_after_a_disable_and_a_removal_make_no_queue(tmp_path: Path
         await world.runtime.queues.wait_idle("hooked")
         await world.client.create(config_map("late", {"watch": "me"}))
         assert not world.runtime.tools.hook_services.started()
-        assert world.runtime.build_kube_tasks(kept, inbox) == ()  # one that was on its way meanwhile
+        assert world.runtime.build_kube_tasks(kept, inbox) == ()  # a task that was under way meanwhile
         assert world.runtime.queues.dump_one("hooked").tasks == ()
         await world.delete("", "hooked")
         await world.until_gone("", "hooked")
@@ -211,8 +211,8 @@ async def test_events_after_a_disable_and_a_removal_make_no_queue(tmp_path: Path
         assert world.runtime.queues.names() == ()
 
 
-async def test_a_synchronisation_that_hangs_is_superseded_at_once(tmp_path: Path) -> None:
-    """In the peer nobody who waits for synchronisations looks whether it is still to wait."""
+async def test_a_hanging_synchronisation_is_superseded_at_once(tmp_path: Path) -> None:
+    """In the peer waiting for synchronisations cannot be cancelled."""
     os.mkfifo(tmp_path / "held")
     watching = "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: slow}]"
     folder = hooked(tmp_path / "hooked", {"a.sh": held_hook(tmp_path, watching, "sync")})

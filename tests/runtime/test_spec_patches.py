@@ -15,7 +15,7 @@ WRONG: Final[JsonObject] = {"patch": "spec: {replicas: 2}", "target": {"kind": "
 
 
 @pytest.mark.slow
-async def test_a_package_has_the_patches_of_its_resource(tmp_path: Path) -> None:
+async def test_patches_of_the_spec_are_applied_to_the_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -24,7 +24,7 @@ async def test_a_package_has_the_patches_of_its_resource(tmp_path: Path) -> None
         assert find(await world.config_map("prod", "shop") or {}, "data", "colour") == "blue"
         history = await world.runtime.tools.releases.history("shop", "prod")
         assert "colour: blue" in history[-1].manifest
-        # A patch without an object is an error that names it, and leaves everything as it is.
+        # A patch without an object is an error that names the patch, and changes nothing.
         await world.change("prod", "shop", {"patches": [PATCH, WRONG]})
         shop = await world.until_state("prod", "shop", "Degraded")
         assert find_str(shop, "status", "summary", "message") == (

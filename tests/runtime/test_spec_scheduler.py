@@ -1,4 +1,4 @@
-"""Cases of the public peer's scheduler, and weaknesses of it, that the scheduler's own tests do not tell."""
+"""Cases of the public peer's scheduler, and its weaknesses, that the scheduler's own tests do not cover."""
 
 from pathlib import Path
 
@@ -16,12 +16,12 @@ MORE_THAN_ANY_CHANNEL = 2000
 
 
 def scheduled(effects: tuple[object, ...]) -> list[str]:
-    """Who is to run."""
+    """Return the names of the packages to run."""
     return [effect.name for effect in effects if isinstance(effect, Schedule)]
 
 
-def test_however_much_is_ordered_at_once_no_one_waits_for_room() -> None:
-    """The peer sends on a bounded channel while it holds its lock; here what is ordered is simply the answer."""
+def test_any_number_of_runs_can_be_ordered_at_once() -> None:
+    """The peer sends on a bounded channel while it holds its lock; here the ordered runs are simply the return value."""
     scheduler = Scheduler()
     names = [f"p{number:04}" for number in range(MORE_THAN_ANY_CHANNEL)]
     for name in names:
@@ -34,8 +34,8 @@ def test_however_much_is_ordered_at_once_no_one_waits_for_room() -> None:
     assert {each.state for each in scheduler.nodes()} == {"active"}
 
 
-def test_a_reschedule_while_its_run_ends_is_not_completed_by_it() -> None:
-    """The peer completes whatever is scheduled; here a run completes itself alone, and dependents wait for the new one."""
+def test_the_end_of_an_older_run_does_not_complete_a_newer_one() -> None:
+    """The peer completes whatever is scheduled; here a run completes only itself, and dependents wait for the new one."""
     scheduler = Scheduler()
     scheduler.apply(Resumed())
     (first,) = [one for one in scheduler.apply(NodeAdded(node("db"))) if isinstance(one, Schedule)]
@@ -48,8 +48,8 @@ def test_a_reschedule_while_its_run_ends_is_not_completed_by_it() -> None:
 
 
 @pytest.mark.slow
-async def test_what_is_ordered_at_once_is_all_performed(tmp_path: Path) -> None:
-    """The end of a pause orders more than a bounded channel would hold; performing it tells the scheduler things meanwhile."""
+async def test_all_runs_ordered_at_once_are_performed(tmp_path: Path) -> None:
+    """The end of a pause orders more than a bounded channel would hold, and the runs report to the scheduler meanwhile."""
     names = [f"app{number}" for number in range(12)]
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

@@ -1,18 +1,19 @@
-"""Any story of a package, told to its status: what holds after every step, whatever came before.
+"""Any history of a package, applied to its status: the invariants after every step.
 
-1. The summary is exactly one of the states, with a message; its tip, where there is one, is a line.
-2. Of Ready, Reconciling and Stalled at most one is True; none is only for what is suspended, or not wanted and gone, or Ready no
-   more without anybody looking. The summary is Ready if and only if the condition is, but for what is suspended.
-3. Each external condition is one that the API would accept, and is told at most once.
-4. A time moves if and only if the status of its condition does, inside and outside; and then it is now. What is kept for a
-   suspension is kept with its time.
-5. Installed is never taken back but by `uninstalled` and by a removal.
-6. Once it is being removed, nothing but the removal itself changes anything.
-7. Telling the same once more, later, makes an equal status; equal statuses make equal bodies, and an equal body is not written.
-8. What was written is taken up by the next process with the same version, place and Installed.
-9. `is_stalled` is what the condition Stalled says, but for what a person has to mend first (the resource itself), and while a
-   removal is held.
-10. A condition says it is of a generation that there was, and Ready, unless suspended, is of the newest.
+1. The summary is exactly one of the states, with a message; its tip, if any, is one line.
+2. At most one of Ready, Reconciling and Stalled is True; none is True only if the package is suspended, or is not wanted and
+   uninstalled, or was Ready before and is no longer reconciled. The summary is Ready if and only if the condition is, except
+   for a suspended package.
+3. Each external condition is one that the API would accept, and is reported at most once.
+4. A transition time moves if and only if the status of its condition does, inside and outside; and then it is the current time.
+   Conditions that are stored for a suspension are stored with their time.
+5. Installed is reset only by `uninstalled` and by a removal.
+6. Once the package is being removed, only the removal itself changes anything.
+7. The same step once more, later, makes an equal status; equal statuses make equal bodies, and an equal body is not written.
+8. The next process restores a written status with the same version, namespace and Installed.
+9. `is_stalled` agrees with the condition Stalled, except if a user has to correct the resource itself first, and while a removal
+   is held.
+10. The generation of a condition is one that existed, and that of Ready, unless the package is suspended, is the newest.
 """
 
 from collections.abc import Callable
@@ -51,7 +52,7 @@ class Story(RuleBasedStateMachine):
         self.written: JsonObject = {}
 
     def tell(self, step: Step) -> None:
-        """Do a step, and hold the invariants that are about the step rather than the state."""
+        """Apply a step, and check the invariants that are about the step rather than the state."""
         before, self.now = self.status, self.now + timedelta(seconds=1)
         self.status = step(before, self.now)
         self._hold_times(before)
@@ -67,7 +68,7 @@ class Story(RuleBasedStateMachine):
             if known is None:
                 assert told.since == self.now
             elif told in (before.ready_kept, self.status.ready_kept, before.reconciling_kept):
-                continue  # what is kept is kept with its time
+                continue  # stored details keep their time
             else:
                 assert told.since == (known.since if known.truth is told.truth else self.now)
         for stage, condition in self.status.stages.items():
@@ -198,7 +199,7 @@ class Story(RuleBasedStateMachine):
             assert held in ([], ["Ready"])
             assert state == State.SUSPENDED
             return
-        if held == ["Ready", "Reconciling"]:  # an earlier process said Ready, and nothing has failed since
+        if held == ["Ready", "Reconciling"]:  # an earlier process reported Ready, and nothing has failed since
             problem = status.held or status.blocked or open_condition(status)
             assert status.rollout is not None if problem is None else status.stays_ready(problem)
             assert state in (State.READY, State.UPDATING)
@@ -206,7 +207,7 @@ class Story(RuleBasedStateMachine):
         assert len(held) == 1 or (held == [] and told["Ready"].reason in OFF)
         assert (held == ["Ready"]) == (state == State.READY)
         assert held != ["Ready"] or told["Installed"].truth is Truth.TRUE
-        elsewhere = told["Ready"].reason in {*OFF, Reason.NOT_READY}  # no task fails for good with these
+        elsewhere = told["Ready"].reason in {*OFF, Reason.NOT_READY}  # no task fails permanently with these
         assert held != ["Stalled"] or elsewhere or state in (State.FAILED, State.DEGRADED)
         if status.removal is None:
             assert told["Ready"].generation == status.generation

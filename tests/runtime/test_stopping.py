@@ -1,4 +1,4 @@
-"""A stop interrupts waits, as a process: SIGTERM while the cluster keeps a package waiting, and the start after it."""
+"""A stop interrupts waits, as a process: SIGTERM while a package waits for the cluster, and the next start."""
 
 import json
 import os
@@ -55,15 +55,15 @@ def revisions(kubeconfig: Path) -> list[tuple[str, str]]:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("file", WAITS)
-def test_a_stop_does_not_wait_out_a_wait(tmp_path: Path, file: str) -> None:
-    """The finding: it took the whole grace of 30 s, "stopped before everything had ended"."""
+def test_a_stop_interrupts_waiting_for_the_cluster(tmp_path: Path, file: str) -> None:
+    """The regression: it took the whole grace of 30 s, "stopped before everything had ended"."""
     text, shown, waited_for = WAITS[file]
     write(chart(tmp_path / "packages" / "fleet", "fleet", "1.0.0"), {file: text})
     kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")
     local = ("--local-packages", str(tmp_path))
     with embedded_daemon(tmp_path, *local) as running:
         running.wait_line("ready:")
-        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")  # the charts have definitions
+        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")  # the charts contain definitions
         kubectl.apply(tmp_path / "app.yaml", application("fleet", f"{{folder: {{path: '{tmp_path}/packages'}}}}"))
         if shown:
             kubectl.wait("application/app", f'{{.status.conditions[?(@.type=="Reconciling")].message}}={shown}')
@@ -86,14 +86,14 @@ def test_a_stop_does_not_wait_out_a_wait(tmp_path: Path, file: str) -> None:
 
 
 @pytest.mark.unmeasured
-def test_what_a_running_task_finishes_during_a_stop_is_in_the_status(tmp_path: Path) -> None:
+def test_a_task_finished_during_a_stop_is_in_the_status(tmp_path: Path) -> None:
     finish_during_a_stop(tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("time", range(20))
-def test_what_is_decided_during_a_stop_is_in_the_status_every_time(tmp_path: Path, time: int) -> None:
+def test_a_task_finished_during_a_stop_is_always_in_the_status(tmp_path: Path, time: int) -> None:
     finish_during_a_stop(tmp_path)
 
 

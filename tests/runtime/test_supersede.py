@@ -22,7 +22,7 @@ pytestmark = pytest.mark.unmeasured
 
 PATIENCE_S = 300
 AT_ONCE_S = 1.0 if FULL else 60.0
-"""A second where the machine has nothing else to do. On a busy one only much less than the grace of an ordinary end."""
+"""A second on an idle machine. On a busy one only much less than the grace period of an ordinary end."""
 
 MIXED = tuple(Where)
 CROWDS = {"mixed": MIXED * 20, **{where.value: (where,) * 100 for where in Where}} if FULL else {"mixed": MIXED}
@@ -45,7 +45,7 @@ def supersede(stalled: Stalled, name: str, how: str) -> None:
 
 
 async def until_over(stalled: Stalled, name: str, how: str) -> None:
-    """Wait until a package is where what superseded it was to bring it."""
+    """Wait until a package is in the state that the superseding operation was to reach."""
     runtime, queue = stalled.runtime, f"prod.{name}"
     await runtime.queues.wait_idle(queue)
     if how == "removal":
@@ -58,7 +58,7 @@ async def until_over(stalled: Stalled, name: str, how: str) -> None:
 
 
 class Watch:
-    """What was running when the packages were superseded, and what was still alive of it when something followed."""
+    """The tasks and processes at the moment of superseding, and those still alive when the next task began."""
 
     def __init__(self, stalled: Stalled, how: str) -> None:
         self.stalled = stalled
@@ -74,12 +74,12 @@ class Watch:
         assert not run.scope.cancelled
 
     def first(self, name: str) -> TaskRun | None:
-        """The first run of what follows, once it began; None where it has no task, because nothing is loaded yet."""
+        """Return the first run of the next task, once it began; None if there is no task, because nothing is loaded yet."""
         runs = self.stalled.log.runs[f"prod.{name}"]
         return runs[len(self.before[name])] if len(runs) > len(self.before[name]) else None
 
     def begun_s(self, name: str) -> float:
-        """When what follows had begun; infinity as long as it has not."""
+        """Return when the next task had begun; infinity if it has not."""
         first = self.first(name)
         if self.how == "suspend" and self.stalled.placed[name] is Where.DOWNLOAD:
             assert first is None
@@ -93,7 +93,7 @@ class Watch:
 @pytest.mark.sampled
 @pytest.mark.parametrize("crowd", CROWDS)
 @pytest.mark.parametrize("how", FIRST_TASKS)
-async def test_what_supersedes_begins_at_once(
+async def test_a_superseding_operation_begins_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, crowd: str
 ) -> None:
     log = TaskLog()

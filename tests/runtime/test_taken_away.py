@@ -1,4 +1,4 @@
-"""A package that is disabled is taken away once, whenever the daemon is killed."""
+"""A package that is disabled is uninstalled once, whenever the daemon is killed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +22,13 @@ from wharfinger.runtime.resources.resources import SECRET
 
 @dataclass(slots=True)
 class Quiet:
-    """Whether the controllers' status patches are refused, as where the daemon is killed before it comes to them."""
+    """Whether the controllers' status patches are refused, as if the daemon were killed before them."""
 
     refusing: bool = False
 
 
 class QuietClient(LimitedClient):
-    """Refuses them."""
+    """A client that refuses status patches while it is told to."""
 
     def __init__(self, client: ClusterClient, quiet: Quiet) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -41,8 +41,8 @@ class QuietClient(LimitedClient):
 
 
 @pytest.mark.slow
-async def test_what_was_taken_away_to_its_end_is_not_taken_away_again_after_a_kill(tmp_path: Path) -> None:
-    """Killed when the journal has nothing of it any more, and the status still says that it is there."""
+async def test_a_completed_uninstall_is_not_repeated_after_a_kill(tmp_path: Path) -> None:
+    """The daemon is killed after the journal is empty, and before the status reports the end."""
     quiet, note = Quiet(), tmp_path / "note"
     folder = module(
         tmp_path, "web", {}, {"a.sh": bash("{configVersion: v1, afterDeleteHelm: 1}", f"echo gone >>{note}")}

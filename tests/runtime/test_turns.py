@@ -1,4 +1,4 @@
-"""Whose turn it is, through a daemon's inner part: what was cut short, has failed, or is refused holds back whom it has to.
+"""The order of packages, through a daemon's inner part: which packages wait for an interrupted, failed or refused one.
 
 Hooks are held by files: ``held`` makes one stay where it is, and each attempt of ``crit`` waits for a file of its own.
 """
@@ -36,55 +36,55 @@ IS_CYCLE = has_reason("DependencyCycle")
 
 
 def saying(place: Path, more: str) -> Path:
-    """The package, with more in its ``package.yaml``."""
+    """Add lines to the ``package.yaml`` of a package."""
     path = place / "package.yaml"
     path.write_text(path.read_text() + more)
     return place
 
 
 def doing(place: Path, body: str) -> Path:
-    """The package, with a hook that runs before anything is applied."""
+    """Add a hook that runs before anything is applied."""
     write(place, {"hooks/before.sh": bash("{configVersion: v1, beforeHelm: 1}", body)})
     (place / "hooks" / "before.sh").chmod(0o755)
     return place
 
 
 def node(world: World, name: str) -> NodeSnapshot:
-    """A package as the scheduler has it."""
+    """Return a package as the scheduler has it."""
     found = world.runtime.scheduler.snapshot(name)
     assert found is not None, f"{name} is no node"
     return found
 
 
 def lacks(world: World, name: str) -> list[str]:
-    """What it is parked on."""
+    """Return what a package is parked on."""
     return [f"{each.kind}/{each.name}" for each in node(world, name).lacks]
 
 
 def graph(world: World) -> list[tuple[object, ...]]:
-    """All that is decided of who is there and who needs whom, without where the runs are."""
+    """Return all decisions and dependencies, without the states of the runs."""
     nodes = world.runtime.scheduler.nodes()
     return [(each.name, each.version, each.order, each.dependencies, each.decision, each.reason) for each in nodes]
 
 
 def attempts(world: World, name: str) -> int:
-    """How often the task at the head of its main lane was begun."""
+    """Return how often the task at the head of its main lane was begun."""
     tasks = world.runtime.queues.dump_one(name).tasks
     return next((task.attempt for task in tasks if task.lane == MAIN_LANE), 0)
 
 
 async def of(world: World, name: str) -> str:
-    """The uid of a Module's ConfigMap: another one where it was deleted in between."""
+    """Return the uid of a Module's ConfigMap, which changes if it is deleted and created again."""
     return find_str(await world.config_map(SYSTEM_NAMESPACE, f"of-{name}"), "metadata", "uid")
 
 
 def looked_at(world: World, name: str, holds: Callable[[JsonObject], bool]) -> Callable[[JsonObject], bool]:
-    """It holds of what was last asked of a Module."""
+    """Return a condition that also demands that the newest generation of a Module was reconciled."""
     least = world.generations.get(("", name), 1)
     return lambda obj: holds(obj) and find_int(obj, "status", "observedGeneration") >= least
 
 
-# --- held back by what failed ----------------------------------------------------------------------------------------------
+# --- failed packages --------------------------------------------------------------------------------------------------------
 
 
 def failing(folder: Path) -> Path:
@@ -105,8 +105,10 @@ async def attempted(world: World, folder: Path, number: int) -> None:
 
 
 @pytest.mark.slow
-async def test_a_hiccup_holds_a_tier_and_what_is_down_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does who waits for what is down; and it is its turn as soon as that is up."""
+async def test_a_tier_waits_for_retries_until_the_package_counts_as_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does a dependent of the failed package hold the tier; it runs as soon as that package succeeds."""
     monkeypatch.setattr("wharfinger.runtime.core.service.BackoffPolicy", AT_ONCE)
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -134,7 +136,7 @@ async def test_a_hiccup_holds_a_tier_and_what_is_down_does_not(tmp_path: Path, m
             await world.until_state("", name, "Ready")
 
 
-async def test_a_permanent_failure_holds_no_tier(tmp_path: Path) -> None:
+async def test_a_permanent_failure_does_not_hold_its_tier(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await push(world, saying(package(tmp_path, "crit"), CRITICAL.format(10)))
@@ -149,8 +151,8 @@ async def test_a_permanent_failure_holds_no_tier(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_run_that_is_ordered_while_an_update_is_parked_holds_no_tier(tmp_path: Path) -> None:
-    """Nor anybody who needs it: the version before is there."""
+async def test_a_run_ordered_during_a_parked_update_does_not_hold_its_tier(tmp_path: Path) -> None:
+    """Nor does it hold dependents, because the former version is installed."""
     more = CRITICAL.format(10) + "subscriptions: [conf]\n"
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -169,7 +171,7 @@ async def test_a_run_that_is_ordered_while_an_update_is_parked_holds_no_tier(tmp
         await until_true(lambda: node(world, "crit").run > before)
         assert node(world, "crit").failed
         await application(world, tmp_path, "shop", "")
-        # A good version is not kept back by what came before it.
+        # A good version is not held by the failure of the former one.
         await push(world, saying(package(tmp_path, "crit", version="2.0.1"), more))
         await world.change("", "crit", {"packageVersion": "2.0.1"})
         await world.until_state("", "crit", "Ready")
@@ -177,11 +179,11 @@ async def test_a_run_that_is_ordered_while_an_update_is_parked_holds_no_tier(tmp
         assert not node(world, "crit").failed
 
 
-# --- suspended -------------------------------------------------------------------------------------------------------------
+# --- suspended packages -----------------------------------------------------------------------------------------------------
 
 
 async def base_that_runs(world: World, folder: Path) -> None:
-    """``base`` in the middle of a run, for as long as there is a file ``held``; and a shop that needs it, not created."""
+    """``base``, which stays in the middle of a run while there is a file ``held``; and a shop that needs it, not created."""
     body = f'cd "{folder}"\n[ -e held ] || exit 0\necho >reached\nwhile [ -e held ]; do sleep 0.02; done'
     await world.repository()
     await push(world, doing(package(folder, "base"), body))
@@ -195,7 +197,7 @@ async def reached(folder: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_is_suspended_in_mid_run_is_there_for_others(tmp_path: Path) -> None:
+async def test_a_package_suspended_during_a_run_still_satisfies_dependents(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await base_that_runs(world, tmp_path)
         await world.change("", "base", {"suspend": False})
@@ -220,7 +222,7 @@ async def test_what_is_suspended_in_mid_run_is_there_for_others(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_what_is_suspended_in_its_first_run_is_there_for_no_one(tmp_path: Path) -> None:
+async def test_a_package_suspended_during_its_first_run_satisfies_no_dependent(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await base_that_runs(world, tmp_path)
         (tmp_path / "held").touch()
@@ -241,22 +243,22 @@ async def test_what_is_suspended_in_its_first_run_is_there_for_no_one(tmp_path: 
 
 
 async def off(world: World, name: str) -> None:
-    """Switch a Module off, whoever needs it."""
+    """Disable a Module, even if others need it."""
     await world.annotate("", name, IGNORE_DEPENDENTS, "true")
     await world.change("", name, {"enabled": False})
     await world.until_state("", name, "Disabled")
 
 
 async def missed(world: World, *, enabled: bool) -> None:
-    """Tell a ``mid`` that is suspended whether it is wanted, and wait until that was taken up."""
+    """Set ``spec.enabled`` of a suspended ``mid``, and wait until it was noticed."""
     await world.change("", "mid", {"enabled": enabled})
     await world.until("", "mid", looked_at(world, "mid", bool))
     await until_true(lambda: world.runtime.scheduler.unwanted("mid") is not enabled)
 
 
 @pytest.mark.slow
-async def test_what_only_lacks_something_when_it_is_resumed_is_not_deleted(tmp_path: Path) -> None:
-    """Though it was not wanted for a while, and what it lacks was away all that time: never was it on in between."""
+async def test_a_package_resumed_without_its_dependency_is_not_deleted(tmp_path: Path) -> None:
+    """It was disabled and enabled again during the suspension, and its dependency was missing all that time."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, base="", mid=mandatory("base"))
@@ -277,8 +279,8 @@ async def test_what_only_lacks_something_when_it_is_resumed_is_not_deleted(tmp_p
 
 
 @pytest.mark.slow
-async def test_what_was_missed_is_past_once_the_package_is_wanted_again(tmp_path: Path) -> None:
-    """Off and on while it is suspended; the version it is resumed with comes late, and what it needs is gone by then."""
+async def test_a_disable_during_a_suspension_is_cancelled_by_an_enable(tmp_path: Path) -> None:
+    """The version to resume with arrives late, and the dependency is disabled by then."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, base="", mid=mandatory("base"))
@@ -302,7 +304,7 @@ async def test_what_was_missed_is_past_once_the_package_is_wanted_again(tmp_path
         assert await of(world, "mid") == uid
 
 
-async def test_what_is_not_wanted_when_it_is_resumed_is_deleted(tmp_path: Path) -> None:
+async def test_a_package_disabled_during_a_suspension_is_deleted_on_resumption(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, mid="")
@@ -315,11 +317,11 @@ async def test_what_is_not_wanted_when_it_is_resumed_is_deleted(tmp_path: Path) 
         assert not await of(world, "mid")
 
 
-# --- cycles that are refused -----------------------------------------------------------------------------------------------
+# --- refused cycles ---------------------------------------------------------------------------------------------------------
 
 
 async def chain(world: World, folder: Path) -> list[tuple[object, ...]]:
-    """A shop that needs ``mid``, which needs ``base``; and how the graph is."""
+    """A shop that needs ``mid``, which needs ``base``; return the graph."""
     await world.repository()
     await modules(world, folder, base="", mid=mandatory("base"))
     await application(world, folder, "shop", mandatory("mid"))
@@ -327,7 +329,7 @@ async def chain(world: World, folder: Path) -> list[tuple[object, ...]]:
 
 
 async def serves(world: World, before: list[tuple[object, ...]]) -> None:
-    """The graph is as it was, and whoever needs ``base`` is run when it is to run."""
+    """Check that the graph is unchanged, and that dependents of ``base`` still run."""
     assert graph(world) == before
     for namespace, name in (("", "mid"), ("prod", "shop")):
         await world.change(namespace, name, {"settings": {"mode": world.runtime.instances["base"].desired.version}})
@@ -336,7 +338,7 @@ async def serves(world: World, before: list[tuple[object, ...]]) -> None:
 
 
 @pytest.mark.slow
-async def test_a_wish_that_closes_a_cycle_leaves_the_graph_as_it_was_also_when_it_is_tried_again(
+async def test_a_spec_that_closes_a_cycle_leaves_the_graph_unchanged(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -358,7 +360,7 @@ async def test_a_wish_that_closes_a_cycle_leaves_the_graph_as_it_was_also_when_i
 
 
 @pytest.mark.slow
-async def test_a_version_that_closes_a_cycle_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
+async def test_a_version_that_closes_a_cycle_leaves_the_graph_unchanged(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         before = await chain(world, tmp_path)
         await push(world, package(tmp_path, "base", mandatory("mid"), version="2.0.0"))

@@ -38,13 +38,13 @@ def has_version(version: str, state: str = "Ready") -> Callable[[JsonObject], bo
 
 
 def ready(obj: JsonObject) -> tuple[str, str]:
-    """The reason and the message of a repository's condition."""
+    """Return the reason and the message of a repository's condition."""
     condition = World.condition(obj, "Ready")
     return find_str(condition, "reason"), find_str(condition, "message")
 
 
 def said(obj: JsonObject) -> str:
-    """The message of the summary."""
+    """Return the message of the summary."""
     return find_str(obj, "status", "summary", "message")
 
 
@@ -60,7 +60,7 @@ async def move_channel(world: World, channel: str, version: str) -> None:
 
 
 async def follow(world: World, spec: JsonObject, name: str = "shop") -> None:
-    """Create an Application that names its version in another way."""
+    """Create an Application with a range or a channel instead of a version."""
     await world.create("prod", name, more={"packageVersion": None, **spec})
 
 
@@ -88,7 +88,7 @@ async def test_a_range_follows_a_new_tag_within_one_scan(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-async def test_a_manual_update_waits_for_its_approval_also_over_a_restart(tmp_path: Path) -> None:
+async def test_a_manual_update_waits_for_its_approval_even_after_a_restart(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0")
@@ -106,8 +106,8 @@ async def test_a_manual_update_waits_for_its_approval_also_over_a_restart(tmp_pa
 
 
 @pytest.mark.slow
-async def test_a_window_is_waited_for(tmp_path: Path) -> None:
-    """The wall clock is set by the test: before the window, and in it."""
+async def test_an_update_waits_for_its_window(tmp_path: Path) -> None:
+    """The test sets the wall clock: before the window, and in it."""
     clock = [datetime(2026, 11, 25, 12, 0, tzinfo=UTC)]
     async with (
         open_ground(tmp_path) as ground,
@@ -132,7 +132,7 @@ async def test_a_window_is_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_channel_is_followed_by_its_content_and_back_only_with_an_approval(tmp_path: Path) -> None:
+async def test_a_channel_is_followed_and_a_downgrade_needs_approval(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         for version in ("1.0.0", "1.1.0"):
             await world.push("web", version)
@@ -151,7 +151,7 @@ async def test_a_channel_is_followed_by_its_content_and_back_only_with_an_approv
 
 
 @pytest.mark.slow
-async def test_a_channel_that_is_not_there_is_said_with_those_that_are(tmp_path: Path) -> None:
+async def test_a_missing_channel_is_reported_with_the_existing_ones(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await move_channel(world, "stable", "1.0.0")
@@ -170,7 +170,7 @@ MOVED = "metadata: {name: moved}"
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("policy", ["report", "refuse", "follow"])
-async def test_a_moved_tag_is_noticed_by_its_digest_and_handled_by_the_policy(tmp_path: Path, policy: str) -> None:
+async def test_a_moved_tag_is_handled_by_the_policy(tmp_path: Path, policy: str) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -210,7 +210,7 @@ async def test_a_pinned_digest_is_installed_whatever_its_tag_points_at(tmp_path:
 
 @pytest.mark.slow
 async def test_an_update_that_would_break_another_package_is_not_chosen(tmp_path: Path) -> None:
-    """It is told why, and made once the other package allows it."""
+    """The reason is reported, and the update is made once the other package allows it."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("shop", "1.0.0")
@@ -247,7 +247,7 @@ async def test_a_repository_in_use_is_not_deleted_and_names_its_users(tmp_path: 
         await world.until_no_object(ObjectKey(PACKAGE_INDEX, "", "default.web"))
 
 
-async def test_a_repository_says_itself_what_is_wrong_with_it(tmp_path: Path) -> None:
+async def test_a_repository_reports_its_own_problems(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         obj = await world.until_object(REPOSITORY, lambda found: ready(found)[0] == "Scanned")
@@ -264,7 +264,7 @@ async def test_a_repository_says_itself_what_is_wrong_with_it(tmp_path: Path) ->
         assert "there is no such folder" in ready(obj)[1]
 
 
-async def test_a_login_that_is_refused_is_said_by_the_repository(tmp_path: Path) -> None:
+async def test_a_refused_login_is_reported_by_the_repository(tmp_path: Path) -> None:
     async with open_world(tmp_path, with_password=True) as world:
         await world.repository()
         await world.until_object(REPOSITORY, lambda found: ready(found)[0] == "RegistryRefused")
@@ -275,7 +275,7 @@ async def test_a_login_that_is_refused_is_said_by_the_repository(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_a_package_that_the_repository_does_not_have_is_said_by_both(tmp_path: Path) -> None:
+async def test_a_missing_package_is_reported_by_package_and_repository(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await follow(world, {"versionRange": ">=1"})
@@ -288,7 +288,7 @@ async def test_a_package_that_the_repository_does_not_have_is_said_by_both(tmp_p
 
 
 @pytest.mark.slow
-async def test_a_restarted_daemon_chooses_from_the_index_while_the_registry_is_away(tmp_path: Path) -> None:
+async def test_a_restarted_daemon_uses_the_index_while_the_registry_is_unreachable(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0")

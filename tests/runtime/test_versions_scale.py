@@ -1,4 +1,4 @@
-"""Ten thousand versions in one repository, in a real registry: how much a scan asks for, and how large the index is."""
+"""Ten thousand versions in one repository, in a real registry: the requests of a scan, and the size of the index."""
 
 import gc
 import time
@@ -32,7 +32,7 @@ EMPTY = PackageIndex("default", "web")
 
 
 def link_tags(folder: Path, count: int) -> None:
-    """Add tags to a registry's folder as it does itself: a file with the digest that a tag points at. A push of each is slow."""
+    """Add tags to a registry's folder as the registry does: a file with the digest of the tag. Pushing each would be slow."""
     tags = folder / "registry/docker/registry/v2/repositories/packages/web/_manifests/tags"
     digest = (tags / "1.0.0/current/link").read_text()
     for number in range(count - 1):
@@ -53,7 +53,7 @@ async def requests_of_scan(address: RegistryAddress, known: PackageIndex, intere
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_ten_thousand_versions_are_one_object_and_a_second_scan_is_two_requests(
+async def test_ten_thousand_versions_fit_in_one_object_and_a_second_scan_makes_two_requests(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     async with open_registry_server(tmp_path) as address, open_registry(address, scheme="http") as registry:

@@ -1,9 +1,9 @@
-"""The ways through the runtime: how often a desired is handed on between files, from the informer to the queue, and an event of a
-hook, from its watch to its task.
+"""The ways through the runtime: how often a spec change is passed on between files, from the informer to the queue, and an
+event of a hook, from its watch to its task.
 
-A way is walked by a real package, from its first place to its last: along the calls that are open at one place, back to the last
-call that is still open at the next one, and on from there. A station is a stay in a file, and a return is a stay in a file that
-the way has left before. Calls that lead to no place only answer a question.
+A real package walks a way from its first place to its last: along the open calls at one place, back to the last call that is
+still open at the next place, and on from there. A station is a stay in a file, and a return is a stay in a file that the way has
+left before. Calls that lead to no place only return a value.
 """
 
 import sys
@@ -50,7 +50,7 @@ def open_calls(frame: FrameType | None) -> list[FrameType]:
 
 @dataclass
 class Way:
-    """A way along some places, from the first call of the one that begins it to the first call of the one that ends it."""
+    """A path along some places, from the first call of the place that begins it to the first call of the place that ends it."""
 
     stations: list[str] = field(default_factory=list)
     is_begun: bool = False
@@ -60,8 +60,9 @@ class Way:
     def at(
         self, stack: ExitStack, owner: object, call: str, file: str, *, begins: str | None = None, ends: bool = False
     ) -> None:
-        """Let the way lead to each call of ``owner.call``, which is in ``file``. It begins there if ``begins`` is the last
-        argument, or empty.
+        """Let the path lead to each call of ``owner.call``, which is in ``file``.
+
+        It begins there if ``begins`` is the last argument, or empty.
         """
         original = getattr(owner, call)
 
@@ -88,7 +89,7 @@ class Way:
         return len(self.stations) - len(set(self.stations))
 
 
-async def test_a_wish_walks_from_the_informer_to_the_queue(tmp_path: Path) -> None:
+async def test_a_spec_change_passes_few_files_from_informer_to_queue(tmp_path: Path) -> None:
     way = Way()
     with ExitStack() as stack:
         async with open_world(tmp_path) as world:
@@ -112,7 +113,7 @@ async def test_a_wish_walks_from_the_informer_to_the_queue(tmp_path: Path) -> No
     assert way.returns <= MOST_RETURNS, way.stations
 
 
-async def test_an_event_walks_from_its_watch_to_its_task(tmp_path: Path) -> None:
+async def test_an_event_passes_few_files_from_watch_to_task(tmp_path: Path) -> None:
     way = Way()
     with ExitStack() as stack:
         async with open_world(tmp_path) as world:

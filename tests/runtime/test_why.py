@@ -59,7 +59,7 @@ _VOLATILE = (
 
 
 class NarrowGround(Ground):
-    """Where one hook runs at a time."""
+    """A ground on which only one hook runs at a time."""
 
     def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
         """See Ground."""
@@ -67,7 +67,7 @@ class NarrowGround(Ground):
 
 
 def steady(text: str, folder: Path) -> str:
-    """A text without what is another at each run."""
+    """Replace everything in a text that differs from run to run."""
     text = text.replace(str(folder), "FOLDER")
     for pattern, word in _VOLATILE:
         text = pattern.sub(word, text)
@@ -75,7 +75,7 @@ def steady(text: str, folder: Path) -> str:
 
 
 async def printed(world: World, situations: tuple[Situation, ...]) -> dict[str, str]:
-    """What `why` prints, by situation; asked over a socket, as by the command."""
+    """Return the output of `why`, by situation; over a socket, as for the command."""
     inspector = RuntimeInspector("here", world.runtime.now(), world.runtime)
     path = world.folder / "debug.sock"
     texts: dict[str, str] = {}
@@ -90,7 +90,7 @@ async def printed(world: World, situations: tuple[Situation, ...]) -> dict[str, 
 
 @asynccontextmanager
 async def open_why_world(folder: Path, kind: str) -> AsyncIterator[World]:
-    """A daemon as a kind of situations needs it, and a registry that takes calls and says nothing."""
+    """A daemon as a kind of situations needs it, and a registry that accepts connections and never answers."""
     with one_error():
         async with open_ground(folder) as ground, open_silent_registry() as silent:
             await ground.client.create(repository(f"{ground.address}/packages"))
@@ -103,7 +103,7 @@ async def open_why_world(folder: Path, kind: str) -> AsyncIterator[World]:
 
 
 def prepared(ground: Ground, kind: str) -> Ground:
-    """What a daemon of that kind stands on."""
+    """Return the ground of a daemon of that kind."""
     match kind:
         case "slots":
             return NarrowGround(*(getattr(ground, each.name) for each in fields(Ground)))
@@ -115,7 +115,7 @@ def prepared(ground: Ground, kind: str) -> Ground:
 
 @asynccontextmanager
 async def open_silent_registry() -> AsyncIterator[str]:
-    """Where nobody answers calls that are taken."""
+    """A registry that accepts connections and never answers."""
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with listener:
         yield f"127.0.0.1:{listener.socket.getsockname()[1]}"
@@ -123,11 +123,11 @@ async def open_silent_registry() -> AsyncIterator[str]:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("kind", sorted(WORLDS))
-async def test_what_is_said_of_packages_that_are_stuck(
+async def test_why_explains_stuck_packages_as_in_the_goldens(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "BackoffPolicy", A_MINUTE)
-    if kind == "facts":  # where a bundle is configured, nobody wants a Module that does not say so
+    if kind == "facts":  # with a bundle, Modules without spec.enabled are off
         monkeypatch.setattr(world_module, "open_controller", partial(open_controller, enabled_by_default=None))
     texts: dict[str, str] = {}
     with trio.CancelScope() as scope:
@@ -136,7 +136,7 @@ async def test_what_is_said_of_packages_that_are_stuck(
                 for situation in WORLDS[kind]:
                     nursery.start_soon(come_about, world, situation)
             texts = await printed(world, WORLDS[kind])
-            scope.cancel()  # what hangs is not waited for
+            scope.cancel()  # hanging tasks are not waited for
     assert scope.cancelled_caught
     for name, text in texts.items():
         if REWRITE:
@@ -150,7 +150,7 @@ def golden(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_has_one_root_and_one_remedy(name: str) -> None:
+def test_each_golden_has_one_root_cause_and_one_remedy(name: str) -> None:
     lines = golden(name).splitlines()
     remedies = [number for number, line in enumerate(lines) if line.startswith("remedy: ")]
     if lines[0].endswith("ready; nothing blocks it"):
@@ -165,6 +165,6 @@ def test_each_has_one_root_and_one_remedy(name: str) -> None:
     assert all(line.startswith("also: ") for line in lines[remedy + 1 :])
 
 
-def test_there_is_a_situation_for_every_golden_and_there_are_enough() -> None:
+def test_each_golden_has_a_situation() -> None:
     assert sorted(path.stem for path in GOLDENS.glob("*.txt")) == NAMES
     assert len(NAMES) >= 25

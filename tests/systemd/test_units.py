@@ -45,7 +45,7 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def runnable(tmp_path: Path) -> Path:
-    """Copies whose programs exist here, as `verify` wants it."""
+    """Copies of the units whose programs exist here, because `verify` checks that."""
     program = shutil.which("true")
     assert program is not None
     for path in (SERVICE, SOCKET):
@@ -56,13 +56,13 @@ def runnable(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_systemd_has_nothing_to_say_about_them(runnable: Path) -> None:
+def test_systemd_verifies_the_units_without_a_message(runnable: Path) -> None:
     done = analyze("verify", "--man=no", str(runnable / SERVICE.name), str(runnable / SOCKET.name))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize("defect", ["Type=notfy", "Colour=blue", "WatchdogSec=soon", "ExecStart=/nowhere/at/all"])
-def test_and_would_say_it(defect: str, runnable: Path) -> None:
+def test_systemd_reports_a_planted_defect(defect: str, runnable: Path) -> None:
     path = runnable / SERVICE.name
     path.write_text(path.read_text().replace("[Service]\n", f"[Service]\n{defect}\n"))
     done = analyze("verify", "--man=no", str(path))
@@ -74,7 +74,7 @@ def test_the_service_is_confined() -> None:
     assert done.returncode == 0, done.stdout[-200:]
 
 
-def test_and_would_be_found_loose(tmp_path: Path) -> None:
+def test_an_unconfined_service_exceeds_the_threshold(tmp_path: Path) -> None:
     loose = tmp_path / SERVICE.name
     loose.write_text(SERVICE.read_text().replace("SystemCallFilter", "#").replace("CapabilityBoundingSet", "#"))
     assert analyze("security", "--offline=true", f"--threshold={EXPOSURE}", str(loose)).returncode != 0
@@ -101,11 +101,11 @@ def test_and_would_be_found_loose(tmp_path: Path) -> None:
         ("SystemCallFilter", ["@system-service", "~@privileged"]),
     ],
 )
-def test_what_the_daemon_relies_on(key: str, values: list[str]) -> None:
+def test_the_service_has_the_settings_that_the_daemon_needs(key: str, values: list[str]) -> None:
     assert read_unit(SERVICE)[f"Service.{key}"] == values
 
 
-def test_the_command_line_is_one_the_daemon_takes() -> None:
+def test_the_daemon_accepts_the_command_line_of_the_unit() -> None:
     unit = read_unit(SERVICE)
     (start,) = unit["Service.ExecStart"]
     program, command, *arguments = start.split()
@@ -132,18 +132,18 @@ def test_the_command_line_is_one_the_daemon_takes() -> None:
         ("RootDirectory", "hooks call what the host has"),
     ],
 )
-def test_what_hooks_need_is_not_taken_from_them(key: str, why: str) -> None:
+def test_the_service_has_no_setting_that_breaks_hooks(key: str, why: str) -> None:
     assert f"Service.{key}" not in read_unit(SERVICE), why
 
 
-def test_hooks_find_programs_and_a_refused_call_is_an_error_and_no_crash() -> None:
+def test_hooks_find_programs_and_refused_system_calls_are_errors() -> None:
     unit = read_unit(SERVICE)
     (path,) = [value for value in unit["Service.Environment"] if value.startswith("PATH=")]
     assert {"/usr/bin", "/bin"} <= set(path.removeprefix("PATH=").split(":"))
     assert unit["Service.SystemCallErrorNumber"] == ["EPERM"]
 
 
-def test_what_it_means_for_hooks_is_told() -> None:
+def test_the_page_explains_the_confinement_of_hooks() -> None:
     page = (UNITS.parent / "docs" / "service.md").read_text().partition("\n## On a host")[2].partition("\n## ")[0]
     unit = read_unit(SERVICE)
     confining = [
@@ -158,7 +158,7 @@ def test_what_it_means_for_hooks_is_told() -> None:
     assert [key for key in told - optional if not any(key == each.partition(".")[2] for each in unit)] == []
 
 
-def test_the_socket_is_its_owners_alone() -> None:
+def test_the_socket_is_accessible_only_to_its_owner() -> None:
     unit = read_unit(SOCKET)
     assert unit["Socket.SocketMode"] == ["0600"]
     assert unit["Socket.DirectoryMode"] == ["0700"]
@@ -172,9 +172,9 @@ def test_the_units_name_each_other() -> None:
     assert SOCKET.name in service["Unit.After"][0].split()
     assert service["Install.Also"] == [SOCKET.name]
     assert socket["Unit.PartOf"] == [SERVICE.name]
-    # Removing the runtime folder with the service would take the socket along.
+    # Removing the runtime folder with the service would remove the socket as well.
     assert "Service.RuntimeDirectory" not in service
 
 
-def test_nothing_else_lies_there() -> None:
+def test_the_folder_contains_only_the_units() -> None:
     assert sorted(path.name for path in UNITS.iterdir()) == [SERVICE.name, SOCKET.name]

@@ -41,7 +41,7 @@ CASES: Final[dict[int, Case]] = {
     4: Case(
         "scenario generator",
         _module(4, "scenarios"),
-        ("tests/runtime/conformance/test_case_14_converge.py::test_the_start",),
+        ("tests/runtime/conformance/test_case_14_converge.py::test_hooks_of_the_start_run_in_order",),
     ),
     5: Case(
         "combine",
@@ -83,7 +83,7 @@ CASES: Final[dict[int, Case]] = {
         _module(10, "webhooks"),
         (
             "tests/hooks/webhooks/test_chains.py::test_the_shortest_chain",
-            "tests/runtime/admission/test_hook_reviewer.py::test_hooks_judge_change_and_convert",
+            "tests/runtime/admission/test_hook_reviewer.py::test_hooks_validate_mutate_and_convert_objects",
             "tests/runtime/admission/test_hook_reviewer.py::test_without_an_answer_the_failure_policy_decides",
         ),
     ),
@@ -103,7 +103,7 @@ CASES: Final[dict[int, Case]] = {
         (
             "tests/runtime/core/test_global_rounds.py::test_hooks_run_around_all_of_them_and_see_the_global_values",
             "tests/runtime/core/test_global_rounds.py::test_after_all_hooks_that_never_settle_are_named",
-            "tests/runtime/test_rounds_interrupted.py::test_after_a_restart_there_is_one_round",
+            "tests/runtime/test_rounds_interrupted.py::test_a_restart_makes_one_round",
         ),
     ),
     15: Case("values and schemas", _module(15, "*", part="*")),

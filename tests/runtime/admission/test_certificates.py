@@ -1,4 +1,4 @@
-"""The certificate of the admission server: its names, its time, and what is kept of it."""
+"""The certificate of the admission server: its names, its validity, and its stored form."""
 
 import base64
 import ssl
@@ -28,13 +28,13 @@ def kept(certificate: Certificate, **other: str) -> JsonObject:
     return {"data": {**secret_data(certificate), **other}}
 
 
-def test_a_certificate_is_read_back_as_it_was_kept() -> None:
+def test_a_stored_certificate_is_read_back_unchanged() -> None:
     made = new_certificate(NAMES, NOW)
     assert read_certificate(kept(made)) == made
     assert made.names == frozenset(NAMES)
 
 
-def test_it_is_replaced_in_time_and_for_other_names() -> None:
+def test_a_certificate_is_replaced_before_its_end_and_for_other_names() -> None:
     made = new_certificate(NAMES, NOW)
     assert made.is_fit(NAMES, NOW)
     assert made.is_fit(NAMES[:1], NOW + VALID - RENEW - timedelta(minutes=1))
@@ -42,7 +42,7 @@ def test_it_is_replaced_in_time_and_for_other_names() -> None:
     assert not made.is_fit(("other.system.svc",), NOW)
 
 
-def test_the_authority_before_is_trusted_once_more_and_no_longer() -> None:
+def test_the_former_authority_is_trusted_for_one_replacement() -> None:
     first = new_certificate(NAMES, NOW)
     second = new_certificate(NAMES, NOW, first)
     third = new_certificate(NAMES, NOW, second)
@@ -60,7 +60,7 @@ def test_the_authority_before_is_trusted_once_more_and_no_longer() -> None:
         {"tls.key": base64.b64encode(new_certificate(NAMES, NOW).key.encode()).decode()},
     ],
 )
-def test_a_damaged_secret_is_as_none(damage: dict[str, str]) -> None:
+def test_a_damaged_secret_is_treated_as_absent(damage: dict[str, str]) -> None:
     assert read_certificate(kept(new_certificate(NAMES, NOW), **damage)) is None
 
 
@@ -73,7 +73,7 @@ async def handshake(context: ssl.SSLContext, bundle: str, name: str) -> None:
         await trio.SSLStream(client, trust, server_hostname=name).do_handshake()
 
 
-async def test_a_replacement_works_for_those_who_know_it_and_for_those_who_do_not_yet() -> None:
+async def test_a_replaced_certificate_works_for_clients_with_the_new_and_the_old_bundle() -> None:
     context = new_context()
     first = new_certificate(NAMES, NOW)
     second = new_certificate(NAMES, NOW, first)

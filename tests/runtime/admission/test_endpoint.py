@@ -24,7 +24,9 @@ from wharfinger.runtime.admission.endpoint import (
          ("hook.system.svc", "hook.system.svc.cluster.local")),
     ],
 )  # fmt: skip
-def test_addresses(address: str, service: str, endpoint: Endpoint, names: tuple[str, ...]) -> None:
+def test_listen_addresses_and_services_are_read(
+    address: str, service: str, endpoint: Endpoint, names: tuple[str, ...]
+) -> None:
     assert read_endpoint(address, service) == endpoint
     assert endpoint.names == names
 
@@ -44,7 +46,7 @@ def test_wrong_addresses_are_refused_with_a_remedy(address: str, service: str, m
         read_endpoint(address, service)
 
 
-def test_the_slice_names_this_pod_only() -> None:
+def test_the_endpoint_slice_contains_only_this_pod() -> None:
     assert endpoint_slice(Endpoint("", 9443, ("system", "hook")), 9443) is None
     for address, kind in (("10.0.0.7", "IPv4"), ("fd00::7", "IPv6")):
         made = endpoint_slice(read_endpoint(":0", "system/hook", address), 4711)

@@ -29,7 +29,7 @@ def converting(desired: str, *versions: str) -> Request:
     return review("ConversionReview", "apiextensions.k8s.io/v1", desiredAPIVersion=desired, objects=objects)
 
 
-async def test_hooks_judge_change_and_convert(tmp_path: Path) -> None:
+async def test_hooks_validate_mutate_and_convert_objects(tmp_path: Path) -> None:
     async with open_served(tmp_path) as served:
         await served.install(HOOKS)
         assert "Only images from repo.example.com are allowed" in await served.try_to_create(
@@ -57,8 +57,8 @@ async def test_hooks_judge_change_and_convert(tmp_path: Path) -> None:
             assert (answer.status, b"not loaded" in answer.body) == (code, True)
 
 
-async def test_a_package_that_moves_to_another_daemon_admits_nothing_unjudged(tmp_path: Path) -> None:
-    """Unlike one that is being removed: until its webhooks are withdrawn, its hooks judge, or their failure policy does."""
+async def test_a_package_that_moves_to_another_daemon_still_validates(tmp_path: Path) -> None:
+    """Unlike one that is being removed: until its webhooks are withdrawn, its hooks or their failure policy decide."""
     async with open_served(tmp_path) as served:
         await served.install({"validating.sh": validating("Fail", timeout_s=10, more="exit 1")})
         reviewer, address = HookReviewer(served.world.runtime), Address("crons", ReviewKind.VALIDATING, WEBHOOK)
@@ -92,7 +92,7 @@ async def test_without_an_answer_the_failure_policy_decides(tmp_path: Path, faul
         assert why in refused or policy == "Ignore"
 
 
-async def test_a_hook_whose_objects_another_hook_of_its_package_judges_holds_no_slot_meanwhile(
+async def test_a_hook_waiting_for_another_hook_of_its_package_releases_its_slot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(review_slots, "AT_ONCE", 1)
@@ -110,7 +110,7 @@ async def test_a_hook_whose_objects_another_hook_of_its_package_judges_holds_no_
         assert await served.world.client.get(ObjectKey(kind, "prod", "judged"))
 
 
-async def test_a_chain_of_conversions_leads_through_versions_in_between(tmp_path: Path) -> None:
+async def test_a_conversion_may_use_intermediate_versions(tmp_path: Path) -> None:
     config = (
         "configVersion: v1\nkubernetesCustomResourceConversion:\n- {name: up, crdName: crontabs.stable.example.com, "
         "conversions: [{fromVersion: v1alpha2, toVersion: v1beta1}]}\n"

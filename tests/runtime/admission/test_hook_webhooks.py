@@ -1,4 +1,4 @@
-"""The webhooks of hooks in the cluster: published, kept, withdrawn, and trusted while certificates are replaced."""
+"""The webhooks of hooks in the cluster: published, restored, withdrawn, and trusted while certificates are replaced."""
 
 from itertools import count as count_from
 from pathlib import Path
@@ -28,7 +28,7 @@ DEFINITION_KEY = ObjectKey(DEFINITION, "", "crontabs.stable.example.com")
 KEYS = [ObjectKey(resource, "", configuration_name("crons")) for resource in CONFIGURATIONS.values()]
 
 
-async def test_webhooks_are_kept_and_go_with_their_package(tmp_path: Path) -> None:
+async def test_deleted_webhooks_are_restored_until_their_package_is_suspended_or_removed(tmp_path: Path) -> None:
     async with open_served(tmp_path) as served:
         client, world = served.world.client, served.world
         await served.install(HOOKS)
@@ -50,7 +50,7 @@ async def test_webhooks_are_kept_and_go_with_their_package(tmp_path: Path) -> No
         assert find(await client.get(DEFINITION_KEY), "spec", "conversion") == {"strategy": "None"}
 
 
-async def test_what_an_earlier_daemon_left_is_swept(tmp_path: Path) -> None:
+async def test_webhooks_of_absent_packages_are_deleted(tmp_path: Path) -> None:
     async with open_served(tmp_path) as served:
         await served.install(HOOKS)
         later = HookWebhooks(served.world.client, "wharfinger")
@@ -58,7 +58,7 @@ async def test_what_an_earlier_daemon_left_is_swept(tmp_path: Path) -> None:
         for key in KEYS:
             await served.world.client.get(key)
         bound = served.webhooks.published()["crons"]
-        await served.webhooks.withdraw("crons", conversions=True)  # so that nobody keeps them
+        await served.webhooks.withdraw("crons", conversions=True)  # so that nothing restores them
         await later.trust(Server("PEM", url="https://127.0.0.1:1"))
         await later.publish("gone", BoundWebhooks(bound.validating, bound.mutating))
         await HookWebhooks(served.world.client, "wharfinger").sweep(lambda: frozenset({"crons"}))
@@ -66,13 +66,13 @@ async def test_what_an_earlier_daemon_left_is_swept(tmp_path: Path) -> None:
 
 
 async def until_none(served: Served, package: str) -> None:
-    """A package has no webhooks."""
+    """Check that a package has no webhooks."""
     for resource in CONFIGURATIONS.values():
         with pytest.raises(NotFoundError):
             await served.world.client.get(ObjectKey(resource, "", configuration_name(package)))
 
 
-async def test_webhooks_of_a_package_that_went_to_another_shard_are_swept(tmp_path: Path) -> None:
+async def test_webhooks_of_a_package_moved_to_another_shard_are_deleted(tmp_path: Path) -> None:
     async with open_served(tmp_path) as served:
         await served.install(HOOKS)
         bound = served.webhooks.published()["crons"]
@@ -87,14 +87,14 @@ async def test_webhooks_of_a_package_that_went_to_another_shard_are_swept(tmp_pa
         await until_none(served, "moved")
 
 
-async def test_what_a_package_publishes_during_a_sweep_stays(tmp_path: Path) -> None:
+async def test_webhooks_published_during_a_sweep_are_retained(tmp_path: Path) -> None:
     async with open_served(tmp_path) as served:
         await served.install(HOOKS)
         bound = served.webhooks.published()["crons"]
         ours = HookWebhooks(served.world.client, "wharfinger")
         await ours.trust(Server("PEM", url="https://127.0.0.1:1"))
         await ours.publish("late", BoundWebhooks(bound.validating, bound.mutating))
-        ours._published["late"] = BoundWebhooks()  # as if an earlier daemon had published them
+        ours._published["late"] = BoundWebhooks()  # as if an earlier daemon had published it
         async with trio.open_nursery() as nursery, ours._writing:
             nursery.start_soon(ours.publish, "late", BoundWebhooks(bound.validating, bound.mutating))
             await trio.testing.wait_all_tasks_blocked()
@@ -104,7 +104,7 @@ async def test_what_a_package_publishes_during_a_sweep_stays(tmp_path: Path) -> 
             await served.world.client.get(ObjectKey(resource, "", configuration_name("late")))
 
 
-async def test_a_definition_that_nobody_converts_any_more_is_not_looked_for() -> None:
+async def test_a_missing_definition_without_conversions_is_not_retried() -> None:
     missing = BoundWebhooks(conversions={"nothing.example.com": Conversions({})})
     async with cluster() as (client, transport):
         webhooks = HookWebhooks(client, "wharfinger")
@@ -118,8 +118,8 @@ async def test_a_definition_that_nobody_converts_any_more_is_not_looked_for() ->
         assert not webhooks.misses_definitions, "all webhooks would be written again every two seconds"
 
 
-async def test_only_a_missing_definition_is_written_again_while_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before, the configurations were written, too, so no series of writes had only the definition."""
+async def test_only_the_missing_definition_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The regression: the configurations were also written, so no series of writes had only the definition."""
     monkeypatch.setattr(hook_webhooks, "MISSING_S", 0.01)
     missing = BoundWebhooks(conversions={"nothing.example.com": Conversions({})})
     write = "PATCH nothing.example.com"
@@ -134,7 +134,7 @@ async def test_only_a_missing_definition_is_written_again_while_it_is_missing(mo
 
 
 class Judged:
-    """A client whose service accounts have all rights but those in ``lacking``."""
+    """A client whose service accounts have all rights except those in ``lacking``."""
 
     def __init__(self, client: ClusterClient, lacking: set[str], account: ServiceAccount | None = None) -> None:
         self._client = client
@@ -178,7 +178,7 @@ async def test_certificates_are_replaced_under_load_without_one_failed_request(
     monkeypatch.setattr(server_module, "SETTLE_S", 0.05)
     async with open_served(tmp_path) as served:
         await served.install(HOOKS)
-        monkeypatch.setattr(certificates, "RENEW", certificates.VALID)  # each check replaces it
+        monkeypatch.setattr(certificates, "RENEW", certificates.VALID)  # each check replaces the certificate
         send, receive = trio.open_memory_channel[str](0)
 
         async def load(number: int) -> None:

@@ -1,4 +1,4 @@
-"""What is refused before it is stored, what is only warned about, and what is always admitted."""
+"""Resources that are refused before they are stored, that are admitted with a warning, and that are always admitted."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ async def judged(world: World, obj: JsonObject, old: JsonObject | None = None) -
     return await Judge(world.runtime, [world.folder]).judge(obj, old)
 
 
-async def test_what_cannot_be_read_or_named_is_refused(tmp_path: Path) -> None:
+async def test_unreadable_or_misnamed_resources_are_refused(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
 
         async def refusal(obj: JsonObject) -> str:
@@ -55,7 +55,7 @@ async def test_what_cannot_be_read_or_named_is_refused(tmp_path: Path) -> None:
         assert "/etc" in await refusal(elsewhere)
 
 
-async def test_a_token_file_that_the_daemon_may_read_is_admitted(tmp_path: Path) -> None:
+async def test_a_token_file_in_an_allowed_folder_is_admitted(tmp_path: Path) -> None:
     registry: JsonObject = {"repo": "registry.example/packages", "tokenFile": {"path": str(tmp_path / "token")}}
     repository: JsonObject = {
         "kind": "PackageRepository",
@@ -68,7 +68,7 @@ async def test_a_token_file_that_the_daemon_may_read_is_admitted(tmp_path: Path)
         assert "--registry-tokens" in (await judged(world, repository)).refusal
 
 
-async def test_what_leaves_the_spec_alone_or_is_being_deleted_is_admitted(tmp_path: Path) -> None:
+async def test_unchanged_specs_and_deleted_resources_are_admitted(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         wrong = application(packageVersion="")
         assert await judged(world, {**wrong, "status": {"x": 1}}, wrong) == ADMITTED
@@ -78,7 +78,7 @@ async def test_what_leaves_the_spec_alone_or_is_being_deleted_is_admitted(tmp_pa
 
 
 @pytest.mark.slow
-async def test_settings_are_judged_by_the_loaded_version(tmp_path: Path) -> None:
+async def test_settings_are_validated_by_the_loaded_version(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", {}, files=FILES), "hooked", "1.0.0")
@@ -107,7 +107,7 @@ async def test_settings_are_judged_by_the_loaded_version(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-async def test_a_release_belongs_to_one_package_and_does_not_move(tmp_path: Path) -> None:
+async def test_a_taken_or_moved_release_is_refused(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", {}, files=FILES), "hooked", "1.0.0")
@@ -121,7 +121,7 @@ async def test_a_release_belongs_to_one_package_and_does_not_move(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_a_change_that_would_break_others_is_admitted_with_a_warning(tmp_path: Path) -> None:
+async def test_a_change_that_would_break_dependents_is_admitted_with_a_warning(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ceph="")

@@ -29,7 +29,7 @@ class Slow:
 
 @asynccontextmanager
 async def slow(*packages: str) -> AsyncIterator[Slow]:
-    """Ask each package for more reviews than there are slots."""
+    """Request more reviews of each package than there are slots."""
     found = Slow(ReviewSlots())
     async with trio.open_nursery() as nursery:
         for package in packages:
@@ -44,14 +44,14 @@ async def slow(*packages: str) -> AsyncIterator[Slow]:
     assert not found.slots.packages
 
 
-async def test_one_package_has_at_most_its_first_slot_and_the_further_ones() -> None:
+async def test_one_package_never_uses_all_slots() -> None:
     async with slow("a") as found:
         assert found.running == {"a": 1 + FURTHER}
         assert found.slots.packages == {"a"}
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, AT_ONCE - FURTHER - 1])
-async def test_slow_packages_leave_a_slot_for_another_one(count: int) -> None:
+async def test_slow_packages_leave_a_slot_for_another_package(count: int) -> None:
     names = [f"slow{number}" for number in range(count)]
     async with slow(*names) as found:
         assert set(found.running) == set(names), "each of them has a slot, too"
@@ -65,7 +65,7 @@ async def test_there_are_never_more_runs_than_slots() -> None:
         assert found.running.total() == AT_ONCE
 
 
-async def test_a_free_slot_goes_to_the_package_that_has_the_fewest() -> None:
+async def test_a_free_slot_goes_to_the_package_with_the_fewest() -> None:
     slots, order = ReviewSlots(), list[str]()
 
     async def run(package: str, over: trio.Event) -> None:
@@ -90,7 +90,7 @@ async def test_a_free_slot_goes_to_the_package_that_has_the_fewest() -> None:
     assert sorted(order) == ["late", "p1", "p2"]
 
 
-async def test_a_run_that_is_cancelled_while_it_waits_or_runs_leaves_no_slot_taken() -> None:
+async def test_a_cancelled_run_releases_its_slot() -> None:
     slots = ReviewSlots()
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as nursery:
@@ -104,7 +104,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_or_runs_leaves_no_slot_tak
             pass
 
 
-async def test_a_run_whose_slot_comes_together_with_its_cancellation_returns_it() -> None:
+async def test_a_slot_granted_to_a_cancelled_run_is_returned() -> None:
     slots = ReviewSlots()
     async with trio.open_nursery() as nursery, slots.use("a"):
         scopes = [trio.CancelScope() for _ in range(AT_ONCE)]
@@ -116,7 +116,7 @@ async def test_a_run_whose_slot_comes_together_with_its_cancellation_returns_it(
         for scope in scopes:
             nursery.start_soon(run, scope)
         await wait_all_tasks_blocked()
-        for scope in scopes:  # each slot that one leaves is given to one that is cancelled next
+        for scope in scopes:  # each released slot is given to a run that is cancelled next
             scope.cancel()
     assert not slots.packages
 

@@ -15,7 +15,7 @@ def review(**request: object) -> bytes:
     return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
 
 
-def test_reviews() -> None:
+def test_reviews_are_read_with_old_and_new_object() -> None:
     assert read_review(review(uid="u", object=OBJECT)) == Review("u", OBJECT, None)
     assert read_review(review(uid="u", object=OBJECT, oldObject=OBJECT)) == Review("u", OBJECT, OBJECT)
     deleted = read_review(review(uid="u", operation="DELETE", object=None, oldObject=OBJECT))
@@ -27,12 +27,12 @@ def test_reviews() -> None:
     [b"", b"[]", b"{}", review(object=OBJECT), review(uid="u"), review(uid="u", object=OBJECT, oldObject=1),
      review(uid="u", object=OBJECT).replace(b"/v1", b"/v2")],
 )  # fmt: skip
-def test_garbage_is_refused(body: bytes) -> None:
+def test_invalid_reviews_are_refused(body: bytes) -> None:
     with pytest.raises(FormatError):
         read_review(body)
 
 
-def test_answers() -> None:
+def test_answers_contain_refusal_and_bounded_warnings() -> None:
     asked = Review("u", OBJECT, None)
     assert json.loads(answer_to(asked, "", ()))["response"] == {"uid": "u", "allowed": True}
     refused = json.loads(answer_to(asked, "no", ("w\n x", "y" * 1000)))["response"]

@@ -1,4 +1,4 @@
-"""The admission server over real TLS, called by a control plane: what is refused, and what its absence means."""
+"""The admission server over real TLS, called by a control plane: refusals, and the effect of its absence."""
 
 import json
 import re
@@ -37,7 +37,7 @@ REFUSAL = r'admission webhook "packages\.wharfinger\.dev" denied the request: sp
 
 
 def repository(name: str, path: str = "/etc") -> JsonObject:
-    """One that the API server accepts, and a daemon without that folder does not."""
+    """A repository that the API server accepts, and a daemon without that folder refuses."""
     spec: JsonObject = {"folder": {"path": path}}
     return {
         "apiVersion": "wharfinger.dev/v1alpha1",
@@ -48,7 +48,7 @@ def repository(name: str, path: str = "/etc") -> JsonObject:
 
 
 class Calendar:
-    """The date, moved by hand."""
+    """The date, set by hand."""
 
     def __init__(self) -> None:
         self.now = datetime.now(UTC)
@@ -59,7 +59,7 @@ class Calendar:
 
 @asynccontextmanager
 async def admitting(world: World, calendar: Calendar | None = None) -> AsyncIterator[AdmissionServer]:
-    """The world's API server calls the server."""
+    """Let the world's API server call the admission server."""
     judge = Judge(world.runtime, [world.folder])
     async with open_admission(world.client, judge, LOOPBACK, calendar or Calendar(), "wharfinger") as server:
         with trio.fail_after(60):
@@ -71,7 +71,7 @@ async def system_namespace(world: World) -> None:
     await world.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}})
 
 
-async def test_an_api_server_refuses_what_the_daemon_refuses_and_takes_the_rest(tmp_path: Path) -> None:
+async def test_an_api_server_refuses_exactly_the_objects_that_the_daemon_refuses(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await system_namespace(world)
         async with admitting(world):
@@ -82,7 +82,7 @@ async def test_an_api_server_refuses_what_the_daemon_refuses_and_takes_the_rest(
         assert find_str(await world.client.create(repository("b")), "metadata", "name") == "b"
 
 
-async def test_a_service_leads_to_the_daemon_at_work_and_to_no_other(tmp_path: Path) -> None:
+async def test_the_service_leads_only_to_the_leader(tmp_path: Path) -> None:
     """A Service with a selector would also lead to pods on standby, which refuse connections."""
     async with open_world(tmp_path) as world:
         await system_namespace(world)
@@ -90,7 +90,7 @@ async def test_a_service_leads_to_the_daemon_at_work_and_to_no_other(tmp_path: P
         metadata: JsonObject = {"name": "hooks", "namespace": SYSTEM_NAMESPACE}
         await world.client.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": ports})
         own = Endpoint("", 0, (SYSTEM_NAMESPACE, "hooks"), own_address())
-        before = endpoint_slice(replace(own, pod="192.0.2.77"), 1)  # of the daemon that was at work before
+        before = endpoint_slice(replace(own, pod="192.0.2.77"), 1)  # of the former leader
         assert before is not None
         await world.client.apply(before, field_manager="wharfinger")
         judge = Judge(world.runtime, [world.folder])
@@ -105,7 +105,7 @@ def own_address() -> str:
     """An address of this machine that is not loopback, which an EndpointSlice must not name."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         try:
-            asked.connect(("192.0.2.1", 9))  # sends nothing
+            asked.connect(("192.0.2.1", 9))  # this sends nothing
         except OSError:
             pytest.skip("this machine has no address but loopback")
         found: str = asked.getsockname()[0]
@@ -125,7 +125,7 @@ async def test_a_certificate_is_replaced_without_a_failed_request(
             await server.keep()
             assert read_certificate(await world.client.get(SECRET_KEY)) == first
             assert first is not None
-            # The API server has not read the new configuration, and later it has.
+            # The API server has not read the new configuration yet, and reads it later.
             calendar.now += age
             for _ in range(2):
                 with pytest.raises(InvalidError, match=REFUSAL):
@@ -140,9 +140,7 @@ async def test_a_certificate_is_replaced_without_a_failed_request(
                 await world.client.create(repository("a"))
 
 
-async def test_a_judgement_that_takes_too_long_admits_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_timed_out_check_admits_with_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def judge_for_ever(_self: Judge, _obj: JsonObject, _old: JsonObject | None) -> None:
         await trio.sleep_forever()
 
@@ -163,7 +161,7 @@ async def test_a_judgement_that_takes_too_long_admits_with_a_warning(
             assert wrong.status == code
 
 
-async def test_an_address_in_use_is_named(tmp_path: Path) -> None:
+async def test_an_address_in_use_is_an_error_that_names_it(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
         port = listeners[0].socket.getsockname()[1]
@@ -176,7 +174,7 @@ async def test_an_address_in_use_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_daemon_admits_and_kubectl_shows_why_not(tmp_path: Path) -> None:
+def test_kubectl_shows_the_daemons_refusals(tmp_path: Path) -> None:
     with (
         control_plane(tmp_path) as admin,
         daemon(tmp_path, admin, "--admission=127.0.0.1:0", "--local-packages", str(tmp_path)) as running,

@@ -1,4 +1,4 @@
-"""The Events of packages: in a world without a daemon, and in a daemon whose story real kubectl shows."""
+"""The Events of packages: in a world without a daemon, and in a daemon whose Events real kubectl shows."""
 
 import json
 import re
@@ -28,7 +28,7 @@ PATIENCE_S = 60
 
 @asynccontextmanager
 async def eventful(world: World) -> AsyncIterator[PackageEvents]:
-    """The world's runtime with its Events recorded, as the daemon connects them."""
+    """The world's runtime with a recorder for its Events, connected as in the daemon."""
     async with open_recorder(world.client, lambda: datetime.now(UTC), "test") as recorder:
         events = PackageEvents(recorder)
 
@@ -76,7 +76,7 @@ async def test_an_install_and_a_correction_are_recorded_without_secrets(tmp_path
         assert SECRET not in json.dumps((await world.client.list(EVENT, "prod")).items)
 
 
-async def test_a_download_that_fails_is_recorded_about_the_package(tmp_path: Path) -> None:
+async def test_a_failed_download_is_recorded_about_the_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world, eventful(world):
         await world.repository()
         await world.create("prod", "web", version="9.9.9")
@@ -90,8 +90,8 @@ async def test_a_download_that_fails_is_recorded_about_the_package(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_kubectl_describe_tells_the_story(tmp_path: Path) -> None:
-    """Events of an Application, of its repository, and of the Lease, as people read them."""
+def test_kubectl_describe_shows_the_events(tmp_path: Path) -> None:
+    """Events of an Application, of its repository, and of the Lease, as users read them."""
     for version in ("1.0.0", "1.1.0"):
         chart(tmp_path / f"packages-{version}" / "web", "web", version)
     with control_plane(tmp_path) as admin, daemon(tmp_path, admin, "--local-packages", str(tmp_path)) as running:

@@ -1,4 +1,4 @@
-"""The reasons of Events are what the document lists, and fit the rules of the API server."""
+"""The reasons of Events are those that the document lists, and fit the rules of the API server."""
 
 import re
 
@@ -12,7 +12,7 @@ def test_the_document_lists_exactly_these_reasons() -> None:
     assert rows == [(str(reason), str(reason.type), reason.meaning) for reason in EventReason]
 
 
-def test_reasons_are_words_in_the_form_of_kubernetes() -> None:
+def test_reasons_have_the_form_of_kubernetes() -> None:
     for reason in EventReason:
         assert re.fullmatch(r"([A-Z][a-z]+)+", reason), reason
         assert 0 < len(reason.action) <= 128

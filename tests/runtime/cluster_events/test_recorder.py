@@ -1,4 +1,4 @@
-"""The recorder on a control plane in memory: what is written, what is counted, what is dropped, and who waits."""
+"""The recorder on a control plane in memory: Events that are written, counted and dropped, and callers that never wait."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -56,7 +56,7 @@ async def test_the_reporter_of_a_shard_names_it(autojump_clock: MockClock) -> No
         assert find_str(event, "reportingController") == "wharfinger/blue"
 
 
-async def test_an_event_is_written_as_people_read_it(autojump_clock: MockClock) -> None:
+async def test_an_event_has_the_fields_that_kubectl_shows(autojump_clock: MockClock) -> None:
     async with recording() as (recorder, client, _faulty, _clock, subject):
         recorder.record(subject, EventReason.HOOK_FAILED, "hooks/a.sh:\n  exited   with 1")
         await trio.sleep(1)
@@ -125,9 +125,7 @@ async def test_different_events_about_one_object_are_limited(
         assert len(await written(client)) == int(BURST) + 2
 
 
-async def test_what_is_kept_is_bounded_and_forgotten(
-    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stored_series_are_bounded_and_expire(autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_SERIES", 8)
     async with recording() as (recorder, client, _faulty, _clock, _subject):
         for number in range(20):
@@ -140,7 +138,7 @@ async def test_what_is_kept_is_bounded_and_forgotten(
         assert (len(await written(client)), recorder.dropped) == (12, 12)
 
 
-async def test_a_server_that_does_not_answer_holds_nobody_up_and_gets_it_later(autojump_clock: MockClock) -> None:
+async def test_a_hanging_server_delays_no_caller_and_gets_the_events_later(autojump_clock: MockClock) -> None:
     async with recording() as (recorder, client, faulty, _clock, subject):
         hanging = trio.Event()
         faulty.fault = lambda _: hanging
@@ -158,7 +156,7 @@ async def test_a_server_that_does_not_answer_holds_nobody_up_and_gets_it_later(a
         assert recorder.dropped == 0
 
 
-async def test_an_event_that_is_refused_is_dropped_and_the_next_one_is_written(
+async def test_a_refused_event_is_dropped_and_the_next_one_is_written(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with recording() as (recorder, client, faulty, _clock, subject):
@@ -177,7 +175,7 @@ async def test_an_event_that_is_refused_is_dropped_and_the_next_one_is_written(
         assert [find_str(event, "note") for event in await written(client)] == ["z"]
 
 
-async def test_an_event_that_expired_is_written_anew(autojump_clock: MockClock) -> None:
+async def test_an_expired_event_is_created_again(autojump_clock: MockClock) -> None:
     async with recording() as (recorder, client, _faulty, _clock, subject):
         recorder.record(subject, EventReason.FAILED, "x")
         await trio.sleep(5)
@@ -190,7 +188,7 @@ async def test_an_event_that_expired_is_written_anew(autojump_clock: MockClock) 
         assert recorder.dropped == 0
 
 
-async def test_a_long_text_is_cut_to_what_the_server_admits(autojump_clock: MockClock) -> None:
+async def test_a_long_text_is_truncated_to_the_servers_limit(autojump_clock: MockClock) -> None:
     async with recording() as (recorder, client, _faulty, _clock, subject):
         recorder.record(subject, EventReason.FAILED, "ä€" * 1000)
         await trio.sleep(5)

@@ -51,18 +51,20 @@ TWICE = replace(ONCE, count=2)
         (TWICE, Lost(), replace(TWICE, count=1, written=0), Create()),
     ],
 )
-def test_the_table(series: Series, event: SeriesEvent, after: Series, effect: Effect | None) -> None:
+def test_each_event_has_its_transition(
+    series: Series, event: SeriesEvent, after: Series, effect: Effect | None
+) -> None:
     assert step(series, event) == (after, effect)
 
 
-def test_a_series_is_over_when_all_is_written_and_nothing_repeats_it() -> None:
+def test_a_written_series_expires_without_repetitions() -> None:
     assert not is_over(replace(ONCE, seen_s=0.0), FORGET_S - 1)
     assert is_over(replace(ONCE, seen_s=0.0), FORGET_S)
     assert not is_over(replace(TWICE, seen_s=0.0), FORGET_S)
 
 
 @given(st.lists(st.floats(0.0, 20.0), max_size=60))
-def test_the_count_is_written_in_the_end_and_never_too_often(pauses: list[float]) -> None:
+def test_the_count_is_finally_written_and_rate_limited(pauses: list[float]) -> None:
     now_s, series, due_s, writes = 0.0, NEW, 0.0, list[tuple[float, int]]()
 
     def write_due(until_s: float) -> None:
@@ -89,7 +91,7 @@ def test_the_count_is_written_in_the_end_and_never_too_often(pauses: list[float]
 
 
 @given(st.lists(st.floats(0.0, 300.0), max_size=200))
-def test_an_allowance_bounds_every_span_of_time(pauses: list[float]) -> None:
+def test_an_allowance_limits_every_time_span(pauses: list[float]) -> None:
     now_s, left, used = 0.0, Allowance(), list[float]()
     for pause_s in pauses:
         now_s += pause_s

@@ -1,4 +1,4 @@
-"""What of a package's life is worth an Event, from one status to the next."""
+"""Changes of a package's status that are worth an Event."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from wharfinger.runtime.status.reasons import Reason
 
 
 def told(first: PackageStatus, *later: PackageStatus, story: Story | None = None) -> list[str]:
-    """The notes of a sequence of statuses."""
+    """Return the notes of a sequence of statuses."""
     story = begin(first) if story is None else story
     found: list[Note] = []
     for before, after in zip((first, *later), later, strict=False):
@@ -24,7 +24,7 @@ def told(first: PackageStatus, *later: PackageStatus, story: Story | None = None
 
 
 def upgraded(status: PackageStatus, version: str) -> list[PackageStatus]:
-    """The statuses of an update that goes well."""
+    """Return the statuses of a successful update."""
     steps = [statuses.update_started(status, status.generation + 1, T1, version=version)]
     for stage in list(Stage)[:-1]:
         steps.append(statuses.succeeded(steps[-1], stage, T1))
@@ -37,7 +37,7 @@ def failed(status: PackageStatus, stage: Stage, reason: str, text: str = "it bro
     return statuses.failed(status, stage, reason, text, T2, permanent=False)
 
 
-def test_an_install_is_told_once_it_is_complete() -> None:
+def test_an_install_is_reported_once_it_is_complete() -> None:
     assert told(statuses.fresh(1, T0), *upgraded(statuses.fresh(1, T0), "1.0.0")) == [
         "Installed version 1.0.0 is installed and ready"
     ]
@@ -47,17 +47,17 @@ def test_an_install_is_told_once_it_is_complete() -> None:
     ("version", "reason"),
     [("1.1.0", "Upgraded"), ("0.9.0", "RolledBack"), ("main", "Upgraded"), ("1.0.0-rc1", "RolledBack")],
 )
-def test_another_version_is_told_with_the_one_before(version: str, reason: str) -> None:
+def test_a_version_change_is_reported_with_the_former_version(version: str, reason: str) -> None:
     assert told(ready(), *upgraded(ready(), version)) == [
         f"{reason} version {version} is installed and ready; the former version was 1.0.0"
     ]
 
 
-def test_a_change_of_settings_that_goes_well_is_no_news() -> None:
+def test_a_successful_change_of_settings_is_not_reported() -> None:
     assert told(ready(), *upgraded(ready(), "1.0.0")) == []
 
 
-def test_a_restart_that_finds_everything_as_it_was_is_no_news() -> None:
+def test_a_restart_without_changes_is_not_reported() -> None:
     found = statuses.restored(1, statuses.external(ready()), T1)
     assert found.is_being_verified
     assert told(found, *upgraded(found, "1.0.0")) == []
@@ -74,7 +74,7 @@ def test_a_restart_that_finds_everything_as_it_was_is_no_news() -> None:
         (Stage.SCALED, Reason.WORKLOAD_FAILED, EventReason.UNHEALTHY),
     ],
 )
-def test_a_failure_is_told_with_its_reason_and_then_the_recovery(stage: Stage, reason: str, event: EventReason) -> None:
+def test_failure_and_recovery_are_reported(stage: Stage, reason: str, event: EventReason) -> None:
     broken = failed(ready(), stage, reason)
     mended = statuses.succeeded(broken, stage, T2)
     assert told(ready(), broken, mended) == [
@@ -83,18 +83,18 @@ def test_a_failure_is_told_with_its_reason_and_then_the_recovery(stage: Stage, r
     ]
 
 
-def test_each_attempt_that_fails_in_the_same_way_is_told_so_that_it_is_counted() -> None:
+def test_each_equal_failure_is_reported_so_that_it_is_counted() -> None:
     broken = failed(ready(), Stage.APPLIED, Reason.CLUSTER_FAILED)
     again = statuses.progressing(broken, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "at work", T2)
     assert told(ready(), broken, again, broken, broken) == ["Failed ClusterFailed: it broke"] * 2
 
 
-def test_objects_that_are_not_ready_yet_are_no_problem() -> None:
+def test_objects_that_are_not_ready_yet_are_not_reported() -> None:
     waiting = statuses.progressing(ready(), Stage.SCALED, Reason.NOT_READY, "waiting for Deployment.apps prod/web", T1)
     assert told(ready(), waiting) == []
 
 
-def test_a_requirement_is_lost_only_by_an_installed_package() -> None:
+def test_a_requirement_is_lost_by_installed_packages_and_missing_for_others() -> None:
     reason = Reason.DEPENDENCY_NOT_ENABLED
     lost = failed(ready(), Stage.REQUIREMENTS, reason, "it requires db")
     assert told(ready(), lost) == ["RequirementLost DependencyNotEnabled: it requires db"]
@@ -106,25 +106,25 @@ def test_a_requirement_is_lost_only_by_an_installed_package() -> None:
     ]
 
 
-def test_a_package_that_is_not_wanted_has_no_problem() -> None:
+def test_disabling_a_package_is_not_reported_as_a_failure() -> None:
     off = failed(ready(), Stage.REQUIREMENTS, Reason.DYNAMICALLY_DISABLED, "spec.enabled is false")
     gone = statuses.uninstalled(off, T2)
     assert told(ready(), off, gone) == ["Disabled spec.enabled is false"]
 
 
-def test_a_fight_names_the_writer() -> None:
+def test_the_event_of_contested_drift_names_the_other_writer() -> None:
     fought = failed(ready(), Stage.APPLIED, Reason.DRIFT_FOUGHT, "Deployment.apps prod/web: changed again by kubectl")
     assert told(ready(), fought) == ["DriftFought Deployment.apps prod/web: changed again by kubectl"]
 
 
-def test_a_change_that_is_held_back_is_told_as_held() -> None:
+def test_a_held_change_is_reported_as_held() -> None:
     held = statuses.blocked(ready(), 2, Reason.WOULD_BREAK_DEPENDENTS, "web/shop requires it", T1)
     assert told(ready(), held) == ["Held web/shop requires it"]
     wrong = statuses.blocked(ready(), 2, Reason.SPEC_INVALID, "spec.packageName: missing", T1)
     assert told(ready(), wrong) == ["Failed SpecInvalid: spec.packageName: missing"]
 
 
-def test_suspension_and_removal_are_told_once() -> None:
+def test_suspension_and_removal_are_reported_once() -> None:
     suspended = statuses.suspended(ready(), T1, suspended=True)
     assert told(ready(), suspended, suspended, statuses.suspended(suspended, T2, suspended=False)) == [
         "Suspended spec.suspend is true: nothing is reconciled, and nothing is deleted",
@@ -138,7 +138,7 @@ def test_suspension_and_removal_are_told_once() -> None:
     ]
 
 
-def test_a_failed_download_is_about_the_repository_too() -> None:
+def test_a_refused_registry_is_also_reported_about_the_repository() -> None:
     def of_repository(reason: str) -> Iterable[bool]:
         return [note.of_repository for note in next_story(Story(), ready(), failed(ready(), Stage.FETCHED, reason))[1]]
 
@@ -146,7 +146,7 @@ def test_a_failed_download_is_about_the_repository_too() -> None:
     assert of_repository(Reason.ARTIFACT_NOT_FOUND) == [False]
 
 
-def test_a_recovery_is_not_told_before_the_package_is_ready() -> None:
+def test_a_recovery_is_not_reported_before_the_package_is_ready() -> None:
     broken = failed(ready(), Stage.APPLIED, Reason.CLUSTER_FAILED)
     waiting = statuses.progressing(
         statuses.succeeded(broken, Stage.APPLIED, T2), Stage.SCALED, Reason.NOT_READY, "waiting", T2

@@ -1,7 +1,7 @@
 """Seven modules that decide about each other by their enabled scripts, in a modules directory.
 
-What each wants to see on: ``gamma`` wants alpha, ``delta`` gamma, ``zeta`` delta, ``eta`` epsilon; ``alpha`` and ``epsilon`` want
-nothing, and ``beta`` never wants to be on.
+Each script demands that one other module is on: ``gamma`` alpha, ``delta`` gamma, ``zeta`` delta, ``eta`` epsilon; ``alpha`` and
+``epsilon`` demand nothing, and ``beta`` is never on.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ fi
 
 
 def write_modules(folder: Path) -> Path:
-    """The modules directory, with all of them switched on."""
+    """Write the modules directory, with all of them enabled."""
     for number, (name, needs) in enumerate(NEEDS.items(), 1):
         place = write(folder / f"{number}00-{name}", {"enabled": SCRIPT.format(needs=f'"{needs}"'), "values.yaml": ""})
         (place / "enabled").chmod(0o755)

@@ -1,7 +1,7 @@
-"""Case 12: which modules there are and which of them are on (spec hook-protocol §5.4, §5.6, §6.4a), but for the scheduler's own.
+"""Case 12: which modules exist and which are on (spec hook-protocol §5.4, §5.6, §6.4a), without the scheduler's own cases.
 
-The peer asks all scripts one after the other, in the order of modules, each time anything changes; here each is asked where what
-it sees has changed, so what is compared is what comes of it.
+At each change the peer runs all scripts one after the other, in the order of modules; here a script runs if its inputs have
+changed. So the results are compared.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ def runner(folder: Path) -> ProcessHookRunner:
 
 
 async def ask(folder: Path, module: Path, *enabled: JsonValue) -> EnabledAnswer | None:
-    """A module's script, where those modules are on."""
+    """Run a module's script while those modules are on."""
     values: JsonObject = {"global": {"enabledModules": [*enabled]}, camel_name(module.name): {}}
     return await run_enabled_script(runner(folder), module, values, {}, masked=str)
 
@@ -55,7 +55,7 @@ def script(module: Path, *lines: str, mode: int = 0o755) -> Path:
 # --- discovery (§5.4) ----------------------------------------------------------------------------------------------------
 
 
-def test_directories_in_their_order_and_with_their_links(tmp_path: Path) -> None:
+def test_directories_are_read_in_order_and_through_links(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -82,12 +82,12 @@ def test_directories_in_their_order_and_with_their_links(tmp_path: Path) -> None
     ("name", "key"),
     [("module-one", "moduleOne"), ("module-one01", "moduleOne01"), ("2-module-name", "2ModuleName")],
 )
-def test_names_lead_to_keys_and_back(name: str, key: str) -> None:
+def test_module_names_and_keys_are_converted_both_ways(name: str, key: str) -> None:
     assert (camel_name(name), kebab_name(key)) == (key, name)
     check_module_name(name)
 
 
-def test_a_name_that_cannot_be_restored() -> None:
+def test_a_name_that_is_not_kebab_case_is_refused() -> None:
     with pytest.raises(ArtifactError, match=r"expected a name in kebab-case"):
         check_module_name("module_one")
 
@@ -95,8 +95,8 @@ def test_a_name_that_cannot_be_restored() -> None:
 # --- flags (§5.6) --------------------------------------------------------------------------------------------------------
 
 
-def test_flags_of_the_directory_and_of_the_module(tmp_path: Path) -> None:
-    """Both places count, the directory's more; nothing said is off."""
+def test_flags_of_the_directory_override_those_of_the_module(tmp_path: Path) -> None:
+    """A module without a flag is off."""
     write(
         tmp_path,
         {
@@ -110,13 +110,13 @@ def test_flags_of_the_directory_and_of_the_module(tmp_path: Path) -> None:
     assert read_modules_dirs([tmp_path]).enabled == {"one": True, "two": True, "three": False}
 
 
-def test_a_flag_that_is_no_boolean_ends_everything(tmp_path: Path) -> None:
+def test_a_flag_that_is_not_a_boolean_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, {"values.yaml": "oneEnabled: 'true'", "one/hooks/a": ""})
     with pytest.raises(ArtifactError, match="oneEnabled: expected true or false, found a string"):
         read_modules_dirs([tmp_path])
 
 
-def test_the_config_map_has_a_say_of_its_own() -> None:
+def test_flags_of_the_config_map_are_read() -> None:
     found = read_config_map(
         {"oneEnabled": "true", "twoEnabled": "false", "four": "a: 1"}, ("one", "two", "three", "four")
     )
@@ -126,7 +126,7 @@ def test_the_config_map_has_a_say_of_its_own() -> None:
 # --- scripts (§5.6) ------------------------------------------------------------------------------------------------------
 
 
-async def test_what_a_script_may_say(tmp_path: Path) -> None:
+async def test_enabled_scripts_may_answer_with_a_reason_or_be_absent(tmp_path: Path) -> None:
     yes = script(
         tmp_path / "yes", 'printf "  true\\n" >"$MODULE_ENABLED_RESULT"', "[[ $# == 0 && -r $CONFIG_VALUES_PATH ]]"
     )
@@ -145,16 +145,16 @@ async def test_what_a_script_may_say(tmp_path: Path) -> None:
         ('echo true >"$MODULE_ENABLED_RESULT"; exit 3', "the script failed: exit status 3"),
     ],
 )
-async def test_what_is_no_answer_is_an_error(line: str, why: str, tmp_path: Path) -> None:
+async def test_an_invalid_answer_of_a_script_is_an_error(line: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(HookError, match=why):
         await ask(tmp_path, script(tmp_path / "bad", line))
 
 
 @pytest.mark.parametrize(("without", "golden"), [((), ALL), (("alpha",), WITHOUT_ALPHA)])
-async def test_the_scripts_asked_in_the_order_of_modules(
+async def test_scripts_run_in_the_order_of_modules(
     without: tuple[str, ...], golden: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Each sees those before it that are on, as the peer chains them; the golden results of §6.4a."""
+    """Each script sees the earlier modules that are on, as the peer chains them; the golden results of §6.4a."""
     found = read_modules_dirs([write_modules(tmp_path / "modules")])
     assert names(found) == list(NEEDS)
     enabled: list[str] = []
@@ -165,7 +165,7 @@ async def test_the_scripts_asked_in_the_order_of_modules(
     assert " ".join(enabled) == " ".join(golden)
 
 
-# --- all of it, in a cluster ---------------------------------------------------------------------------------------------
+# --- the whole chain, in a cluster -----------------------------------------------------------------------------------------
 
 
 async def configure(world: World, **data: str) -> None:
@@ -182,8 +182,8 @@ async def until_on(world: World, *on: str) -> None:
 
 
 @pytest.mark.slow
-async def test_the_chain_in_a_cluster(tmp_path: Path) -> None:
-    """All but beta; without alpha nobody that builds on it, and all of them again when it is back."""
+async def test_modules_in_a_cluster_follow_the_chain_of_scripts(tmp_path: Path) -> None:
+    """All modules but beta are on; without alpha its dependents are off, and they are on again when it is."""
     modules = write_modules(tmp_path / "modules")
     async with (
         open_world(tmp_path) as world,

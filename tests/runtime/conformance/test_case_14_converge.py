@@ -1,8 +1,8 @@
-"""Case 14: in which order hooks run (spec hook-protocol §5.2, §5.3, §6.4), in addon-operator's folders.
+"""Case 14: the order in which hooks run (spec hook-protocol §5.2, §5.3, §6.4), in addon-operator's folders.
 
-What counts is what hooks can observe: who is run before whom, why, and with which values. The peer's tasks in between have no
-counterpart. Three global hooks, of which 01 and 03 watch something and are not run for what is there; the modules alpha, which is
-on, beta, which the ConfigMap switches off, and gamma, which nobody has on.
+Only what hooks can observe is compared: their order, their contexts, and their values. The peer's tasks in between have no
+counterpart. There are three global hooks, of which 01 and 03 watch objects without synchronisation; and the modules alpha, which
+is on, beta, which the ConfigMap disables, and gamma, which nothing enables.
 """
 
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ def config(*bindings: str) -> str:
 
 
 def of_event(key: str) -> str:
-    """What the object of an event has in its data."""
+    """Return the data of the object of an event."""
     return f'\\"$(jq -r .[0].object.data.{key} "$BINDING_CONTEXT_PATH")\\"'
 
 
@@ -105,7 +105,7 @@ def switched(folder: Path, name: str) -> str:
 
 @asynccontextmanager
 async def converged(folder: Path) -> AsyncIterator[Notes]:
-    """Everything is installed and at rest, and that was as expected."""
+    """Everything is installed and idle, after the expected hook runs."""
     write_folders(folder)
     async with open_world(folder) as world:
         notes = Notes(world, folder / "notes")
@@ -126,8 +126,8 @@ async def of_alpha(notes: Notes, key: str) -> str:
 
 
 @pytest.mark.slow
-async def test_the_start(tmp_path: Path) -> None:
-    """onStartup by order number, nobody for what is there already, beforeAll by order, modules by weight, afterAll."""
+async def test_hooks_of_the_start_run_in_order(tmp_path: Path) -> None:
+    """onStartup by order number, no synchronisation, beforeAll by order, modules by weight, afterAll."""
     async with converged(tmp_path) as notes:
         assert await of_alpha(notes, "colour") == "grey"
         for name in ("beta", "gamma"):
@@ -135,8 +135,8 @@ async def test_the_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_change_of_global_settings(tmp_path: Path) -> None:
-    """Everything again, with the new values; nobody is started again."""
+async def test_changed_global_settings_start_a_full_round(tmp_path: Path) -> None:
+    """With the new values; onStartup hooks do not run again."""
     async with converged(tmp_path) as notes:
         await notes.configure(**{"global": "colour: red", "betaEnabled": "false"})
         await notes.tell(
@@ -146,8 +146,7 @@ async def test_a_change_of_global_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_change_of_a_modules_settings(tmp_path: Path) -> None:
-    """That module alone."""
+async def test_changed_settings_of_a_module_run_only_that_module(tmp_path: Path) -> None:
     async with converged(tmp_path) as notes:
         await notes.configure(alpha="size: 2", betaEnabled="false")
         await notes.tell("alpha beforeHelm grey", "alpha afterHelm grey")
@@ -155,8 +154,8 @@ async def test_a_change_of_a_modules_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_an_afterhelm_hook_that_changes_values(tmp_path: Path) -> None:
-    """What it made of them is brought to the cluster at once; beforeHelm hooks, which the peer runs again, are not."""
+async def test_values_changed_by_an_afterhelm_hook_are_applied_at_once(tmp_path: Path) -> None:
+    """The module's beforeHelm hooks, which the peer runs again, do not run again."""
     async with converged(tmp_path) as notes:
         await notes.configure(alpha="size: 3", betaEnabled="false")
         await notes.tell("alpha beforeHelm grey", "alpha afterHelm grey", "alpha afterHelm grey")
@@ -164,8 +163,8 @@ async def test_an_afterhelm_hook_that_changes_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_events_of_a_modules_hook(tmp_path: Path) -> None:
-    """Where they changed its values, that module is run again, alone; where they did not, nobody is."""
+async def test_an_event_that_changes_module_values_runs_only_that_module(tmp_path: Path) -> None:
+    """An event that changes no values runs nothing."""
     async with converged(tmp_path) as notes:
         await notes.label("alpha", more="watched")
         await notes.tell("alpha alpha-maps:Event grey", "alpha beforeHelm grey", "alpha afterHelm grey")
@@ -178,8 +177,8 @@ async def test_events_of_a_modules_hook(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_events_of_a_global_hook(tmp_path: Path) -> None:
-    """Where they changed the global values, a round begins; where they did not, nothing does."""
+async def test_an_event_that_changes_global_values_starts_a_round(tmp_path: Path) -> None:
+    """An event that changes no values starts nothing."""
     async with converged(tmp_path) as notes:
         notes.tick(3)
         await notes.tell("03 03-tick:Schedule grey")
@@ -198,8 +197,8 @@ async def test_events_of_a_global_hook(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_global_hook_switches_modules(tmp_path: Path) -> None:
-    """A round begins, in which only they have something to do. What the ConfigMap says of beta counts more."""
+async def test_a_global_hook_may_switch_modules_in_a_round(tmp_path: Path) -> None:
+    """Only the switched modules have work in that round. For beta the ConfigMap takes precedence."""
     async with converged(tmp_path) as notes:
         (tmp_path / "gamma").write_text("true")
         notes.tick(2)
@@ -225,8 +224,8 @@ async def test_a_global_hook_switches_modules(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_config_map_switches_modules(tmp_path: Path) -> None:
-    """A round begins, as the peer has it; but who is switched does not wait for its beforeAll hooks, which run meanwhile."""
+async def test_modules_switched_by_the_config_map_start_a_round(tmp_path: Path) -> None:
+    """As in the peer; but a switched module does not wait for the beforeAll hooks, which run meanwhile."""
     async with converged(tmp_path) as notes:
         await notes.configure(betaEnabled="true")
         round_of_beta = ("02 beforeAll grey", "01 beforeAll grey", "03 afterAll grey")

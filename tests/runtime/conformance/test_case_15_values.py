@@ -74,7 +74,7 @@ def test_a_patch_is_a_stream_of_operations_and_lists(text: str) -> None:
         ("op: add", "values patch"),
     ],
 )
-def test_what_is_no_patch(text: str, why: str) -> None:
+def test_an_invalid_patch_is_an_error(text: str, why: str) -> None:
     with pytest.raises(HookError, match=why):
         read_values_patch(text.encode(), hook="h", file=CONFIG_VALUES_PATCH)
 
@@ -92,12 +92,12 @@ def test_what_is_no_patch(text: str, why: str) -> None:
         (remove("/m"), "must stay an object"),
     ],
 )
-def test_a_hook_is_held_to_what_is_there_and_to_its_own_section(operation: JsonObject, why: str) -> None:
+def test_a_patch_outside_of_existing_paths_or_the_own_section_is_an_error(operation: JsonObject, why: str) -> None:
     with pytest.raises(ValuesPatchError, match=why):
         apply_values_patch({"m": {"a": 1, "list": []}}, [operation], root="m")
 
 
-def test_a_global_hook_may_switch_modules() -> None:
+def test_a_global_hook_may_patch_enabled_flags() -> None:
     patch = [add("/global/a", 1), add("/moduleNameEnabled", True), add("/otherEnabled", "false")]
     assert apply_values_patch({"global": {}}, patch, root="global", flags=True) == {
         "global": {"a": 1},
@@ -125,8 +125,8 @@ def test_a_global_hook_may_switch_modules() -> None:
         ),
     ],
 )
-def test_what_is_kept_of_patches(patches: list[list[JsonObject]], stored: list[JsonObject]) -> None:
-    """For each path the last word; a word about a parent takes back all below; sorted by path."""
+def test_stored_patches_are_compacted(patches: list[list[JsonObject]], stored: list[JsonObject]) -> None:
+    """For each path the last operation is stored; an operation on a parent replaces all below; sorted by path."""
     kept: tuple[JsonValue, ...] = ()
     values: JsonObject = {"m": {}}
     for patch in patches:
@@ -136,7 +136,7 @@ def test_what_is_kept_of_patches(patches: list[list[JsonObject]], stored: list[J
     assert reapplied({"m": {}}, kept) == values
 
 
-def test_what_was_kept_is_applied_again_tolerantly() -> None:
+def test_stored_patches_are_reapplied_leniently() -> None:
     kept = [add("/m/gone/below", 1), remove("/m/never"), add("/m/a", 1)]
     assert reapplied({"m": {"b": 2}}, kept) == {"m": {"a": 1, "b": 2}}
 
@@ -144,7 +144,7 @@ def test_what_was_kept_is_applied_again_tolerantly() -> None:
 # --- layers (§5.5) -------------------------------------------------------------------------------------------------------
 
 
-def test_the_layers_from_the_lowest_to_the_highest(tmp_path: Path) -> None:
+def test_layers_of_values_have_their_precedence(tmp_path: Path) -> None:
     definition = module(
         tmp_path,
         "type: object\nproperties:\n  "
@@ -172,17 +172,17 @@ def test_the_layers_from_the_lowest_to_the_highest(tmp_path: Path) -> None:
     ]
     assert isinstance(patched, dict)
     assert (patched["d"], patched["h"]) == ("hook", "hook")
-    # What the user has set is all that a hook finds in its other file.
+    # The user's settings are all that a hook finds in its other file.
     assert hook_values(definition, {}, configured) == {"global": {}, "moduleName": {"c": "user", "d": "user"}}
 
 
-def test_objects_are_merged_and_everything_else_is_replaced(tmp_path: Path) -> None:
+def test_objects_are_merged_and_other_values_are_replaced(tmp_path: Path) -> None:
     definition = module(tmp_path, own="moduleName: {map: {a: 1, b: {c: 1}}, list: [1, 2], text: a}")
     values = merged_values(definition, {"map": {"b": {"d": 2}}, "list": [3], "text": None})
     assert values == {"map": {"a": 1, "b": {"c": 1, "d": 2}}, "list": [3], "text": None}
 
 
-def test_what_templates_and_hooks_see(tmp_path: Path) -> None:
+def test_templates_and_hooks_see_the_same_values(tmp_path: Path) -> None:
     definition = module(tmp_path, own="a: 1\nb: {c: 2}")  # flat
     shape: JsonObject = {"global": {"x": 1}, "moduleName": {"a": 1, "b": {"c": 2}}}
     values = merged_values(definition, {})
@@ -218,8 +218,8 @@ def refused(definition: Definition, settings: JsonObject) -> list[str]:
     return [str(problem).partition(";")[0] for problem in caught.value.problems]
 
 
-def test_objects_are_closed_unless_they_say_otherwise(tmp_path: Path) -> None:
-    """Down through properties and items, and no further than where a schema decides for itself. All problems are told."""
+def test_objects_are_closed_unless_their_schema_opens_them(tmp_path: Path) -> None:
+    """Down through properties and items, except where a schema decides for itself. All problems are reported."""
     definition = module(tmp_path, CLOSED)
     fine: JsonObject = {
         "name": "a",
@@ -237,7 +237,7 @@ def test_objects_are_closed_unless_they_say_otherwise(tmp_path: Path) -> None:
     ]
 
 
-def test_a_schema_that_extends_the_settings(tmp_path: Path) -> None:
+def test_the_values_schema_may_extend_the_settings_schema(tmp_path: Path) -> None:
     definition = module(
         tmp_path,
         "type: object\ntitle: T\ndescription: D\nx-mine: 1\nrequired: [name]\ndefinitions: {size: {type: integer}}\n"
@@ -253,14 +253,14 @@ def test_a_schema_that_extends_the_settings(tmp_path: Path) -> None:
         check_values(definition, {"size": "a", "p1": "b", "q1": 1})
     told = [str(problem).partition(":")[0] for problem in caught.value.problems]
     assert sorted(told) == ["found", "name", "p1", "q1", "size"]
-    # The other way round nothing goes: what hooks find is no setting.
+    # The opposite direction does not work: values of hooks are not settings.
     assert refused(definition, {"name": "a", "found": "b"}) == ["found: is not a known setting"]
 
 
 @pytest.mark.parametrize(
     ("required", "told"), [("line", ["inner.line"]), ("[line, other]", ["inner.line", "inner.other"])]
 )
-def test_what_is_required_only_for_helm(required: str, told: list[str], tmp_path: Path) -> None:
+def test_fields_may_be_required_only_for_helm(required: str, told: list[str], tmp_path: Path) -> None:
     definition = module(
         tmp_path,
         "",
@@ -275,7 +275,7 @@ def test_what_is_required_only_for_helm(required: str, told: list[str], tmp_path
     helm_values(definition, CONTEXT, {}, {}, {"inner": {"line": "a", "other": "b"}})
 
 
-def test_defaults_reach_into_what_is_given_in_part_and_into_defaults(tmp_path: Path) -> None:
+def test_defaults_are_filled_into_partial_objects_and_other_defaults(tmp_path: Path) -> None:
     definition = module(
         tmp_path,
         """
@@ -331,7 +331,7 @@ async def rules() -> AsyncIterator[CelPool]:
         yield pool
 
 
-async def test_rules_at_any_level(tmp_path: Path, rules: CelPool) -> None:
+async def test_rules_are_checked_at_any_level(tmp_path: Path, rules: CelPool) -> None:
     definition = module(tmp_path, RULES, "x-extend: {schema: config-values.yaml}\ntype: object\n")
 
     async def told(settings: JsonObject, old: JsonObject | None = None) -> list[str]:
@@ -339,7 +339,7 @@ async def test_rules_at_any_level(tmp_path: Path, rules: CelPool) -> None:
 
     assert await told({"replicas": 3, "least": 2, "inner": {"a": "good"}}) == []
     assert await told({"least": 2, "inner": {"a": "bad"}}) == ["fewer than the least", "inner: a is bad"]
-    # A rule about what was before says nothing of what is set for the first time.
+    # A rule about the old value does not apply to a first setting.
     assert await told({"size": 1}) == []
     assert await told({"size": 1}, {}) == []
     assert await told({"size": 1}, {"size": 2}) == ["size: cannot shrink"]
@@ -351,7 +351,7 @@ async def test_rules_at_any_level(tmp_path: Path, rules: CelPool) -> None:
 # --- the ConfigMap (§5.5) ------------------------------------------------------------------------------------------------
 
 
-def test_the_config_map_is_taken_over_whole_or_not_at_all() -> None:
+def test_the_config_map_is_applied_as_a_whole_or_not_at_all() -> None:
     known = ["module-name", "other"]
     data = {
         "global": json.dumps({"domain": "a"}),

@@ -1,4 +1,4 @@
-"""The copies of the cluster's objects that the controllers work from."""
+"""The local copies of the cluster's objects that the controllers use."""
 
 import trio
 from trio.testing import MockClock
@@ -11,7 +11,7 @@ from wharfinger.runtime.resources.application_scope import ApplicationScope
 from wharfinger.runtime.resources.custom_resources import ensure_crds
 
 
-async def test_they_hold_what_the_cluster_has_without_its_managers(autojump_clock: MockClock) -> None:
+async def test_cached_objects_have_no_managed_fields(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await ensure_crds(client, "t")
         await client.create(application("default", "shop"))

@@ -1,4 +1,4 @@
-"""The ConfigMap of settings: its keys, its texts, and that one mistake lets nothing through."""
+"""The ConfigMap of settings: its keys, its texts, and that one mistake rejects all of it."""
 
 import random
 from collections import Counter
@@ -17,7 +17,7 @@ def read(data: dict[str, JsonValue]) -> ConfigMapSettings:
     return read_config_map(data, KNOWN)
 
 
-def test_everything_it_can_say() -> None:
+def test_all_keys_of_the_config_map_are_read() -> None:
     found = read(
         {
             "global": "domain: example.com\n",
@@ -40,11 +40,11 @@ def test_everything_it_can_say() -> None:
     )
 
 
-def test_nothing_at_all() -> None:
+def test_an_empty_config_map_has_no_settings() -> None:
     assert read({}) == ConfigMapSettings()
 
 
-def test_a_module_that_is_not_there_is_only_told() -> None:
+def test_keys_of_unknown_modules_are_only_warnings() -> None:
     found = read({"web": "a: 1", "wepEnabled": "true", "otherMaintenance": ""})
     assert found.modules == {"web": ModuleSettings({"a": 1})}
     assert found.problems == ()
@@ -69,14 +69,14 @@ def test_a_module_that_is_not_there_is_only_told() -> None:
         ("globalEnabled", "false", "globalEnabled: the global settings cannot be switched on or off"),
     ],
 )
-def test_one_mistake_lets_nothing_through(key: str, text: str, problem: str) -> None:
+def test_one_mistake_rejects_the_whole_config_map(key: str, text: str, problem: str) -> None:
     found = read({"sysctlTunerEnabled": "true", key: text})
     assert (found.modules, found.global_settings) == ({}, {})
     assert len(found.problems) == 1
     assert found.problems[0].startswith(problem)
 
 
-def test_all_mistakes_are_told() -> None:
+def test_all_mistakes_are_reported() -> None:
     found = read({"web": "1", "b-c": "", "webEnabled": "1", "ok": "", "wrong": 3})
     assert [problem.partition(":")[0] for problem in found.problems] == ["b-c", "web", "webEnabled", "wrong"]
 
@@ -100,8 +100,8 @@ _BAD: tuple[JsonValue, ...] = (
 )
 
 
-def test_whatever_it_says_it_is_taken_over_whole_or_not_at_all() -> None:
-    """100,000 of them at full."""
+def test_any_config_map_is_applied_as_a_whole_or_not_at_all() -> None:
+    """100,000 random ones in a full run."""
     dice, outcomes = random.Random(1), Counter[bool]()  # noqa: S311 - no secret
     for _ in range(scaled(100_000, 800)):
         texts = _GOOD if dice.random() < 0.7 else (*_GOOD, *_BAD)
@@ -116,7 +116,7 @@ def test_whatever_it_says_it_is_taken_over_whole_or_not_at_all() -> None:
 
 
 def _mutated(dice: random.Random, text: JsonValue) -> JsonValue:
-    """The text, now and then with a character more or less."""
+    """Return the text, sometimes with a character added or removed."""
     if not isinstance(text, str) or dice.random() < 0.9:
         return text
     at = dice.randrange(len(text) + 1)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.unmeasured
 
 @dataclass
 class Refusing:
-    """A ClusterClient whose merge patches fail as often as there are errors left, and then work."""
+    """A ClusterClient whose first merge patches fail with the given errors."""
 
     client: ClusterClient
     errors: list[ClusterError]
@@ -54,7 +54,7 @@ def refusing(*errors: ClusterError) -> tuple[Callable[[ClusterClient], ClusterCl
     return wrap, made
 
 
-async def test_the_finalizer_is_there_before_anything_is_done(tmp_path: Path) -> None:
+async def test_the_finalizer_is_the_first_write(tmp_path: Path) -> None:
     wrap, made = refusing()
     async with open_world(tmp_path, wrap) as world:
         await world.push("web", "1.0.0")
@@ -67,7 +67,7 @@ async def test_the_finalizer_is_there_before_anything_is_done(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-async def test_calls_that_fail_are_made_again(tmp_path: Path) -> None:
+async def test_failed_calls_are_retried(tmp_path: Path) -> None:
     wrap, made = refusing(
         UnreachableError("connection refused"),
         api_error(503, "ServiceUnavailable", "not now"),
@@ -77,7 +77,7 @@ async def test_calls_that_fail_are_made_again(tmp_path: Path) -> None:
         await world.push("web", "1.0.0")
         await world.repository()
         await world.create("prod", "shop")
-        # A conflict means that the informer is behind; the event it waits for is this one.
+        # A conflict means that the informer is behind; this is the event that it waits for.
         await made[0].all_refused.wait()
         await world.client.merge_patch(ObjectKey(APPLICATION, "prod", "shop"), {"metadata": {"labels": {"a": "b"}}})
         await world.until_state("prod", "shop", "Ready")
@@ -95,7 +95,7 @@ async def test_nothing_is_installed_without_the_finalizer(tmp_path: Path) -> Non
         assert world.runtime.instances == {}
 
 
-async def test_a_status_that_is_as_it_should_be_is_not_written(tmp_path: Path) -> None:
+async def test_an_unchanged_status_is_not_written(tmp_path: Path) -> None:
     wrap, made = refusing()
     async with open_world(tmp_path, wrap) as world:
         await world.push("web", "1.0.0")
@@ -114,7 +114,7 @@ async def test_a_status_that_is_as_it_should_be_is_not_written(tmp_path: Path) -
 
 
 @pytest.mark.slow
-async def test_another_ones_finalizer_is_kept(tmp_path: Path) -> None:
+async def test_foreign_finalizers_are_retained(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -128,7 +128,7 @@ async def test_another_ones_finalizer_is_kept(tmp_path: Path) -> None:
         await world.until_gone("prod", "shop")
 
 
-async def test_a_name_too_long_for_helm_is_said(tmp_path: Path) -> None:
+async def test_a_name_too_long_for_helm_is_reported(tmp_path: Path) -> None:
     name = "a" * 53 + "b"
     async with open_world(tmp_path) as world:
         await world.repository()

@@ -1,4 +1,4 @@
-"""The guard's own bookkeeping: whom it looks at again, how often, and that this ends."""
+"""The guard's own bookkeeping: which packages it checks again, how often, and that this ends."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ from wharfinger.runtime.scheduler.scheduler import Broken, Scheduler
 
 
 @pytest.mark.slow
-async def test_looks_that_change_nothing_end(tmp_path: Path) -> None:
-    """Two that are held for the same package, and named by it, do not keep each other awake."""
+async def test_checks_that_change_nothing_end(tmp_path: Path) -> None:
+    """Two packages that are held because of the same dependent do not trigger each other's checks for ever."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ceph="", nfs="")
@@ -36,10 +36,10 @@ async def test_looks_that_change_nothing_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_chain_that_goes_at_once_is_judged_a_few_times_a_link(
+async def test_a_chain_of_removals_needs_few_checks_for_each_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each waits only for those that build on it, and is looked at for their sake, not for all that build on those."""
+    """Each package waits only for its direct dependents, and is checked only when they change."""
     asked: list[str] = []
 
     ask = Scheduler.would_break
@@ -62,10 +62,10 @@ async def test_a_chain_that_goes_at_once_is_judged_a_few_times_a_link(
 
 
 @pytest.mark.slow
-async def test_what_the_bundle_says_no_to_is_not_off_for_the_lack_of_a_word_while_others_need_it(
+async def test_a_module_off_by_default_stays_on_while_dependents_need_it(
     tmp_path: Path,
 ) -> None:
-    """Also after a restart; one that the bundle has on goes on, as it ever did."""
+    """Also after a restart; a Module that the bundle enables stays on anyway."""
     async with open_ground(tmp_path) as ground:
         async with open_bundled(ground, EDITION, BUNDLE) as world:
             await world.repository()

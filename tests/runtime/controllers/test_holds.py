@@ -1,4 +1,4 @@
-"""The decisions of the guard: who stands in the way, who goes first, and that somebody always may."""
+"""The decisions of the guard: dependents that hold a change, removals that come first, and a removal is always possible."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def broken(*names: str) -> list[Broken]:
     return [Broken(name, "DependencyNotEnabled", f"{name} lacks it") for name in names]
 
 
-def test_who_stays_is_named_before_who_goes() -> None:
+def test_broken_dependents_are_reported_before_pending_removals() -> None:
     hold = judge("the removal", broken("b", "a"), {"c"})
     assert hold is not None
     assert hold.reason is Reason.WOULD_BREAK_DEPENDENTS
@@ -40,7 +40,7 @@ def test_who_stays_is_named_before_who_goes() -> None:
     assert hold.waits == {"c"}
 
 
-def test_who_breaks_for_no_other_is_explained() -> None:
+def test_only_directly_broken_dependents_are_explained() -> None:
     hold = judge("version 2.0.0", broken("b", "a", "c"), (), {"c", "b"})
     assert hold is not None
     assert hold.message == "version 2.0.0 would break a, b, c (b: b lacks it)"
@@ -49,24 +49,24 @@ def test_who_breaks_for_no_other_is_explained() -> None:
 @pytest.mark.parametrize(
     ("waits", "verb"), [({"c"}, "c, which is uninstalled"), ({"d", "c"}, "c, d, which are uninstalled")]
 )
-def test_who_goes_is_waited_for(waits: set[str], verb: str) -> None:
+def test_a_change_waits_for_pending_removals(waits: set[str], verb: str) -> None:
     hold = judge("version 2.0.0", [], waits)
     assert hold is not None
     assert hold.reason is Reason.WAITING_FOR_DEPENDENTS
     assert hold.message == f"version 2.0.0 waits for {verb} first"
 
 
-def test_no_one_in_the_way() -> None:
+def test_a_change_without_dependents_is_not_held() -> None:
     assert judge("the removal", [], set()) is None
 
 
-def test_of_many_five_are_named() -> None:
+def test_five_of_many_unknown_packages_are_named() -> None:
     hold = judge_unknown("the removal", set("abcdefg"))
     assert "a, b, c, d, e and 2 more not loaded yet" in hold.message
     assert hold.unknown
 
 
-def test_what_a_package_builds_on() -> None:
+def test_needs_of_a_node_are_its_required_packages() -> None:
     group = DependencyGroup("either", "", (Dependency("d", ANY), Dependency("self", ANY)))
     none = DependencyGroup("none", "", (Dependency("e", ANY),))
     wanted = Requirements(None, None, (Dependency("a", ANY),), (Dependency("b", ANY),), (group,), (none,))
@@ -75,12 +75,12 @@ def test_what_a_package_builds_on() -> None:
 
 
 @pytest.mark.parametrize(("text", "expected"), [("1.2.3", True), ("v1.2.3", True), ("latest", False), ("", False)])
-def test_what_can_be_compared(text: str, expected: bool) -> None:
+def test_only_versions_can_be_compared(text: str, expected: bool) -> None:
     assert is_version(text) is expected
 
 
 @pytest.mark.parametrize(("said", "expected"), [(None, False), ("true", True), ("false", False), ("yes", False)])
-def test_a_user_says_it_in_one_word(said: str | None, expected: bool) -> None:
+def test_only_the_value_true_ignores_dependents(said: str | None, expected: bool) -> None:
     annotations: JsonObject = {} if said is None else {IGNORE_DEPENDENTS: said}
     assert is_ignoring({"metadata": {"annotations": annotations}}) is expected
 
@@ -95,14 +95,14 @@ def test_a_user_says_it_in_one_word(said: str | None, expected: bool) -> None:
         ("Ready", "Ready", False),
     ],
 )
-def test_what_had_begun_says_its_status(state: str, reason: str, expected: bool) -> None:
+def test_the_status_tells_whether_a_removal_had_begun(state: str, reason: str, expected: bool) -> None:
     others: JsonObject = {"type": "Managed", "reason": "Removing"}
     status: JsonObject = {"summary": {"state": state}, "conditions": [others, {"type": "Ready", "reason": reason}]}
     assert was_being_removed({"status": status}) is expected
     assert not was_being_removed({})
 
 
-def test_what_is_installed_says_its_status() -> None:
+def test_the_status_tells_whether_a_package_is_installed() -> None:
     assert is_installed({"status": {"currentVersion": {"version": "1.0.0"}}})
     assert not is_installed({"status": {}})
 
@@ -116,7 +116,7 @@ def test_what_is_installed_says_its_status() -> None:
         (Verdict.ENABLE, "Default", set(), False),
     ],
 )
-def test_who_is_off_where_no_one_says_so(
+def test_modules_outside_of_the_bundle_are_off_by_default(
     floor: Verdict, bundle: str, bundles: set[tuple[str, str]], expected: bool
 ) -> None:
     facts = Facts(edition="ee", bundle=bundle)
@@ -129,8 +129,8 @@ NAMES = st.sampled_from("abcdefgh")
 
 
 @given(st.lists(st.tuples(NAMES, st.frozensets(NAMES, max_size=5)), max_size=30))
-def test_another_process_may_always_go(asked: list[tuple[str, frozenset[str]]]) -> None:
-    """Edges that close no circle leave one who waits for nobody that waits, in whatever order they are judged."""
+def test_one_held_removal_never_waits_for_another(asked: list[tuple[str, frozenset[str]]]) -> None:
+    """Edges that close no circle leave one package that waits for no waiting one, in whatever order they are checked."""
     waits: dict[str, frozenset[str]] = {}
     for name, going in asked:
         waits[name] = frozenset(each for each in going - {name} if not reaches(waits, each, name))

@@ -1,4 +1,4 @@
-"""What a process finds that starts: packages that are to change, and others of which it does not know yet what they need."""
+"""The start of a process: packages with pending changes, and packages whose requirements it does not know yet."""
 
 import os
 from collections.abc import Callable
@@ -24,30 +24,30 @@ from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, MODULE, SE
 
 @pytest.fixture(autouse=True)
 def no_net(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is held is let go by an event, or never."""
+    """Disable the fallback timer, so that only an event can release a held change."""
     monkeypatch.setattr("wharfinger.runtime.controllers.controller.LOOK_S", 3600.0)
 
 
 async def patch(ground: Ground, name: str, spec: JsonObject) -> None:
-    """Change a Module while no daemon is there."""
+    """Change a Module while no daemon runs."""
     await ground.client.merge_patch(ObjectKey(MODULE, "", name), {"spec": spec})
 
 
 async def until_true(holds: Callable[[], bool]) -> None:
-    """Wait for what no resource says."""
+    """Wait for a condition that no resource shows."""
     with trio.fail_after(300):
         while not holds():
             await trio.testing.wait_all_tasks_blocked(0.005)
 
 
 def is_run(world: World, name: str) -> bool:
-    """Whether this process has looked at what is applied of a package, and goes on with it."""
+    """Return whether this process has checked the applied objects of a package, and reconciles it."""
     instance = world.runtime.instances.get(name)
     return instance is not None and instance.applied.verified
 
 
 @pytest.mark.slow
-async def test_a_removal_that_was_held_stays_held_and_the_package_goes_on(tmp_path: Path) -> None:
+async def test_a_held_removal_stays_held_after_a_restart_and_the_package_runs(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -65,7 +65,7 @@ async def test_a_removal_that_was_held_stays_held_and_the_package_goes_on(tmp_pa
 
 
 @pytest.mark.slow
-async def test_a_version_that_was_refused_stays_refused_and_rests_as_its_settings_are_not_known(tmp_path: Path) -> None:
+async def test_a_refused_version_stays_refused_after_a_restart(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -87,7 +87,9 @@ async def test_a_version_that_was_refused_stays_refused_and_rests_as_its_setting
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("change", ["version", "disable"])
-async def test_what_was_changed_while_no_one_was_there_is_judged_once_all_is_known(tmp_path: Path, change: str) -> None:
+async def test_changes_made_while_no_daemon_ran_are_checked_once_all_packages_are_loaded(
+    tmp_path: Path, change: str
+) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -109,7 +111,7 @@ async def test_what_was_changed_while_no_one_was_there_is_judged_once_all_is_kno
 
 
 @pytest.mark.slow
-async def test_what_no_one_minds_is_done_though_it_was_changed_while_no_one_was_there(tmp_path: Path) -> None:
+async def test_a_compatible_change_made_while_no_daemon_ran_is_applied(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -123,12 +125,12 @@ async def test_what_no_one_minds_is_done_though_it_was_changed_while_no_one_was_
 
 
 def held_up(folder: Path, name: str = "held") -> str:
-    """What makes hooks wait to be let go when they are asked what they want."""
+    """Return shell code that makes hooks wait for a signal when they are asked for their configuration."""
     return f'if [ -p "{folder}/{name}" ]; then read -r _ <"{folder}/{name}"; fi'
 
 
 @pytest.mark.slow
-async def test_nothing_is_removed_while_it_is_not_known_who_needs_it(tmp_path: Path) -> None:
+async def test_a_removal_waits_until_all_dependents_are_loaded(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -145,8 +147,10 @@ async def test_nothing_is_removed_while_it_is_not_known_who_needs_it(tmp_path: P
             async with ground.open_world() as world:
                 waits = await world.until("", "database", WAITS)
                 assert message(waits).startswith("the removal waits until the requirements of all packages are known: ")
-                assert message(waits).endswith("prod.shop not loaded yet")  # beside others, as it was the first look
-                # It was ready, and stays so at a restart: what it waits for is said as what it reconciles.
+                assert message(waits).endswith(
+                    "prod.shop not loaded yet"
+                )  # beside others, because it was the first check
+                # It was ready, and stays so at a restart: the reason is reported in the condition Reconciling.
                 waits = await world.until(
                     "",
                     "other",
@@ -166,7 +170,7 @@ async def test_nothing_is_removed_while_it_is_not_known_who_needs_it(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_what_is_not_known_yet_is_named_as_it_becomes_known(tmp_path: Path) -> None:
+async def test_packages_not_loaded_yet_are_listed_until_they_are_loaded(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -193,8 +197,8 @@ async def test_what_is_not_known_yet_is_named_as_it_becomes_known(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_a_suspension_in_the_same_edit_as_what_is_refused_is_adopted(tmp_path: Path) -> None:
-    """It breaks nobody; also by a process that finds both."""
+async def test_a_suspension_together_with_a_refused_change_is_adopted(tmp_path: Path) -> None:
+    """It breaks no dependent. The same is true of a process that finds both at its start."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -217,7 +221,7 @@ async def test_a_suspension_in_the_same_edit_as_what_is_refused_is_adopted(tmp_p
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("unknown", ["folder", "settings"])
-async def test_what_rests_though_its_removal_is_refused_has_run_for_whatever_needs_it(
+async def test_a_package_with_a_held_removal_satisfies_dependents_even_if_it_cannot_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, unknown: str
 ) -> None:
     caplog.set_level("INFO")
@@ -253,7 +257,7 @@ async def test_what_rests_though_its_removal_is_refused_has_run_for_whatever_nee
 
 
 @pytest.mark.slow
-async def test_a_package_that_cannot_be_loaded_holds_no_one_and_protects_no_one(tmp_path: Path) -> None:
+async def test_a_package_with_an_unreadable_state_holds_no_removal(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -265,7 +269,7 @@ async def test_a_package_that_cannot_be_loaded_holds_no_one_and_protects_no_one(
             await world.until("prod", "shop", has_reason("StateFailed"))
 
 
-async def test_what_can_be_read_no_more_is_removed_all_the_same(tmp_path: Path) -> None:
+async def test_a_package_with_an_unreadable_state_can_be_removed(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -279,8 +283,8 @@ async def test_what_can_be_read_no_more_is_removed_all_the_same(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_a_removal_that_had_begun_goes_on_and_what_it_needs_waits_for_it(tmp_path: Path) -> None:
-    """Also where others need it by now: half of it is gone."""
+async def test_a_begun_removal_continues_after_a_restart_before_its_dependencies(tmp_path: Path) -> None:
+    """Also if other packages need it by now, because half of it is deleted."""
     stuck = f'[ "${{1:-}}" = --config ] || [ -e "{tmp_path}/go" ] || exit 1'
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -312,8 +316,8 @@ async def test_a_removal_that_had_begun_goes_on_and_what_it_needs_waits_for_it(t
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("why", ["SettingsSourceMissing", "SpecInvalid", "RepositoryNotFound"])
-async def test_a_resource_that_cannot_be_acted_on_protects_what_is_installed_for_it(tmp_path: Path, why: str) -> None:
-    """What it requires is on the disk; and it goes on once it can."""
+async def test_a_package_with_an_unusable_resource_still_holds_removals(tmp_path: Path, why: str) -> None:
+    """Its requirements are stored on disk; and it is reconciled again as soon as possible."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -348,7 +352,7 @@ async def test_a_resource_that_cannot_be_acted_on_protects_what_is_installed_for
 
 
 @pytest.mark.slow
-async def test_a_module_that_is_to_move_protects_from_where_it_is(tmp_path: Path) -> None:
+async def test_a_module_with_a_new_namespace_still_holds_removals(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -367,8 +371,8 @@ async def test_a_module_that_is_to_move_protects_from_where_it_is(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_a_dependent_that_is_suspended_is_known_as_soon_as_it_is_read(tmp_path: Path) -> None:
-    """Reading it changes nothing in its status; what waited for it to be known is judged all the same."""
+async def test_a_suspended_dependent_is_known_as_soon_as_it_is_read(tmp_path: Path) -> None:
+    """Reading it does not change its status, but packages that waited for it are checked again."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -382,7 +386,7 @@ async def test_a_dependent_that_is_suspended_is_known_as_soon_as_it_is_read(tmp_
 
 
 @pytest.mark.slow
-async def test_a_package_is_known_although_the_record_of_its_release_cannot_be_read(tmp_path: Path) -> None:
+async def test_a_package_is_loaded_despite_an_unreadable_release_record(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         await world.push("web", "1.0.0")
         await world.repository()

@@ -17,7 +17,7 @@ from wharfinger.runtime.status.writer import StatusWriter
 
 
 def unknown(*_: object) -> None:
-    """Nobody looks again: the controllers have ended."""
+    """Do nothing: the controllers have ended, so nothing is reconciled again."""
 
 
 def writer(*unwritten: str) -> StatusWriter:
@@ -56,7 +56,7 @@ async def test_only_changed_statuses_of_objects_that_stay_are_written(autojump_c
         async with open_last_statuses(client, writer("default.changed")) as last:
             last.status_of = lambda _: ready()
             transport.requests.clear()
-        assert transport.requests == ["GET changed"]  # what is written is as it should be
+        assert transport.requests == ["GET changed"]  # the written status is already correct
 
 
 async def test_nothing_is_written_after_a_cancellation(autojump_clock: MockClock) -> None:
@@ -69,7 +69,7 @@ async def test_nothing_is_written_after_a_cancellation(autojump_clock: MockClock
         assert transport.requests == []
 
 
-async def test_writes_that_fail_or_hang_do_not_hold_the_stop(
+async def test_failed_or_hanging_writes_do_not_delay_the_stop(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")

@@ -1,4 +1,4 @@
-"""The resources that stand for modules directories."""
+"""The resources that represent module folders."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ def annotations(obj: JsonObject) -> JsonObject:
     return find_object(obj, "metadata", "annotations")
 
 
-def test_a_module() -> None:
+def test_a_module_folder_becomes_a_module() -> None:
     obj = module_object(WANTED, None)
     assert find(obj, "metadata", "name") == "web"
     assert is_managed(obj)
@@ -55,7 +55,7 @@ def test_a_module() -> None:
     assert (spec.package, spec.version, spec.settings) == ("002-web", "1.2.3", {})
 
 
-def test_what_the_config_map_says_of_it() -> None:
+def test_a_module_has_the_settings_of_the_config_map() -> None:
     settings = ModuleSettings({"b": 2}, enabled=False, maintenance=NO_RECONCILIATION)
     obj = module_object(replace(WANTED, settings=settings, enabled_by_default=False), None)
     spec = find_object(obj, "spec")
@@ -64,11 +64,11 @@ def test_what_the_config_map_says_of_it() -> None:
     assert read_module(obj).enabled is False
 
 
-def test_a_folder_without_a_version_is_asked_for_by_one() -> None:
+def test_a_folder_without_a_version_gets_a_default_version() -> None:
     assert wanted_module(FOUND, "", "", ModuleSettings(), {}, enabled=False).version == NO_VERSION
 
 
-def test_the_module_global() -> None:
+def test_global_hooks_become_the_module_global() -> None:
     found = wanted_global(Path("/global-hooks"), "sha256:2", {"domain": "a"}, {"b": 1}, "x" * 2000)
     obj = module_object(found, None)
     assert find(obj, "metadata", "name") == "global"
@@ -81,7 +81,7 @@ def test_the_module_global() -> None:
     assert spec.repository == repository_name(Path("/global-hooks"))
 
 
-def test_a_repository() -> None:
+def test_a_modules_directory_becomes_a_repository_with_a_unique_name() -> None:
     obj = repository_object(Path("/modules"))
     assert is_managed(obj)
     assert str(read_repository(obj, [Path("/modules")]).source) == "FolderSource(path=PosixPath('/modules'))"
@@ -90,7 +90,7 @@ def test_a_repository() -> None:
     assert repository_name(Path("/modules")) in names
 
 
-def test_other_content_asks_for_the_module_to_be_applied_anew() -> None:
+def test_changed_content_requests_a_reconciliation() -> None:
     live = module_object(WANTED, None)
     assert module_object(WANTED, live) == live
     for changed in (replace(WANTED, content="sha256:2"), replace(WANTED, static={"a": 2})):
@@ -100,14 +100,14 @@ def test_other_content_asks_for_the_module_to_be_applied_anew() -> None:
         assert annotations(module_object(same, live))[REQUESTED] == annotations(live)[REQUESTED]
 
 
-def test_what_a_user_asked_for_stays_asked_for() -> None:
+def test_a_users_request_is_retained_until_the_content_changes() -> None:
     live = module_object(WANTED, None)
     annotations(live)[REQUESTED] = "now"
     assert annotations(module_object(WANTED, live))[REQUESTED] == "now"
     assert annotations(module_object(replace(WANTED, content="sha256:2"), live))[REQUESTED] != "now"
 
 
-def test_static_values_that_are_too_large() -> None:
+def test_too_large_static_values_are_an_error() -> None:
     with pytest.raises(
         ArtifactError,
         match=r"module web: expected at most \d+ bytes of static values .* put them into the module's own",
@@ -115,12 +115,12 @@ def test_static_values_that_are_too_large() -> None:
         module_object(replace(WANTED, static={"a": "x" * MAX_STATIC}), None)
 
 
-def test_whose_it_is() -> None:
+def test_foreign_resources_are_not_managed() -> None:
     assert not is_managed({"metadata": {"name": "web"}})
     assert not is_managed({"metadata": {"labels": {MANAGED_BY: "somebody"}}})
 
 
-def test_what_counts_as_a_deviation() -> None:
+def test_only_differences_in_managed_fields_are_deviations() -> None:
     applied = module_object(WANTED, None)
     theirs: JsonObject = {
         **applied,

@@ -35,7 +35,7 @@ PATIENCE_S = 300
 
 
 class Refusing(LimitedClient):
-    """A cluster that will not hear of some objects."""
+    """A cluster that refuses some objects."""
 
     def __init__(self, client: ClusterClient, names: set[str]) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -183,7 +183,7 @@ async def test_a_changed_config_map_and_changed_folders_are_followed(tmp_path: P
         await place.until(lambda: place.spec("web")["packageName"] == "020-web")
 
 
-async def test_a_module_goes_with_its_folder_and_stays_where_that_cannot_be_read(tmp_path: Path) -> None:
+async def test_a_module_is_removed_with_its_folder_unless_that_is_unreadable(tmp_path: Path) -> None:
     files(tmp_path)
     write(tmp_path, {"there/enabled": ""})
     (tmp_path / "modules" / "linked").symlink_to(tmp_path / "there")
@@ -202,7 +202,9 @@ async def test_a_module_goes_with_its_folder_and_stays_where_that_cannot_be_read
         assert controller.problems == ()
 
 
-async def test_a_wrong_config_map_is_not_followed_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_invalid_config_map_is_reported_and_not_applied(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     files(tmp_path)
     async with open_place(tmp_path) as place:
         await place.set(web="size: 4")
@@ -223,7 +225,7 @@ async def test_a_wrong_config_map_is_not_followed_and_said(tmp_path: Path, caplo
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("wrong", ["config map", "folder", "values"])
-async def test_at_the_start_everything_must_be_right(wrong: str, tmp_path: Path) -> None:
+async def test_an_invalid_input_prevents_the_start(wrong: str, tmp_path: Path) -> None:
     files(tmp_path)
     async with open_place(tmp_path) as place:
         match wrong:
@@ -242,7 +244,7 @@ async def test_at_the_start_everything_must_be_right(wrong: str, tmp_path: Path)
         assert place.names() == []
 
 
-async def test_what_is_another_process_own_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_foreign_resources_are_not_changed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     files(tmp_path)
     async with open_place(tmp_path) as place:
         await place.client.create(module("web", version="9.0.0"))
@@ -252,7 +254,7 @@ async def test_what_is_another_process_own_is_left_alone(tmp_path: Path, caplog:
             await place.until(lambda: "blog" in place.names())
             assert place.spec("web")["packageVersion"] == "9.0.0"
             assert "because somebody else made it" in caplog.text
-            # Given up by a person, it is ours; taken over by one, it is not.
+            # A resource that its user deletes is recreated as ours; one whose label its user removes is theirs.
             await place.client.delete(ObjectKey(MODULE, "", "web"))
             await place.until(lambda: bool(find(live(place, "web"), "metadata", "labels", MANAGED_BY)))
             key = ObjectKey(MODULE, "", "blog")
@@ -264,7 +266,7 @@ async def test_what_is_another_process_own_is_left_alone(tmp_path: Path, caplog:
         assert names == {"default", repository_name(tmp_path / "modules")}
 
 
-async def test_what_others_change_is_put_right_and_what_they_add_stays(tmp_path: Path) -> None:
+async def test_foreign_changes_are_corrected_and_foreign_additions_stay(tmp_path: Path) -> None:
     files(tmp_path)
     async with open_place(tmp_path) as place, place.open():
         await place.until(lambda: "web" in place.names())
@@ -276,7 +278,7 @@ async def test_what_others_change_is_put_right_and_what_they_add_stays(tmp_path:
             lambda: place.spec("web").get("suspend") is True and place.spec("web")["packageName"] == "010-web"
         )
         assert (place.spec("web")["enabled"], place.spec("web")["settings"]) == (False, {"mine": 1})
-        # Nothing of ours differs now, so nothing is applied for it again and again.
+        # None of our fields differs now, so nothing is applied repeatedly.
         before = find_str(live(place, "web"), "metadata", "resourceVersion")
         await place.set(blogEnabled="true")
         await place.until(lambda: place.spec("blog").get("enabled") is True)
@@ -297,8 +299,10 @@ async def test_a_restart_changes_nothing(tmp_path: Path) -> None:
         assert all(find(obj, "metadata", "annotations", CONTENT) for obj in found)
 
 
-async def test_what_the_api_server_refuses_holds_up_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Also at the start: it is tried again, and goes through once it may."""
+async def test_an_object_refused_by_the_api_server_does_not_delay_other_objects(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also at the start: it is retried, and written once the server accepts it."""
     files(tmp_path)
     async with open_place(tmp_path) as place:
         refusing = Refusing(place.client, {"web"})
@@ -328,7 +332,7 @@ async def test_what_the_api_server_refuses_holds_up_no_other(tmp_path: Path, cap
     assert caplog.text.count("cannot be applied: not today") == 1
 
 
-async def test_too_much_static_for_a_module_is_said_and_leaves_it_as_it_is(
+async def test_too_large_static_values_are_reported_and_not_applied(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     files(tmp_path)
@@ -340,7 +344,9 @@ async def test_too_much_static_for_a_module_is_said_and_leaves_it_as_it_is(
         assert read_static_values(live(place, "web")) == {"size": 1}
 
 
-async def test_global_values_without_global_hooks_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_global_values_without_global_hooks_are_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     files(tmp_path)
     caplog.set_level(logging.WARNING)
     async with open_place(tmp_path) as place, place.open(config_map=False):

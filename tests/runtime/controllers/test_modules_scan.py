@@ -1,4 +1,4 @@
-"""Looks at modules directories: contents, versions, and what is read again."""
+"""Scans of modules directories: contents, versions, and which files are read again."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def modules(folder: Path) -> Path:
     )
 
 
-def test_what_is_there(tmp_path: Path) -> None:
+def test_a_scan_finds_modules_with_content_and_version(tmp_path: Path) -> None:
     scan = Scanner([modules(tmp_path)], None).scan()
     assert [module.name for module in scan.dirs.modules] == ["wiki", "web", "blog"]
     assert scan.contents == {
@@ -32,7 +32,7 @@ def test_what_is_there(tmp_path: Path) -> None:
     assert scan.global_content == ""
 
 
-def test_only_what_may_have_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_folders_that_may_have_changed_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scanner = Scanner([modules(tmp_path / "modules")], write(tmp_path / "global", {"a.sh": ""}))
     first = scanner.scan()
     read: list[str] = []
@@ -53,8 +53,8 @@ def test_only_what_may_have_changed_is_read_again(tmp_path: Path, monkeypatch: p
     assert second.global_content != first.global_content
 
 
-def test_a_module_with_a_mistake_is_there_without_a_version(tmp_path: Path) -> None:
-    """Whoever installs it says what is wrong, where people look."""
+def test_a_module_with_an_invalid_definition_has_no_version(tmp_path: Path) -> None:
+    """Its installation reports the mistake, in the resource's status."""
     write(tmp_path, {"web/module.yaml": "name: [", "blog/module.yaml": "version: '1.0.0 beta'"})
     scan = Scanner([tmp_path], None).scan()
     assert [content.version for content in scan.contents.values()] == ["", ""]
@@ -74,7 +74,7 @@ def test_a_module_whose_files_cannot_be_read_is_broken(tmp_path: Path, monkeypat
     assert scan.dirs.warnings == (f"{tmp_path}/010-web: more than 2 files",)
 
 
-def test_what_global_hooks_cannot_be(tmp_path: Path) -> None:
+def test_an_invalid_folder_of_global_hooks_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="none: not a folder"):
         Scanner([], tmp_path / "none").scan()
     write(tmp_path, {"global-hooks/a.sh": ""})

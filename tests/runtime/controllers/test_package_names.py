@@ -30,7 +30,7 @@ def test_names_of_both_kinds() -> None:
     assert [is_ignored(key) for key in (APP, DNS, DOTTED)] == [False, False, True]
 
 
-def test_a_module_is_where_its_resource_says_and_while_it_is_deleted_where_it_was_installed() -> None:
+def test_the_namespace_of_a_module_is_the_desired_one_until_it_is_deleted() -> None:
     deleted: JsonObject = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "spec": {"namespace": "new"}}
     assert identity_of(APP, {}) == AppId("prod", "shop")
     assert identity_of(DNS, {}) == ModuleId("dns", SYSTEM_NAMESPACE)
@@ -40,7 +40,7 @@ def test_a_module_is_where_its_resource_says_and_while_it_is_deleted_where_it_wa
     assert identity_of(DNS, deleted) == ModuleId("dns", "new")
 
 
-def test_releases_are_those_that_were_installed() -> None:
+def test_only_installed_packages_have_releases() -> None:
     long = ObjectKey(APPLICATION, "prod", "a" * 54)
     objects = {APP: placed("prod"), DNS: placed("kube-system"), DOTTED: placed("x"), long: placed("prod")}
     assert list(releases_of(objects)) == [
@@ -50,7 +50,7 @@ def test_releases_are_those_that_were_installed() -> None:
     assert list(releases_of({APP: placed("prod", 0), DNS: {}})) == []
 
 
-def test_a_policy_that_cannot_be_read_keeps_the_objects(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreadable_deletion_policy_retains_the_objects(caplog: pytest.LogCaptureFixture) -> None:
     assert deletion_policy(AppId("prod", "shop"), {}) is DeletionPolicy.DELETE
     assert deletion_policy(AppId("prod", "shop"), {"spec": {"deletionPolicy": "Burn"}}) is DeletionPolicy.ORPHAN
     assert "prod/shop" in caplog.text

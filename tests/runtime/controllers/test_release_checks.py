@@ -1,4 +1,4 @@
-"""The release that a package asks for: one owner, and no move."""
+"""Checks of a package's release: it has one owner, and does not move."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ async def test_a_release_has_one_owner(tmp_path: Path) -> None:
             at.check(DNS, {})
 
 
-async def test_the_package_that_was_installed_first_keeps_the_release_after_a_restart(tmp_path: Path) -> None:
+async def test_the_package_installed_first_owns_the_release_after_a_restart(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         at = checks(world, {"Module": INSTALLED})
         with pytest.raises(SpecError, match="Module dns already has the release dns in namespace kube-system"):

@@ -53,7 +53,7 @@ def judge(
     return judge_upgrade(policy, attempt, upgrading() if status is None else status, ready, content, NOW + after)
 
 
-def test_an_upgrade_goes_on_until_its_time_is_over() -> None:
+def test_an_upgrade_continues_until_its_timeout() -> None:
     assert judge() == Continues(timedelta(minutes=5))
     assert judge(after=timedelta(minutes=4)) == Continues(timedelta(minutes=1))
     failed = judge(after=timedelta(minutes=5))
@@ -61,7 +61,7 @@ def test_an_upgrade_goes_on_until_its_time_is_over() -> None:
     assert failed.why.startswith("it is not Ready after 300 s")
 
 
-def test_failures_count() -> None:
+def test_an_upgrade_fails_after_its_retries_or_at_a_permanent_error() -> None:
     assert judge(structs.replace(ATTEMPT, failures=2, failure=HOOK)) == Continues(timedelta(minutes=5))
     assert judge(structs.replace(ATTEMPT, failures=3, failure=HOOK)) == HasFailed("HookFailed: no (after 3 attempts)")
     permanent = replace(HOOK, permanent=True)
@@ -87,11 +87,11 @@ LATE: Final = timedelta(days=1)
         judge(status=statuses.required(upgrading(), Reason.DYNAMICALLY_DISABLED, "", NOW, met=False)),
     ],
 )
-def test_what_is_no_upgrade_never_fails(judged: Continues | HasFailed) -> None:
+def test_only_an_upgrade_can_fail(judged: Continues | HasFailed) -> None:
     assert judged in (Continues(), Continues(POLICY.timeout))
 
 
-def test_a_package_whose_former_revision_is_not_recorded() -> None:
+def test_an_upgrade_without_a_recorded_former_revision_can_fail() -> None:
     assert isinstance(judge(ready=None, after=LATE), HasFailed)
 
 
@@ -109,7 +109,7 @@ HISTORY: Final = [
 ]
 
 
-def test_the_revision_that_a_user_asks_for() -> None:
+def test_only_recorded_deployed_revisions_can_be_requested() -> None:
     assert find_target(HISTORY, 1) == Target(HISTORY[0])
     assert find_target(HISTORY, 3) == Target(HISTORY[2])
     assert find_target(HISTORY, 2) == NoTarget("revision 2 was never deployed (failed); these were: 1, 3")

@@ -1,4 +1,4 @@
-"""Rollbacks after a restart, at the request of a user, and where there is no way back."""
+"""Rollbacks after a restart, requested by a user, and in cases where none is possible."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +44,7 @@ FORBIDS_FIRST: Final[tuple[JsonObject, ...]] = (
 )
 
 
-async def test_a_package_that_returns_has_a_record_of_its_own() -> None:
+async def test_a_package_created_again_has_a_new_record() -> None:
     """It was blocked from its first reconciliation on, so the runtime never got the record; then it was deleted."""
     known: list[StateRecord] = []
     async with open_cluster() as client:
@@ -78,7 +78,7 @@ async def test_a_rollback_survives_a_restart_and_a_new_request_tries_again(tmp_p
             await world.runtime.queues.wait_idle("prod.shop")
             await world.until_state("prod", "shop", "RolledBack")
             assert await revisions(world) == before
-            # A request tries again what the resource asks for, and fails again, once.
+            # A request retries the desired version, which fails again, once.
             await world.annotate("prod", "shop", REQUESTED, "now")
             await world.until_runtime(
                 lambda: world.runtime.instances["prod.shop"].desired.directives.requested == "now"
@@ -90,7 +90,7 @@ async def test_a_rollback_survives_a_restart_and_a_new_request_tries_again(tmp_p
 
 
 @pytest.mark.slow
-async def test_there_may_be_no_way_back(tmp_path: Path) -> None:
+async def test_an_impossible_rollback_is_reported(tmp_path: Path) -> None:
     fixed = {
         "templates/c.yaml": LIMITS % ("true", "2"),
         "templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,"),
@@ -109,7 +109,7 @@ async def test_there_may_be_no_way_back(tmp_path: Path) -> None:
         assert "ConfigMap prod/limits: it is immutable, and cannot become mutable again; nothing was changed" in message
         assert find_str(shop, "status", "summary", "state") == "Degraded"
         assert (await revisions(world))[-1][1] == ReleaseStatus.FAILED  # of the upgrade; the rollback wrote nothing
-        # A resource that asks for something possible ends it.
+        # A desired version that is possible ends the rollback.
         await world.push("web", "2.0.1", {"templates/drawn.yaml": DRAWN, "templates/c.yaml": LIMITS % ("true", "2")})
         await world.change("prod", "shop", {"packageVersion": "2.0.1"})
         shop = await world.until_state("prod", "shop", "Ready")
@@ -117,8 +117,8 @@ async def test_there_may_be_no_way_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_way_back_may_fail_as_well(tmp_path: Path) -> None:
-    """It is reported, the package does not go back and forth, and what the resource asks for next ends it."""
+async def test_a_failed_rollback_is_reported_and_not_reversed(tmp_path: Path) -> None:
+    """The package does not go back and forth, and the next desired version ends the rollback."""
     old = {"templates/j.yaml": JOB % ("back", "helm.sh/hook: pre-rollback,")}
     new = {"templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,")}
     async with open_world(tmp_path) as world:
@@ -150,8 +150,8 @@ async def test_the_way_back_may_fail_as_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_way_back_that_fails_at_first_is_retried_until_it_succeeds(tmp_path: Path) -> None:
-    """A hook of the former revision fails as long as a file is there; nobody changes the resource."""
+async def test_a_failed_rollback_is_retried_until_it_succeeds(tmp_path: Path) -> None:
+    """A hook of the former revision fails while a file exists; nobody changes the resource."""
     config, blocks = "{configVersion: v1, beforeHelm: 1}", tmp_path / "blocks"
     tries = tmp_path / "tries"
     back = f"echo try >> {tries}; [ ! -e {blocks} ] || {{ echo 'the database is not there' >&2; exit 1; }}"
@@ -185,7 +185,7 @@ async def test_a_way_back_that_fails_at_first_is_retried_until_it_succeeds(tmp_p
 
 
 @pytest.mark.slow
-async def test_a_way_back_that_the_server_refuses_at_first_is_retried_until_it_allows_it(tmp_path: Path) -> None:
+async def test_a_rollback_refused_by_the_server_is_retried_until_it_is_allowed(tmp_path: Path) -> None:
     """A policy forbids the former content for a while. Nobody changes the resource, which is checked again every ten minutes."""
     new = {"templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,")}
     async with open_world(tmp_path) as world:
@@ -214,7 +214,7 @@ async def test_a_way_back_that_the_server_refuses_at_first_is_retried_until_it_a
 
 
 @pytest.mark.slow
-async def test_what_cannot_be_undone_is_said_before(tmp_path: Path) -> None:
+async def test_an_irreversible_change_is_warned_about_before_the_upgrade(tmp_path: Path) -> None:
     slow = deployment(version="2", of_pod="wharfinger.dev/never-ready: 'true'")
     async with open_world(tmp_path) as world:
         await install(world, {"templates/c.yaml": CLAIM % "1Gi"}, more={"retries": 5, "timeout": "1h"})
@@ -229,7 +229,7 @@ async def test_what_cannot_be_undone_is_said_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_user_asks_for_a_rollback(tmp_path: Path) -> None:
+async def test_a_user_can_request_a_rollback(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"templates/drawn.yaml": DRAWN})
         await world.push("web", "2.0.0", {"templates/drawn.yaml": DRAWN})
@@ -251,7 +251,7 @@ async def test_a_user_asks_for_a_rollback(tmp_path: Path) -> None:
         assert await text(world) == "first"
         assert await password(world) == drawn
         assert [description for _, _, description in await revisions(world)][-2:] == ["Rollback to 2", "Rollback to 1"]
-        # An impossible one changes nothing, and says why.
+        # An impossible request changes nothing, and is reported.
         await world.annotate("prod", "shop", ROLLBACK, "77")
         shop = await world.until(
             "prod", "shop", lambda obj: find_str(obj, "status", "rollback", "reason") == "NoWayBack"
@@ -260,7 +260,7 @@ async def test_a_user_asks_for_a_rollback(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_hooks_and_secret_settings_come_back_as_well(tmp_path: Path) -> None:
+async def test_a_rollback_restores_hooks_and_secret_settings(tmp_path: Path) -> None:
     config = "{configVersion: v1, beforeHelm: 1}"
     came = tmp_path / "came"
     async with open_ground(tmp_path) as ground, replace(ground, backoff=SOON).open_world() as world:
@@ -288,7 +288,7 @@ async def test_hooks_and_secret_settings_come_back_as_well(tmp_path: Path) -> No
         instance = world.runtime.instances["prod.shop"]
         assert instance.configuration.settings["mode"] == "the-first-password"
         assert "the-first-password" in instance.secrets
-        # Another text in the Secret is another thing to try.
+        # Another text in the Secret is another desired state to try.
         await world.secret("login", password="the-second-password")
         await world.until_runtime(lambda: instance.desired.version == "2.0.0")
         await world.until_runtime(lambda: instance.desired.version == "1.0.0")
@@ -297,14 +297,14 @@ async def test_hooks_and_secret_settings_come_back_as_well(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_a_failed_upgrade_without_a_policy_stays_as_it_is(tmp_path: Path) -> None:
+async def test_a_failed_upgrade_without_a_policy_is_not_rolled_back(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await install(world, {}, more={"rollbackOnFailure": False})
         await world.push("web", "2.0.0", {"templates/x.yaml": '{{ fail "no" }}'})
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
         shop = await world.until_state("prod", "shop", "Failed")
         assert find(shop, "status", "rollback") is None
-        # The policy may be added then: the former revision is found by its record.
+        # The policy may be added later: the former revision is found by its record.
         await world.change("prod", "shop", {"upgrade": {"rollbackOnFailure": True}})
         shop = await world.until_state("prod", "shop", "RolledBack")
         assert find_int(shop, "status", "rollback", "revision") == 1

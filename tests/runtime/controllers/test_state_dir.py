@@ -19,19 +19,19 @@ with hold_state_dir(Path(sys.argv[1])):
 """
 
 
-def test_it_is_made_for_its_owner_only(tmp_path: Path) -> None:
+def test_the_state_folder_is_private_and_locked(tmp_path: Path) -> None:
     with hold_state_dir(tmp_path / "a" / "state") as path:
         assert path.stat().st_mode & 0o777 == 0o700
         assert (path / "lock").read_text() == f"{os.getpid()}\n"
 
 
-def test_it_can_be_held_again_after_it_was_let_go(tmp_path: Path) -> None:
+def test_a_released_state_folder_can_be_locked_again(tmp_path: Path) -> None:
     for _ in range(2):
         with hold_state_dir(tmp_path):
             pass
 
 
-def test_a_second_daemon_is_told_who_has_it(tmp_path: Path) -> None:
+def test_a_second_daemon_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:
@@ -43,12 +43,12 @@ def test_a_second_daemon_is_told_who_has_it(tmp_path: Path) -> None:
         ):
             pass
         holder.kill()
-    # Killed, not stopped: the kernel has dropped the lock.
+    # Killed, not stopped: the kernel has released the lock.
     with hold_state_dir(tmp_path):
         pass
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(StateDirError, match="choose another with --state-dir"),
@@ -57,14 +57,14 @@ def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy(tmp_path: Path) 
         pass
 
 
-def test_a_folder_that_others_could_read_is_closed(tmp_path: Path) -> None:
+def test_a_public_folder_is_made_private(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     with hold_state_dir(tmp_path):
         assert tmp_path.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("there", ["nothing", "a folder", "a file", "a link"])
-def test_an_empty_folder_whatever_was_there(tmp_path: Path, there: str) -> None:
+def test_any_existing_file_or_folder_is_replaced_by_an_empty_folder(tmp_path: Path, there: str) -> None:
     path, elsewhere = tmp_path / "scratch", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "keep").write_text("")

@@ -1,4 +1,4 @@
-"""What an earlier process applied is looked after, and nobody waits for a package that gets nowhere."""
+"""Releases of an earlier process are reconciled, and the start does not wait for a package that makes no progress."""
 
 import shutil
 from pathlib import Path
@@ -19,7 +19,7 @@ from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITO
 
 
 async def installed(ground: Ground, more: JsonObject | None = None) -> None:
-    """A daemon that installed two packages, and is gone."""
+    """Run a daemon that installs two packages, and ends."""
     async with ground.open_world() as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -29,12 +29,12 @@ async def installed(ground: Ground, more: JsonObject | None = None) -> None:
 
 
 def waited_for(world: World) -> tuple[str, ...]:
-    """The releases that the engine still waits to know."""
+    """Return the releases whose packages the engine still expects."""
     return world.runtime.tools.releases.statistics().table.pending_initializers
 
 
 @pytest.mark.slow
-async def test_all_are_known_soon_after_the_start(tmp_path: Path) -> None:
+async def test_all_packages_are_known_soon_after_the_start(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
         async with ground.open_world() as world:
@@ -43,7 +43,7 @@ async def test_all_are_known_soon_after_the_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_package_that_is_blocked_holds_no_one_up_and_is_not_corrected(tmp_path: Path) -> None:
+async def test_a_blocked_package_delays_no_start_and_its_drift_is_not_corrected(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
         await lose_repository(ground.client)
@@ -59,7 +59,7 @@ async def test_a_package_that_is_blocked_holds_no_one_up_and_is_not_corrected(tm
 
 
 @pytest.mark.slow
-async def test_what_cannot_be_fetched_any_more_is_kept_all_the_same(tmp_path: Path) -> None:
+async def test_drift_is_corrected_even_if_the_package_cannot_be_downloaded(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
         await ground.client.merge_patch(
@@ -76,7 +76,7 @@ async def test_what_cannot_be_fetched_any_more_is_kept_all_the_same(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_a_package_that_went_while_the_daemon_starts_is_not_waited_for(tmp_path: Path) -> None:
+async def test_a_package_deleted_during_the_start_is_not_waited_for(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
         async with ground.open_world() as world:
@@ -86,19 +86,19 @@ async def test_a_package_that_went_while_the_daemon_starts_is_not_waited_for(tmp
             assert len(waited_for(world)) == 2
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(expecting.run)
-                expecting.reconciled("prod.gone")  # it is held: there is nothing of it yet
+                expecting.reconciled("prod.gone")  # it is held, so it is not installed yet
                 expecting.reconciled("prod.stranger", gone=True)
                 await trio.testing.wait_all_tasks_blocked()
                 assert len(waited_for(world)) == 2
                 expecting.reconciled("prod.gone", gone=True)
-                expecting.reconciled("prod.shop")  # its release is another one
+                expecting.reconciled("prod.shop")  # it has another release
                 await until(lambda: not waited_for(world))
                 nursery.cancel_scope.cancel()
             await world.until_state("prod", "shop", "Ready")
 
 
 @pytest.mark.slow
-async def test_a_release_that_another_package_has_by_now_is_left_to_that(tmp_path: Path) -> None:
+async def test_a_release_now_owned_by_another_package_is_retained(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
         async with ground.open_world() as world:
@@ -114,7 +114,7 @@ async def test_a_release_that_another_package_has_by_now_is_left_to_that(tmp_pat
 
 
 @pytest.mark.slow
-async def test_what_fails_by_accident_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_transient_failure_of_a_restore_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing: list[ClusterError] = [UnreachableError("the server is away")]
     restore = ReleaseEngine.restore
 
@@ -132,7 +132,7 @@ async def test_what_fails_by_accident_is_tried_again(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.slow
-async def test_a_record_that_cannot_be_read_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unreadable_record_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     record = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
     async with open_ground(tmp_path) as ground:
         await installed(ground)
@@ -143,7 +143,7 @@ async def test_a_record_that_cannot_be_read_is_passed_over(tmp_path: Path, caplo
 
 
 @pytest.mark.slow
-async def test_what_is_on_its_way_out_holds_no_one_up(tmp_path: Path) -> None:
+async def test_a_package_being_removed_does_not_delay_the_start(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
         key = ObjectKey(APPLICATION, "prod", "shop")

@@ -1,4 +1,4 @@
-"""The choices for packages of a runtime: what makes a newer version impossible, and what is kept of the one before."""
+"""The version choices for packages of a runtime: reasons against a newer version, and when the former version is retained."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +46,7 @@ class Asked:
 async def settled(
     world: World, spec: PackageSpec, index: PackageIndex | None, asked: Asked | None = None
 ) -> tuple[str, str, str, str]:
-    """The version, its digest, the digest that is kept, and the reason in the note."""
+    """Return the version, its digest, the retained digest, and the reason in the note."""
     async with open_repositories(
         world.client, world.applications, (), world.runtime.tools.open_source, world.runtime.now, lambda _: None
     ) as repositories:
@@ -67,8 +67,8 @@ def details(digest: str = NEW, kubernetes: str = "", requirements: JsonObject | 
     return VersionDetails(digest, kubernetes=kubernetes, requirements=requirements or {})
 
 
-async def test_settling(tmp_path: Path) -> None:
-    """One world for all cases: nothing is installed in it, so a resource's status is what is known."""
+async def test_the_chosen_version_depends_on_spec_and_status(tmp_path: Path) -> None:
+    """All cases share one world: nothing is installed in it, so only a resource's status is known."""
     async with open_world(tmp_path) as world:
         web = PackageIndex("default", "web", ("2.0.0", "1.0.0"), details={"2.0.0": details(), "1.0.0": details(OLD)})
         follows: JsonObject = {"versionRange": ">=1"}
@@ -78,24 +78,24 @@ async def test_settling(tmp_path: Path) -> None:
         with pytest.raises(NoVersionError) as raised:
             await settled(world, app(follows), None)
         assert raised.value.scanning
-        # Before the first scan of this process, the version stays that was chosen before.
+        # Before the first scan of this process, the former choice is retained.
         assert await settled(world, app(follows, installed("1.0.0")), None) == ("1.0.0", "", "", "")
         chosen: JsonObject = {**installed("1.0.0"), "update": {"chosen": "1.5.0"}}
         assert await settled(world, app(follows, chosen), None) == ("1.5.0", "", "", "")
         assert await settled(world, app(follows), web) == ("2.0.0", "", "", "Update")
-        # Another Kubernetes: the newest that it can be.
+        # Another Kubernetes: the newest version that is possible with it.
         needy = replace(web, details={"2.0.0": details(kubernetes=">=99")})
         assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
         needy = replace(web, details={"2.0.0": details(requirements={"kubernetes": ">=99"})})
         assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
         needy = replace(web, details={"2.0.0": details(requirements={"kubernetes": 7})})
         assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
-        # Other packages do not count before the first installation: they may be on their way.
+        # Other packages do not count before the first installation, because they may follow.
         needy = replace(web, details={"2.0.0": details(requirements={"modules": {"ingress": ">=1"}})})
         assert await settled(world, app(follows), needy) == ("2.0.0", "", "", "Update")
 
 
-async def test_a_moved_tag(tmp_path: Path) -> None:
+async def test_a_moved_tag_is_handled_by_the_policy(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         web = PackageIndex("default", "web", ("1.0.0",), details={"1.0.0": details(NEW)})
         for policy, expected in (
@@ -105,7 +105,7 @@ async def test_a_moved_tag(tmp_path: Path) -> None:
         ):
             follows: JsonObject = {"versionRange": ">=1", "update": {"movedTag": policy}}
             assert await settled(world, app(follows, installed("1.0.0")), web) == expected
-            # The same digest is no news, and neither is one that is not known.
+            # The same digest is not a moved tag, and neither is an unknown one.
             kept = OLD if policy == "refuse" else ""
             pinned = NEW if policy == "follow" else ""
             same = PackageIndex("default", "web", ("1.0.0",))
@@ -123,7 +123,7 @@ async def test_a_moved_tag(tmp_path: Path) -> None:
         assert await settled(world, app(exact, installed("1.0.0")), web) == ("1.0.0", NEW, "", "")
 
 
-async def test_a_channel_has_its_own_content(tmp_path: Path) -> None:
+async def test_a_channel_has_its_own_digest(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         web = PackageIndex(
             "default",
@@ -141,7 +141,7 @@ async def test_a_channel_has_its_own_content(tmp_path: Path) -> None:
         assert await settled(world, app(moving, installed("1.0.0")), web) == ("1.0.0", NEW, "", "Newest")
 
 
-async def test_a_package_that_waits_for_a_window_is_looked_at_when_it_opens(tmp_path: Path) -> None:
+async def test_a_package_that_waits_for_a_window_is_checked_when_it_opens(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         web, asked = PackageIndex("default", "web", ("2.0.0", "1.0.0")), Asked()
         # Two windows that exclude each other's day: one of them is closed, whatever day it is.

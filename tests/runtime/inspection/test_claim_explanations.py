@@ -1,4 +1,4 @@
-"""Why a claim waits: each situation on a control plane, with its causes and its remedy."""
+"""The explanation of a waiting claim: each situation on a control plane, with its causes and its remedy."""
 
 from datetime import UTC, datetime
 
@@ -14,14 +14,14 @@ from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 
 
 def causes(pools: PodPools, name: str) -> tuple[list[tuple[str, str, str]], str]:
-    """The subject, state and message of each cause, and the remedy."""
+    """Return the subject, state and message of each cause, and the remedy."""
     found = explain_claim(f"claim/default/{name}", pools)
     assert found is not None
     assert not found.ready
     return [(one.subject, one.state, one.message) for one in found.causes], found.remedy
 
 
-async def test_every_situation(autojump_clock: trio.testing.MockClock) -> None:
+async def test_each_reason_of_a_waiting_claim_is_explained(autojump_clock: trio.testing.MockClock) -> None:
     async with open_cluster() as cluster, open_pools(cluster) as pools:
         inspector = RuntimeInspector(cluster="here", started=datetime.now(UTC))
         assert await inspector.why("claim/default/one") is None
@@ -64,7 +64,7 @@ async def test_every_situation(autojump_clock: trio.testing.MockClock) -> None:
         assert remedy == "delete the claim and create another one"
 
 
-async def test_a_pool_whose_pods_do_not_become_ready(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_pool_without_ready_pods_is_explained(autojump_clock: trio.testing.MockClock) -> None:
     async with open_cluster() as cluster, open_pools(cluster) as pools:
         template: JsonObject = {
             "metadata": {"annotations": {"wharfinger.dev/image-pull-failure": "true"}},

@@ -1,4 +1,4 @@
-"""The daemon's own metrics, of a daemon that works: what a scraper sees is what there is."""
+"""The metrics of a working daemon: a scraper sees the actual state."""
 
 import re
 from dataclasses import replace
@@ -40,7 +40,7 @@ kubernetes:
 
 
 async def scraped(world: World | None = None) -> dict[str, Family]:
-    """What a scraper sees, of which nothing is not described."""
+    """Return the metrics as a scraper reads them, and check that each of them is described."""
     inspector = RuntimeInspector(cluster="x", started=STARTED, runtime=world.runtime if world else None)
     found = parse(exposition(daemon_lines(await inspector.daemon(), inspector.runtime)))
     described = {each.name: each for each in DAEMON_METRICS}
@@ -51,7 +51,7 @@ async def scraped(world: World | None = None) -> dict[str, Family]:
     return found
 
 
-def test_names_are_as_the_conventions_have_them() -> None:
+def test_metric_names_follow_the_conventions() -> None:
     assert len({each.name for each in DAEMON_METRICS}) == len(DAEMON_METRICS)
     for each in DAEMON_METRICS:
         assert each.name.startswith("wharfinger_")
@@ -59,7 +59,7 @@ def test_names_are_as_the_conventions_have_them() -> None:
         assert each.name.endswith("_total") == (each.kind == "counter"), each.name
 
 
-def test_the_documentation_has_all_of_them_and_no_others() -> None:
+def test_exactly_the_existing_metrics_are_documented() -> None:
     text = (ROOT / "docs" / "metrics.md").read_text()
     rows = re.findall(r"^\| `(wharfinger_[a-z_]+)` \| ([a-z]+) \| ([a-z_, ]*)\|", text, re.MULTILINE)
     documented = {name: (kind, labels.strip()) for name, kind, labels in rows}
@@ -72,10 +72,10 @@ def test_the_documentation_has_all_of_them_and_no_others() -> None:
 
 
 FIXED = {
-    *("state", "kind", "operation", "source", "start", "outcome", "client"),  # the daemon's own words
-    "version",  # of the daemon; that of a package is in a family with a limit
+    *("state", "kind", "operation", "source", "start", "outcome", "client"),  # fixed words of the daemon
+    "version",  # of the daemon; that of a package is in a bounded family
 }
-"""Labels of which there are a few values, whatever users install."""
+"""Labels with few values, independent of what users install."""
 LIMITED = {
     "wharfinger_package_info": MAX_ROWS,
     "wharfinger_tasks_queue_length": MAX_ROWS,
@@ -88,18 +88,18 @@ LIMITED = {
     **dict.fromkeys((each.name for each in POD_METRICS), 200),
     **dict.fromkeys((each.name for each in HOOK_METRICS), RUN_ROWS),
 }
-"""The families whose labels users choose, each with the limit of its rows (tested where the limit is)."""
+"""The families whose labels users choose, each with the limit of its rows (which is tested with the family)."""
 
 
-def test_nothing_in_a_label_is_unbounded() -> None:
-    """A label that is not one of FIXED is in a family with a limit. There are three pools of workers, and four interpreters."""
+def test_every_label_is_bounded() -> None:
+    """A label that is not in FIXED is in a family with a limit. There are three pools of workers, and four interpreters."""
     assert MAX_INTERPRETERS == 4
     few = {"pool", "interpreter"}
     growing = {each.name for each in (*DAEMON_METRICS, *HOOK_METRICS) if set(each.labels) - FIXED - few}
     assert growing <= LIMITED.keys()
 
 
-def test_the_documented_limits_are_those_that_hold() -> None:
+def test_the_documented_limits_are_the_actual_ones() -> None:
     text = (ROOT / "docs" / "metrics.md").read_text()
     limits = MetricLimits()
     for said in (
@@ -115,7 +115,7 @@ def test_the_documented_limits_are_those_that_hold() -> None:
         assert said in text.replace("\n", " "), said
 
 
-async def test_before_the_runtime_is_up() -> None:
+async def test_process_metrics_exist_before_the_runtime_has_started() -> None:
     found = await scraped()
     assert set(found) == {
         "wharfinger_build_info",
@@ -133,7 +133,7 @@ async def test_before_the_runtime_is_up() -> None:
     assert found["wharfinger_process_open_fds"].value() >= 3
 
 
-async def test_what_there_is(tmp_path: Path) -> None:
+async def test_all_metrics_of_a_working_daemon_have_their_values(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         for name, label, namespace in (("a", "b", "prod"), ("one", "c", "prod"), ("two", "c", "prod")):
             await world.client.create(config_map(name, {"a": label}, namespace=namespace))
@@ -146,7 +146,7 @@ async def test_what_there_is(tmp_path: Path) -> None:
         await world.runtime.queues.wait_idle("prod.app")
         found = await scraped(world)
         elsewhere = (*WARM_METRICS, *POD_METRICS, *RECORDER_METRICS, *WATCH_METRICS)
-        # without --warm-hooks, --worker-pools, a recorder, and a client
+        # no --warm-hooks, --worker-pools, recorder, or client
         assert set(found) == {each.name for each in DAEMON_METRICS if each not in elsewhere}
         assert found["wharfinger_ready"].value() == 1
         assert found["wharfinger_packages"].value(kind="Application", state="Ready") == 1
@@ -175,7 +175,7 @@ async def test_what_there_is(tmp_path: Path) -> None:
         assert found["wharfinger_store_entries"].value(state="locked") == 0
 
 
-async def test_what_counts_nothing_is_left_out(tmp_path: Path) -> None:
+async def test_components_without_statistics_are_omitted(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         nobody = object()
         world.runtime.packages.tools = replace(
@@ -188,7 +188,7 @@ async def test_what_counts_nothing_is_left_out(tmp_path: Path) -> None:
         assert not [name for name in found if "pool" in name or "store" in name]
 
 
-async def test_writing_it_down_lets_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_writing_the_metrics_yields_to_other_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.runtime.inspection.snapshots.LINES_AT_ONCE", 10)
     async with open_world(tmp_path) as world:
         await world.create("prod", "app", package="no-such")
@@ -209,7 +209,7 @@ async def test_writing_it_down_lets_others_go_on(tmp_path: Path, monkeypatch: py
         assert found["wharfinger_packages"].value(kind="Application", state="Failed") == 1
 
 
-async def test_the_inspector_has_those_of_hooks_too() -> None:
+async def test_the_inspector_also_returns_metrics_of_hooks() -> None:
     metrics = HookMetrics()
     metrics.apply("ingress", "a.sh", read_metric_operations([{"name": "a", "set": 1}], hook="a.sh"))
     inspector = RuntimeInspector(cluster="x", started=STARTED, measured=metrics)
@@ -217,7 +217,7 @@ async def test_the_inspector_has_those_of_hooks_too() -> None:
     assert await inspector.hook_metrics() == '# TYPE a gauge\na{hook="a.sh",module="ingress"} 1\n'
 
 
-def test_rows_are_bounded_and_sums_stay_true() -> None:
+def test_bounded_rows_have_the_same_sum() -> None:
     rows = [((str(number % 7), "x"), number) for number in range(21)]
     found = dict(summed(rows, (OTHERS, ""), most=3))
     assert list(found) == [("0", "x"), ("1", "x"), ("2", "x"), (OTHERS, "")]

@@ -13,7 +13,7 @@ async def sleep_for(package: str) -> None:
             nursery.start_soon(trio.sleep_forever, name="inner")
 
 
-async def test_the_tree() -> None:
+async def test_tasks_of_the_daemon_form_a_tree() -> None:
     queue = QueueSnapshot("prod.shop", (task(1), task(2, running=False)))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sleep_for, "prod.shop", name="queue prod.shop")

@@ -1,4 +1,4 @@
-"""The difference of a package: nothing before and after an apply, what a person changed, and why it is not known."""
+"""The diff of a package: empty before and after an apply, with a user's change, and with the reason if it is unknown."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from wharfinger.runtime.resources.resources import CONFIG_MAP
 
 
 @pytest.mark.slow
-async def test_what_the_next_apply_would_change(tmp_path: Path) -> None:
+async def test_the_diff_shows_the_changes_of_the_next_apply(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("broken", "1.0.0", {"templates/fail.yaml": '{{ fail "on purpose" }}'})
@@ -31,7 +31,7 @@ async def test_what_the_next_apply_would_change(tmp_path: Path) -> None:
 
         applied = world.runtime.instances["prod.shop"].applied
         assert await difference("shop") == DifferenceSnapshot("prod.shop", unchanged=1)
-        assert world.runtime.instances["prod.shop"].applied is applied  # a prediction records nothing
+        assert world.runtime.instances["prod.shop"].applied is applied  # a prediction stores nothing
         assert "on purpose" in (await difference("broken")).problem
         assert (await difference("absent")).problem == NOT_LOADED
         await world.change("prod", "shop", {"suspend": True})

@@ -28,7 +28,7 @@ def event(name: str, subject: str, second: int, **more: object) -> JsonObject:
     }
 
 
-async def test_events_of_a_package_and_of_the_daemon(tmp_path: Path) -> None:
+async def test_events_of_a_package_and_of_the_daemon_are_listed(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         series: JsonObject = {"count": 3, "lastObservedTime": "2026-05-17T12:31:00.000000Z"}
         await world.client.create(event("a", "shop", 5, series=series))

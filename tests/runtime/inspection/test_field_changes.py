@@ -27,7 +27,7 @@ def changes(before: JsonObject, after: JsonObject, *secrets: str) -> dict[str, t
     return {each.pointer: (each.before, each.after) for each in found}
 
 
-def test_fields() -> None:
+def test_changed_added_and_removed_fields_are_found() -> None:
     before: JsonObject = {"spec": {"replicas": 1, "gone": "a", "list": [1, 2], "long": [1]}, "status": {"x": 1}}
     after: JsonObject = {"spec": {"replicas": 2, "new": {"a": 1}, "list": [1, 3], "long": [1, 2]}, "status": {"x": 2}}
     assert changes(before, after) == {
@@ -40,7 +40,7 @@ def test_fields() -> None:
     assert changes({"a": True}, {"a": 1}) == {"/a": ("true", "1")}
 
 
-def test_the_servers_bookkeeping_is_no_change() -> None:
+def test_metadata_written_by_the_server_is_not_a_change() -> None:
     assert changes({"metadata": {"resourceVersion": "1", "uid": "a"}}, {"metadata": {"resourceVersion": "2"}}) == {}
 
 
@@ -54,13 +54,13 @@ def test_secrets_are_masked_and_their_change_is_shown() -> None:
     assert list(renamed.values()) == [('"***"', '"***"')]
 
 
-def test_a_new_object_is_one_change() -> None:
+def test_a_new_object_is_a_single_change() -> None:
     found, _ = field_changes(None, {"kind": "Secret", "stringData": {"a": "hunter2"}}, ())
     assert found == (FieldChangeSnapshot("", "", '{"kind":"Secret","stringData":{"a":"***"},"metadata":{}}'),)
     assert field_changes({"a": 1}, None, ()) == ((), 0)
 
 
-def test_limits() -> None:
+def test_number_and_length_of_changes_are_bounded() -> None:
     many: JsonObject = {str(number): number for number in range(MAX_FIELDS + 7)}
     found, more = field_changes({}, many, ())
     assert (len(found), more) == (MAX_FIELDS, 7)
@@ -69,7 +69,7 @@ def test_limits() -> None:
 
 
 @given(PLAIN, PLAIN)
-def test_the_changes_made_to_the_one_give_the_other(before: JsonObject, after: JsonObject) -> None:
+def test_applying_the_changes_to_one_object_gives_the_other(before: JsonObject, after: JsonObject) -> None:
     made: JsonValue = json.loads(json.dumps(before))
     for path, _, becomes in differences(before, after):
         made = _with(made, list(path), _at(after, list(path)) if becomes else None, remove=not becomes)

@@ -1,4 +1,4 @@
-"""What the hooks of a package would see now; nothing of a Secret."""
+"""The objects that the hooks of a package would see now; without the contents of Secrets."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_every_text_and_number_is_masked() -> None:
 
 
 @pytest.mark.slow
-async def test_snapshots_of_a_package(tmp_path: Path) -> None:
+async def test_snapshots_of_a_packages_hooks_are_shown(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": HOOK}), "hooked", "1.0.0")

@@ -1,4 +1,4 @@
-"""The kept log lines: whose they are, redacted before they are kept, and bounded in every way."""
+"""The stored log lines: by package, redacted before they are stored, and bounded in every way."""
 
 import logging
 import threading
@@ -57,7 +57,7 @@ def test_lines_are_not_read_while_another_thread_logs() -> None:
         assert found == [["hello"]]
 
 
-def test_lines_of_packages() -> None:
+def test_log_lines_are_stored_by_package() -> None:
     with kept() as logs:
         log.info("about no package")
         with acting_for("a"):
@@ -79,7 +79,7 @@ def test_lines_of_packages() -> None:
         assert logs.empty("c").run == found.run == "run"
 
 
-def test_a_line_is_redacted_before_it_is_kept() -> None:
+def test_a_line_is_redacted_before_it_is_stored() -> None:
     with kept() as logs, acting_for("a"):
         log.info("cannot log in with %s", SECRET)
         log.info("password=opensesame", extra={"fields": {"note": SECRET}})
@@ -96,7 +96,7 @@ def test_a_line_is_redacted_before_it_is_kept() -> None:
     assert "hunter2" not in text
 
 
-def test_one_package_is_bounded() -> None:
+def test_lines_of_one_package_are_bounded() -> None:
     with kept(100_000_000) as logs, acting_for("a"):
         for number in range(MAX_LINES + 5):
             log.info("%d", number)
@@ -113,13 +113,13 @@ def test_one_package_is_bounded() -> None:
         assert ([line.message for line in one.lines], one.dropped) == (["one more"], 0)
         behind = logs.of("a", after=2)
         assert behind is not None
-        assert behind.dropped == 4  # lines 3 to 6; the reader has the others
+        assert behind.dropped == 4  # lines 3 to 6; the reader has got the others
         for _ in range(200):
             log.info("x" * MAX_LINE_CHARS)
         assert sum(map(len, messages(logs, "a"))) <= MAX_PACKAGE_CHARS
 
 
-def test_all_packages_are_bounded_and_the_oldest_lines_go_first() -> None:
+def test_lines_of_all_packages_are_bounded_and_the_oldest_are_dropped() -> None:
     with kept(2_500) as logs:
         for number in range(30):
             with acting_for(f"p{number % 3}"):
@@ -139,7 +139,7 @@ def test_all_packages_are_bounded_and_the_oldest_lines_go_first() -> None:
         assert ([line.number for line in again.lines], again.dropped) == ([11], 7)
 
 
-def test_a_failure_to_keep_a_line_fails_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_to_store_a_line_is_no_error_of_the_caller(capsys: pytest.CaptureFixture[str]) -> None:
     def fails(_name: str) -> tuple[str, ...]:
         log.warning("from inside")
         raise RuntimeError("no secrets")

@@ -7,7 +7,7 @@ from wharfinger.runtime.inspection.recorder_metrics import RECORDER_METRICS, rec
 from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES, prepared
 
 
-async def test_what_is_kept_and_what_is_written(tmp_path: Path) -> None:
+async def test_stored_and_written_events_are_counted(tmp_path: Path) -> None:
     log = await prepared(tmp_path, lambda: 0.0, DEFAULT_BYTES)
     recorder = Story(1, log=log).tell(20).recorder
     await log.flush()
@@ -23,6 +23,6 @@ async def test_what_is_kept_and_what_is_written(tmp_path: Path) -> None:
     assert found["wharfinger_flight_recorder_lost_total"] == found["wharfinger_flight_recorder_failing"] == 0
 
 
-def test_without_a_log_only_what_is_kept_is_counted() -> None:
+def test_without_a_log_only_stored_events_are_counted() -> None:
     families = list(recorder_families(Story(1).recorder, None))
     assert tuple(described for described, _ in families) == RECORDER_METRICS[:3]

@@ -1,4 +1,4 @@
-"""Metrics of what keeps releases."""
+"""Metrics of the release engine."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from tests.runtime.support.world import open_world
 from wharfinger.runtime.inspection.release_metrics import RELEASE_METRICS, release_families
 
 
-async def test_what_was_applied_is_counted(tmp_path: Path) -> None:
+async def test_renders_and_applies_are_counted(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

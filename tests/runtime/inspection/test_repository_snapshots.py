@@ -13,7 +13,7 @@ from wharfinger.runtime.repositories.repository_controller import open_repositor
 from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY
 
 
-async def test_what_was_scanned_is_shown(tmp_path: Path) -> None:
+async def test_scanned_versions_are_shown(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         for version in ("1.0.0", "1.1.0"):
             await world.push("web", version)

@@ -1,4 +1,4 @@
-"""The objects of a package as they are now, and the list of them after a failure."""
+"""The current objects of a package, also after a failure."""
 
 from pathlib import Path
 
@@ -21,11 +21,11 @@ from wharfinger.runtime.resources.resources import CONFIG_MAP
         (Failed("no"), ("Failed", "no")),
     ],
 )
-def test_health(readiness: Readiness, text: tuple[str, str]) -> None:
+def test_each_readiness_has_its_text(readiness: Readiness, text: tuple[str, str]) -> None:
     assert health_text(readiness) == text
 
 
-async def test_the_objects_of_a_package(tmp_path: Path) -> None:
+async def test_objects_of_a_package_are_shown(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

@@ -1,4 +1,4 @@
-"""What snapshots show of a package and its queue."""
+"""Snapshots of a package and its queue."""
 
 import logging
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.status.package_status import Stage
 
 
-async def test_a_ready_package(tmp_path: Path) -> None:
+async def test_a_ready_package_is_shown_with_its_details(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -53,7 +53,7 @@ async def test_a_failing_package_shows_the_task_at_the_head_and_when_it_runs_aga
 
 
 @pytest.mark.slow
-async def test_what_would_be_applied_and_what_the_scheduler_thinks(tmp_path: Path) -> None:
+async def test_rendered_manifests_and_scheduler_nodes_are_shown(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("broken", "1.0.0", {"templates/fail.yaml": '{{ fail "on purpose" }}'})
@@ -81,8 +81,8 @@ async def test_what_would_be_applied_and_what_the_scheduler_thinks(tmp_path: Pat
         assert "prod.absent" not in nodes
 
 
-async def test_why_a_package_is_as_it_is(tmp_path: Path) -> None:
-    """Who needs what is not there, and the one that is not there. Many more are in test_why."""
+async def test_the_causes_of_a_blocked_package_are_explained(tmp_path: Path) -> None:
+    """A ready package, one with a missing repository, and one that does not exist. More cases are in test_why."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push("web", "1.0.0")
@@ -130,7 +130,7 @@ async def test_settings_are_searched_for_secrets_once(tmp_path: Path, monkeypatc
         assert list(inspector._secrets) == ["prod.other"], "the secrets of packages that are gone are forgotten"
 
 
-async def test_before_the_runtime_is_up_there_is_nothing() -> None:
+async def test_the_inspector_is_empty_before_the_runtime_has_started() -> None:
     inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC))
     assert await inspector.packages() == ()
     assert await inspector.queues() == ()
@@ -142,7 +142,7 @@ async def test_before_the_runtime_is_up_there_is_nothing() -> None:
     assert not (await inspector.daemon()).ready
 
 
-async def test_details_of_a_package(tmp_path: Path) -> None:
+async def test_details_of_a_package_are_shown(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

@@ -1,4 +1,4 @@
-"""What a running daemon counts: of the parts that really work there."""
+"""The statistics of a running daemon, from its actual components."""
 
 import logging
 from dataclasses import replace
@@ -32,7 +32,7 @@ RULED = (
 
 
 @pytest.mark.slow
-async def test_every_part_counts(tmp_path: Path) -> None:
+async def test_every_component_has_statistics(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         idle = statistics(world.runtime)
         assert (idle.tasks.tasks, idle.tasks.retired, idle.monitors.monitors) == (0, 0, 0)
@@ -69,7 +69,7 @@ async def test_every_part_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_memory_of_every_part_is_counted(tmp_path: Path) -> None:
+async def test_the_memory_of_every_component_is_measured(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": bash(WATCHING, "")}), "hooked", "1.0.0")
@@ -87,13 +87,13 @@ async def test_the_memory_of_every_part_is_counted(tmp_path: Path) -> None:
     assert [each.part for each in memory_parts(None, HookMetrics(), None, None)] == ["metrics of hooks"]
 
 
-def test_the_memory_of_this_process() -> None:
+def test_the_memory_of_this_process_is_measured() -> None:
     found = memory_of_processes()
     assert 0 < found.own_bytes <= found.peak_bytes * 2
     assert found.parts == ()
 
 
-async def test_what_counts_nothing_is_left_out(tmp_path: Path) -> None:
+async def test_components_without_statistics_are_omitted(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         nobody = object()
         world.runtime.packages.tools = replace(

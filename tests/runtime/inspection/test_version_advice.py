@@ -1,4 +1,4 @@
-"""Versions that would work, in explanations: from a real registry, for packages whose versions somebody follows, and nobody."""
+"""Versions that would work, in explanations: from a real registry, for packages with and without followed versions."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ async def push_shop(world: World, version: str, constraint: str) -> None:
 
 
 def looked_up(world: World) -> list[str]:
-    """What was read; the check of a repository without followed packages may come at any time."""
+    """Return the requests for versions; the check of a repository without followed packages may come at any time."""
     return [each for each in world.downloads if not each.endswith("checked-by-wharfinger")]
 
 
@@ -51,12 +51,12 @@ async def advised(world: World, name: str, *, ready: bool = False) -> Explanatio
         assert (
             await advice.add_to(ExplanationSnapshot(name, ready=ready, causes=(), remedy="change something")) == first
         )
-        assert looked_up(world) == downloads  # what was looked up is kept
+        assert looked_up(world) == downloads  # looked-up versions are cached
         return first
 
 
 @pytest.mark.slow
-async def test_versions_that_nobody_follows_are_looked_up(tmp_path: Path) -> None:
+async def test_versions_of_packages_that_are_not_followed_are_looked_up(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         for version in ("1.0.0", "2.0.0"):
             await push(world, "db", version=version)
@@ -73,7 +73,7 @@ async def test_versions_that_nobody_follows_are_looked_up(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_an_update_that_is_not_possible_alone(tmp_path: Path) -> None:
+async def test_updates_that_are_only_possible_together_are_advised(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await push(world, "db")
         await push_shop(world, "1.0.0", ">=1")
@@ -94,7 +94,7 @@ async def test_an_update_that_is_not_possible_alone(tmp_path: Path) -> None:
         assert (await advised(world, "prod.database", ready=True)).also == ()
 
 
-async def test_advice_is_kept_while_the_scheduler_is_as_it_was(
+async def test_advice_is_cached_until_the_scheduler_changes(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[str] = []

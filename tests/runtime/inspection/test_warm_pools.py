@@ -30,7 +30,7 @@ async def test_pools_are_shown_with_their_workers_and_claims(tmp_path: Path) -> 
         assert (warm_pools(starts)[0].state, warm_pools(starts)[0].problem) == ("unfit", "it has no os.fork")
 
 
-async def test_hooks_that_keep_running_are_shown_with_their_processes_and_memory(tmp_path: Path) -> None:
+async def test_persistent_hooks_are_shown_with_their_processes_and_memory(tmp_path: Path) -> None:
     async with opened() as programs:
         assert persistent_pools(programs) == ()
         command = serving(tmp_path)

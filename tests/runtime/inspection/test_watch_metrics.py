@@ -21,7 +21,7 @@ CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 NOW = 1_000_000.0
 
 
-async def test_each_watch_has_the_time_at_which_it_was_heard(autojump_clock: MockClock) -> None:
+async def test_each_watch_has_the_time_of_its_last_event(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_informer(client, CONFIG_MAP, "default", "a=b") as informer:
         await wait_listed(informer)
         found = {described.name: dict(rows) for described, rows in watch_families([("main", client)], NOW)}
@@ -35,7 +35,7 @@ async def test_each_watch_has_the_time_at_which_it_was_heard(autojump_clock: Moc
         assert stale_watches([("main", client)]) == ()
 
 
-async def test_a_watch_that_hangs_is_named_and_rows_are_bounded(autojump_clock: MockClock) -> None:
+async def test_hanging_watches_are_shown_and_rows_are_bounded(autojump_clock: MockClock) -> None:
     clock = [0.0]
     async with memory_cluster() as client:
         client.heartbeats._clock = lambda: clock[0]

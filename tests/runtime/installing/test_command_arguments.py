@@ -1,4 +1,4 @@
-"""The arguments that commands share."""
+"""The arguments that several commands share."""
 
 import argparse
 from pathlib import Path
@@ -12,7 +12,7 @@ def offer(_prefix: str, _args: argparse.Namespace) -> list[str]:
     return []
 
 
-def test_a_name_completes_by_the_function_of_the_composition_root() -> None:
+def test_package_names_are_completed_if_a_completer_is_given() -> None:
     parser = argparse.ArgumentParser()
     add_package_name(parser)
     assert "completer" not in vars(parser._actions[-1])
@@ -23,7 +23,7 @@ def test_a_name_completes_by_the_function_of_the_composition_root() -> None:
     assert parser.parse_args(["prod.shop"]).name == "prod.shop"
 
 
-def test_the_cluster_of_a_command() -> None:
+def test_a_command_accepts_kubeconfig_and_context() -> None:
     parser = argparse.ArgumentParser()
     add_cluster(parser)
     assert vars(parser.parse_args([])) == {"kubeconfig": None, "context": ""}
@@ -43,5 +43,5 @@ def test_the_cluster_of_a_command() -> None:
         ),
     ],
 )
-def test_an_unknown_package_is_named_with_its_kind(name: str, message: str) -> None:
+def test_an_unknown_package_is_reported_with_its_kind(name: str, message: str) -> None:
     assert unknown_package(name) == message

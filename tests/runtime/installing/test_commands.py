@@ -21,7 +21,7 @@ from wharfinger.__main__ import main
         (["uninstall", "web", "--kubeconfig", "/nonexistent", "-n", "prod", "--timeout", "5"], 1, "no such file"),
     ],
 )
-def test_one_line_says_what_is_wrong(
+def test_each_error_is_one_line(
     arguments: list[str],
     code: int,
     why: str,
@@ -42,7 +42,9 @@ def test_a_time_limit_is_a_duration_or_a_number_of_seconds(limit: str, capsys: p
     assert f"argument --timeout: duration '{limit}': " in capsys.readouterr().err
 
 
-def test_the_folder_is_read_before_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_is_checked_before_the_cluster_is_contacted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
     (folder / "Chart.yaml").write_text("name: web\n")
     assert main(["install", str(folder), "--kubeconfig", "/nonexistent"]) == 2
@@ -51,7 +53,7 @@ def test_the_folder_is_read_before_the_cluster(tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.slow
 @pytest.mark.measured
-def test_a_folder_is_installed_and_removed_by_the_command_line_of_a_user(tmp_path: Path) -> None:
+def test_a_folder_is_installed_and_removed_by_commands(tmp_path: Path) -> None:
     """A real daemon with its embedded control plane, and both commands as programs."""
     folder = chart(tmp_path / "web", "web", "1.0.0")
     with embedded_daemon(tmp_path) as running:
@@ -86,7 +88,7 @@ def test_a_folder_is_installed_and_removed_by_the_command_line_of_a_user(tmp_pat
 
 
 @pytest.mark.slow
-def test_a_cluster_that_no_daemon_has_worked_on_is_named_as_such(tmp_path: Path) -> None:
+def test_a_cluster_without_the_definitions_is_reported(tmp_path: Path) -> None:
     config = str(tmp_path / "kubeconfig")
     with program(*wharfinger("control-plane", "--no-tls", "--kubeconfig", config)) as serving:
         serving.wait_line("ready")

@@ -26,7 +26,7 @@ ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {
 
 
 async def names(world: World, made_by_install: str = "wharfinger.dev/made-by=install") -> tuple[list[str], list[str]]:
-    """The repositories and Secrets that install made."""
+    """Return the repositories and Secrets that install created."""
     found: list[list[str]] = []
     for resource in (PACKAGE_REPOSITORY, SECRET):
         listed = await world.client.list(resource, label_selector=made_by_install)
@@ -38,7 +38,7 @@ def wanted(target: Path, **more: JsonObject) -> InstallRequest:
     return InstallRequest(read_target(str(target)), "prod", "shop", more.get("settings", {}))
 
 
-async def test_a_folder_of_this_machine_is_installed_changed_and_removed(
+async def test_a_local_folder_is_installed_changed_and_removed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0", {"templates/service.yaml": SERVICE})
@@ -68,7 +68,7 @@ async def test_the_warnings_of_an_installed_package_are_printed(
     folder = tmp_path / "quiet"
     (folder / "hooks").mkdir(parents=True)
     (folder / "package.yaml").write_text("type: Application\nname: quiet\nversion: 1.0.0\n")
-    (folder / "hooks" / "count.sh").write_text("#!/bin/sh\n")  # without the permission to execute it
+    (folder / "hooks" / "count.sh").write_text("#!/bin/sh\n")  # not executable
     async with open_world(tmp_path) as world:
         await install(world.client, wanted(folder), wait=True)
         last = capsys.readouterr().err.splitlines()[-1]
@@ -76,7 +76,7 @@ async def test_the_warnings_of_an_installed_package_are_printed(
         await remove(world.client, "prod", "shop", lambda _: None)
 
 
-async def test_a_package_that_needs_the_cluster_is_told_so_and_let(tmp_path: Path) -> None:
+async def test_a_package_with_cluster_scoped_objects_needs_the_option_cluster_scope(tmp_path: Path) -> None:
     folder = write(tmp_path / "web", {"role.yaml": ROLE})
     async with open_world(tmp_path) as world:
         with pytest.raises(InstallError, match="if you trust it, run the command again with --cluster-scope"):
@@ -103,7 +103,7 @@ async def test_a_missing_namespace_is_created_only_on_request(tmp_path: Path) ->
         await world.client.get(ObjectKey(NAMESPACE, "", "elsewhere"))
 
 
-async def test_nothing_is_made_in_a_cluster_without_the_definitions(tmp_path: Path) -> None:
+async def test_nothing_is_created_in_a_cluster_without_the_definitions(tmp_path: Path) -> None:
     """The definitions are checked first, so a failed installation leaves no namespace behind."""
     folder = chart(tmp_path / "web", "web", "1.0.0")
     wanted = InstallRequest(read_target(str(folder)), "elsewhere", "shop", {}, create_namespace=True)
@@ -154,14 +154,14 @@ def restricted(client: ClusterClient, *resources: str) -> ClusterClient:
     return cast("ClusterClient", Restricted(client, *resources))
 
 
-async def test_a_user_who_may_not_read_namespaces_can_use_theirs(tmp_path: Path) -> None:
+async def test_users_without_read_access_to_namespaces_can_install(tmp_path: Path) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
     async with open_world(tmp_path) as world:
         client = restricted(world.client, "namespaces")
         assert await request(client, wanted(folder), lambda _: None) == 1
 
 
-async def test_a_user_who_may_only_see_applications_installs_and_removes_one(tmp_path: Path) -> None:
+async def test_users_with_access_only_to_applications_can_install_and_remove(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -171,7 +171,7 @@ async def test_a_user_who_may_only_see_applications_installs_and_removes_one(tmp
         await world.until_gone("prod", "shop")
 
 
-async def test_a_user_who_may_not_follow_applications_is_told_so_at_once(tmp_path: Path) -> None:
+async def test_missing_list_access_to_applications_is_reported_at_once(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -185,7 +185,7 @@ async def test_a_user_who_may_not_follow_applications_is_told_so_at_once(tmp_pat
         await world.until_gone("prod", "shop")
 
 
-async def test_the_time_limit_is_for_the_wait_and_not_for_the_request(tmp_path: Path) -> None:
+async def test_the_time_limit_applies_to_the_wait_and_not_to_the_request(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -199,7 +199,7 @@ async def test_the_time_limit_is_for_the_wait_and_not_for_the_request(tmp_path: 
         await world.until_gone("prod", "shop")
 
 
-async def test_a_package_of_a_registry_uses_the_repository_that_is_there(tmp_path: Path) -> None:
+async def test_a_second_package_of_a_registry_uses_the_same_repository(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("web", "1.1.0")
@@ -215,12 +215,12 @@ async def test_a_package_of_a_registry_uses_the_repository_that_is_there(tmp_pat
         obj = await world.client.get(ObjectKey(APPLICATION, "prod", "shop1"))
         assert find_str(obj, "status", "currentVersion", "version") == "1.1.0"
         await remove(world.client, "prod", "shop0", lambda _: None)
-        assert (await names(world))[0] == repositories  # the other one uses it
+        assert (await names(world))[0] == repositories  # the other Application uses it
         await remove(world.client, "prod", "shop1", lambda _: None)
         await world.until_no_object(ObjectKey(PACKAGE_REPOSITORY, "", repositories[0]))
 
 
-async def test_a_package_of_an_existing_repository_leaves_it_alone(tmp_path: Path) -> None:
+async def test_a_package_of_an_existing_repository_does_not_change_it(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -234,7 +234,7 @@ async def test_a_package_of_an_existing_repository_leaves_it_alone(tmp_path: Pat
         assert [find_str(each, "metadata", "name") for each in listed.items] == ["default"]
 
 
-async def test_a_secret_that_was_changed_is_not_installed(tmp_path: Path) -> None:
+async def test_a_changed_secret_is_not_installed(tmp_path: Path) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
     async with open_world(tmp_path) as world:
         await world.secret("x")

@@ -1,4 +1,4 @@
-"""The objects that `wharfinger install` makes."""
+"""The objects that `wharfinger install` creates."""
 
 import base64
 
@@ -13,7 +13,7 @@ from wharfinger.runtime.resources.repositories import read_repository, with_secr
 from wharfinger.runtime.resources.resources import read_application
 
 
-def test_an_archive_is_carried_in_parts_that_the_repository_names() -> None:
+def test_an_archive_is_split_into_secrets_that_the_repository_lists() -> None:
     data = bytes(range(256)) * 4000
     made = made_objects(Carried("web", "1.0.0", data), "prod", "shop", {"a": 1})
     assert [len(base64.b64decode(find_str(each, "data", "archive"))) for each in made.secrets] == [
@@ -45,7 +45,7 @@ def test_a_registry_gets_a_repository_with_a_name_of_its_own() -> None:
     assert find(used.application, "spec", "packageRepositoryName") == "theirs"
 
 
-def test_a_package_of_a_repository() -> None:
+def test_a_package_of_a_repository_needs_only_an_application() -> None:
     made = made_objects(InRepository("web", "1.0.0"), "prod", "shop", {"a": {"b": 2}})
     assert (made.repository, made.secrets) == (None, ())
     assert made.application["spec"] == {
@@ -57,7 +57,7 @@ def test_a_package_of_a_repository() -> None:
     assert find_list(made.application, "spec", "absent") == []
 
 
-def test_settings() -> None:
+def test_settings_are_read_from_paths_and_yaml_values() -> None:
     assert read_settings(["a.b=2", "a.c=true", "d=x=y", "e=[1, two]", "f=", "g=null"]) == {
         "a": {"b": 2, "c": True},
         "d": "x=y",

@@ -58,13 +58,13 @@ def test_each_request_has_its_annotation(words: str, annotation: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["reconcile", "retry", "suspend", "resume"])
-def test_without_a_cluster_it_says_so(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_kubeconfig_is_reported(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "prod.shop", "--kubeconfig", str(tmp_path / "none"), "--context", "other"]) == 1
     assert "no such file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["reconcile", "retry", "suspend", "resume", "approve"])
-def test_a_name_that_no_package_has_is_wrong_usage(
+def test_an_invalid_package_name_is_wrong_usage(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config").write_text(KUBECONFIG)

@@ -1,4 +1,4 @@
-"""What `wharfinger install` is asked for."""
+"""The argument of `wharfinger install`."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,9 @@ TEAM = RepositoryAddress(RegistryAddress("r.example", 5000), "team")
         ("web@latest", InRepository("web", "latest")),
     ],
 )
-def test_targets(text: str, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_archives_and_references_are_recognized(
+    text: str, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert read_target(text) == target
 
@@ -44,7 +46,7 @@ def test_targets(text: str, target: Target, tmp_path: Path, monkeypatch: pytest.
         ("./absent", "absent: cannot be read"),
     ],
 )
-def test_other_texts_are_refused(text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_targets_are_refused(text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(PackageError, match=why):
         read_target(text)
@@ -56,7 +58,7 @@ def carried(path: Path) -> Carried:
     return found
 
 
-def test_a_folder_or_an_archive_of_this_machine_is_carried(tmp_path: Path) -> None:
+def test_a_local_folder_or_archive_is_packed(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", "web", "1.2.3")
     archive = tmp_path / "web-1.2.3.tgz"
     archive.write_bytes(pack_chart(folder))
@@ -69,7 +71,7 @@ def test_a_folder_or_an_archive_of_this_machine_is_carried(tmp_path: Path) -> No
     assert (plain.name, plain.version) == ("plain", f"0.0.0-sha.{plain.digest.hex[:12]}")
 
 
-def test_what_cannot_be_carried_is_refused(tmp_path: Path) -> None:
+def test_folders_that_cannot_be_installed_are_refused(tmp_path: Path) -> None:
     module = write(tmp_path / "ingress", {"package.yaml": "type: Module\n", "hooks/a.sh": ""})
     with pytest.raises(
         PackageError,

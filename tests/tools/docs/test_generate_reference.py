@@ -14,14 +14,14 @@ REWRITE = os.environ.get("WHARFINGER_REWRITE") == "1"
     sys.version_info[:2] != (3, 11), reason="argparse of another Python breaks lines of help differently"
 )
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.md")))
-def test_a_page_is_current(name: str) -> None:
+def test_each_page_is_up_to_date(name: str) -> None:
     text = pages()[name]
     if REWRITE:
         (FOLDER / name).write_text(text)
     assert (FOLDER / name).read_text() == text, "run `make reference`"
 
 
-def test_a_page_names_no_folder_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_do_not_depend_on_folders_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     here = pages()
     for name in ("HOME", "XDG_STATE_HOME", "WHARFINGER_STATE_DIR"):
         monkeypatch.setenv(name, "/another/folder")
@@ -29,5 +29,5 @@ def test_a_page_names_no_folder_of_the_machine(monkeypatch: pytest.MonkeyPatch) 
     assert pages() == here
 
 
-def test_each_page_is_there() -> None:
+def test_each_generated_page_exists() -> None:
     assert set(pages()) == {path.name for path in FOLDER.glob("*.md")}

@@ -20,16 +20,16 @@ DOCS = ROOT / "docs"
         ("decisions", REPOSITORY + "docs/decisions"),
     ],
 )
-def test_targets(target: str, found: str) -> None:
+def test_links_of_the_repository_become_links_of_the_site(target: str, found: str) -> None:
     assert site_target(target, DOCS) == found
 
 
-def test_a_link_that_leads_nowhere() -> None:
+def test_a_link_without_a_target_is_an_error() -> None:
     with pytest.raises(FileNotFoundError):
         site_target("../nowhere.md", DOCS)
 
 
-def test_a_page() -> None:
+def test_all_links_of_a_page_are_rewritten() -> None:
     page = SimpleNamespace(file=SimpleNamespace(src_uri="decisions/0001.md"))
     assert on_page_markdown("[a](../metrics.md) [b](../../Makefile)", page) == (
         f"[a](../metrics.md) [b]({REPOSITORY}Makefile)"

@@ -45,7 +45,7 @@ type ObjectMeta struct {
 """
 
 
-def test_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_go_files_become_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate_internal_types, "ROOTS", ("core.PodTemplateSpec",))
     table = Table({"core": Sources("core", INTERNAL)}, {"core": Sources("v1", API)}, Sources("metav1", META)).build()
     assert set(table) == {"core.PodTemplateSpec", "core.PodSpec", "metav1.ObjectMeta"}

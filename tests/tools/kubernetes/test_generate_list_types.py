@@ -46,7 +46,7 @@ MEMBERS: list[Json] = [
 PRINTED: dict[str, Object] = {"apps.v1.Thing": {"zero": {"metadata": {}, "name": ""}, "members": MEMBERS}}
 
 
-def test_the_file_holds_what_stable_kinds_reach() -> None:
+def test_the_file_contains_the_types_that_stable_kinds_reach() -> None:
     table = build(DEFINITIONS, PRINTED)
     assert table["kinds"] == {"apps/v1/Thing": "apps.v1.Thing"}
     ports: Object = {
@@ -76,6 +76,6 @@ def test_the_file_holds_what_stable_kinds_reach() -> None:
     }
 
 
-def test_short_names() -> None:
+def test_type_names_of_kubernetes_are_shortened() -> None:
     assert short("io.k8s.api.apps.v1.Deployment") == "apps.v1.Deployment"
     assert short("com.example.v1.Thing") == "com.example.v1.Thing"

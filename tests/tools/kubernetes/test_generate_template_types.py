@@ -7,7 +7,7 @@ import pytest
 from tools.kubernetes.generate_template_types import GO_PROGRAM, OUTPUT, main
 
 
-def test_every_type_is_explained() -> None:
+def test_every_type_of_the_table_is_defined() -> None:
     table = json.loads(OUTPUT.read_bytes())
     plain = {"bool", "string", "int32", "int64"} | {"resource.Quantity", "intstr.IntOrString", "v1.Time", "v1.FieldsV1"}
     for fields in table["structs"].values():
@@ -17,7 +17,7 @@ def test_every_type_is_explained() -> None:
                 assert name in plain or name in table["structs"] or name in table["named"], kind
 
 
-def test_without_go_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_go_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("sys.argv", ["generate", "--minor", "36", "--patch", "1"])
     assert main() == 1
