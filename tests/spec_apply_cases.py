@@ -185,7 +185,7 @@ ORPHANS: Final[dict[str, Coverage]] = {
     "other errors are collected and retried": _REFUSED,
 }
 
-_CASES: Final = _READINESS + "test_readiness_of_each_kind"
+_CASES: Final = _READINESS + "test_each_kind_has_its_readiness"
 _ENDING: Final = _READINESS + "test_an_object_being_deleted_is_never_ready"
 
 HEALTH: Final[dict[str, Coverage]] = {

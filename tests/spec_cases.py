@@ -91,11 +91,11 @@ SCHEDULER: Final[dict[str, Coverage]] = {
 QUEUE: Final[dict[str, Coverage]] = {
     "basic enqueue": _QUEUE + "test_tasks_of_a_queue_run_in_order_and_each_callback_is_called",
     "FIFO": "tests/queue/test_machine.py::test_tasks_of_a_lane_run_in_order",
-    "retry until success (fails twice)": _QUEUE + "test_retries_run_at_exact_times_and_hold_later_tasks",
+    "retry until success (fails twice)": _QUEUE + "test_retries_run_at_exact_times_and_delay_later_tasks",
     "permanent failure": _QUEUE + "test_a_permanent_failure_parks_until_an_input_changes",
     "cancelling a running task is quick and releases the waiter": (
         _QUEUE + "test_cancelling_during_a_run_interrupts_it_and_the_next_begins",
-        _QUEUE + "test_cancelling_during_backoff_leaves_at_once",
+        _QUEUE + "test_a_task_cancelled_during_backoff_leaves_at_once",
     ),
     "unique": (
         _QUEUE + "test_unique_work_is_refused_while_the_same_work_waits",
@@ -228,7 +228,7 @@ STATUS: Final[dict[str, Coverage]] = {
         "tests/runtime/status/test_package_status.py::test_phase",
     ),
     "health reducers": (
-        "tests/cluster/watch/test_readiness.py::test_readiness_of_each_kind",
+        "tests/cluster/watch/test_readiness.py::test_each_kind_has_its_readiness",
         "tests/cluster/health/test_health.py::test_the_health_of_a_release_has_one_state",
     ),
     "endpoints": (

@@ -27,8 +27,8 @@ _NO_PREFIX: Final = "keys are equal or not: nobody asks for those that begin wit
 TABLES: Final[dict[str, Coverage]] = {
     "duplicate tables in a transaction": _TRANSACTION + "test_a_table_may_be_named_twice_in_a_transaction",
     "same pointer panics": _TRANSACTION + "test_the_same_object_is_not_inserted_again",
-    "InsertWatch": _TABLE + "test_insert_watch",
-    "LowerBound by revision": _SNAPSHOT + "test_lower_bound_by_revision",
+    "InsertWatch": _TABLE + "test_a_watch_on_an_inserted_row_fires_for_that_row_only",
+    "LowerBound by revision": _SNAPSHOT + "test_a_snapshot_lists_entries_since_a_revision",
     "Prefix": Elsewhere(_NO_PREFIX, (_SNAPSHOT + "test_regression_29324_a_list_matches_exactly",)),
     "Changes": (
         _CHANGES + "test_changes_are_read_by_revision",
@@ -37,7 +37,7 @@ TABLES: Final[dict[str, Coverage]] = {
         _CHANGES + "test_changes_can_be_taken_in_parts",
         _CHANGES + "test_readers_see_only_committed_changes",
     ),
-    "Observable": _CHANGES + "test_observable",
+    "Observable": _CHANGES + "test_a_follower_of_changes_mirrors_the_table",
     "NumObjects": _TABLE + "test_the_number_of_rows_follows_the_changes",
     "All": _SNAPSHOT + "test_all_entries_are_in_the_order_of_revisions",
     "Modify": _TRANSACTION + "test_modify_merges_with_the_existing_row",
@@ -59,7 +59,7 @@ TABLES: Final[dict[str, Coverage]] = {
         _TABLE + "test_a_wait_for_initialization_ends_with_the_last_initializer",
     ),
     "Initialization transitions": (
-        _TABLE + "test_initialization_transitions",
+        _TABLE + "test_an_initializer_counts_once_and_a_later_one_uninitializes",
         _TABLE + "test_initializers_and_transactions_are_independent",
     ),
     "empty keys": _SNAPSHOT + "test_empty_keys_and_values_are_allowed",
@@ -79,10 +79,10 @@ TABLES: Final[dict[str, Coverage]] = {
         _CHANGES + "test_a_waiting_reader_is_woken_when_it_expires",
     ),
     "Prefix_NonUnique": Elsewhere(_NO_PREFIX, (_SNAPSHOT + "test_non_unique_keys_are_not_concatenated",)),
-    "WatchSet": _TABLE + "test_watch_set_waits_for_any_of_several",
-    "WatchSet settle": _TABLE + "test_watch_set_settling",
+    "WatchSet": _TABLE + "test_a_watch_set_waits_for_any_of_several_watches",
+    "WatchSet settle": _TABLE + "test_a_watch_set_collects_watches_within_the_settle_time",
     "WatchSet cancel in settle": _TABLE + "test_a_cancelled_watch_set_leaves_watches_usable",
-    "Derive": _CHANGES + "test_derive",
+    "Derive": _CHANGES + "test_a_derived_table_skips_rows_that_fail",
     "Fuzz": _RANDOM,
     "Quick": _RANDOM,
     "HTTP x7": Elsewhere(
@@ -90,7 +90,7 @@ TABLES: Final[dict[str, Coverage]] = {
         ("tests/runtime/inspection/test_release_metrics.py::test_renders_and_applies_are_counted",),
     ),
     "LPM x5": Elsewhere("no row has an address: nothing is looked up by its longest prefix"),
-    "part index duplicate keys": _TABLES + "test_contents.py::test_part_index_duplicate_keys",
+    "part index duplicate keys": _TABLES + "test_contents.py::test_an_index_value_of_many_rows_is_compacted",
     "sortable mutex chaos": Elsewhere(
         "one thread, and no await in a transaction: there are no locks to be taken in an order",
         (
@@ -112,7 +112,7 @@ TABLES: Final[dict[str, Coverage]] = {
     ),
 }
 
-_INCREMENTAL: Final = _SCRIPTS + "test_incremental_changes_and_batches"
+_INCREMENTAL: Final = _SCRIPTS + "test_incremental_and_batched_targets_follow_the_table"
 
 RECONCILER: Final[dict[str, Coverage]] = {
     "oracle: the last operations as a multiset": (_INCREMENTAL, _SCRIPTS + "test_the_oracle_detects_differences"),
@@ -187,7 +187,7 @@ MUST_REPRODUCE: Final[dict[str, Coverage]] = {
     ),
     "watch-after-commit ordering": (
         _TABLE + "test_a_woken_task_sees_the_new_root",
-        _TRANSACTION + "test_commit_then_notify_then_release",
+        _TRANSACTION + "test_a_transaction_commits_notifies_and_releases_in_this_order",
     ),
     "1 M benchmark": Elsewhere(
         "a measurement is no test: `python -m bench --long reconciler` makes a million rows Done, each updated exactly once; "
@@ -271,5 +271,5 @@ WEAKNESSES: Final[dict[int, tuple[str, tuple[str, ...]]]] = {
         ),
     ),
     15: ("health has no history of an object", (_WEAK + "test_15_a_failure_has_a_history",)),
-    16: ("what derives dies of its first error", (_CHANGES + "test_derive",)),
+    16: ("what derives dies of its first error", (_CHANGES + "test_a_derived_table_skips_rows_that_fail",)),
 }

@@ -121,7 +121,7 @@ WRITES: Final = st.builds(
 )
 
 
-# -- what is expected
+# -- expected drift
 
 
 def leaves(spec: JsonObject) -> Iterator[tuple[Leaf, JsonValue]]:
@@ -208,7 +208,7 @@ def _has_items(entry: JsonValue, name: str) -> bool:
     return bool(find_object(entry, "fieldsV1", "f:spec", f"f:{name}").keys() - {"."})
 
 
-# -- what is done
+# -- writes
 
 
 class Server:

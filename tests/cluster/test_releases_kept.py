@@ -102,7 +102,7 @@ async def test_a_release_with_drift_is_not_unchanged(autojump_clock: MockClock) 
         assert at.engine.unchanged(wanted) is None
 
 
-# -- other people's revisions
+# -- revisions of users
 
 
 async def test_a_users_revision_is_reported_and_its_objects_are_not_corrected(autojump_clock: MockClock) -> None:
@@ -217,7 +217,7 @@ async def test_health_is_waited_for_and_reported(autojump_clock: MockClock) -> N
         assert at.engine.health(OWNER).state is HealthState.UNKNOWN
 
 
-# -- definitions that come before their release
+# -- definitions applied before their release
 
 
 async def test_definitions_may_be_applied_before_the_release(autojump_clock: MockClock) -> None:
@@ -231,7 +231,7 @@ async def test_definitions_may_be_applied_before_the_release(autojump_clock: Moc
         assert [str(one) for one in await at.engine.objects("web", "default")] == ["Widget.example.test default/one"]
 
 
-# -- what is not known to be as wanted
+# -- objects in an unknown state
 
 
 async def test_an_identical_release_of_helm_is_applied_nevertheless(autojump_clock: MockClock) -> None:

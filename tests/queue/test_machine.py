@@ -123,7 +123,9 @@ SECOND_STARTS = StartTask(2, 2)
         ("Parked", Draining("stop", interrupt=False), None, (Dropped(1, "stop"), Dropped(2, "stop"))),
     ],
 )
-def test_transition_table(phase: str, event: Event, head: str | None, effects: tuple[Effect, ...]) -> None:
+def test_each_event_has_the_effects_of_the_transition_table(
+    phase: str, event: Event, head: str | None, effects: tuple[Effect, ...]
+) -> None:
     state, seen = after(*IN_PHASE[phase], event)
     assert seen == effects
     assert next(iter(told(state)), None) == head
@@ -250,7 +252,7 @@ def test_a_closing_queue_accepts_no_tasks_and_does_not_retry() -> None:
     assert after(Finished(1), Completed(1), state=state)[1] == (Retired(1),)
 
 
-def test_draining_twice_keeps_the_first_cause_and_may_still_interrupt() -> None:
+def test_draining_twice_retains_the_first_cause_and_may_still_interrupt() -> None:
     state, effects = after(task(1), Draining("stop", interrupt=False), Draining("removed", interrupt=True))
     assert effects == (CancelRun(1, "removed"),)
     assert state.closing == "stop"

@@ -64,7 +64,7 @@ async def test_queues_run_in_parallel(autojump_clock: MockClock) -> None:
     assert queues.statistics().retired == 3
 
 
-async def test_retries_run_at_exact_times_and_hold_later_tasks(autojump_clock: MockClock) -> None:
+async def test_retries_run_at_exact_times_and_delay_later_tasks(autojump_clock: MockClock) -> None:
     diary = Diary()
     async with open_queues(RULES, draw=middle) as queues:
         queues.enqueue("web", Work("Download", diary, 1, transient(4)), scope(), on_done=lambda: diary.note("done"))
@@ -107,7 +107,7 @@ async def test_cancelling_during_a_run_interrupts_it_and_the_next_begins(autojum
     assert queues.statistics().dropped == 2
 
 
-async def test_cancelling_during_backoff_leaves_at_once(autojump_clock: MockClock) -> None:
+async def test_a_task_cancelled_during_backoff_leaves_at_once(autojump_clock: MockClock) -> None:
     diary, update = Diary(), scope()
     async with open_queues(RULES, draw=middle) as queues:
         queues.enqueue("web", Work("Download", diary, 0, transient(9)), update)

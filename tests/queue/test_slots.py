@@ -50,7 +50,7 @@ async def test_unused_slots_have_statistics_of_zero() -> None:
     assert Slots(SlotLimits()).statistics() == SlotsStatistics(16, 0, expected)
 
 
-async def test_a_free_slot_takes_no_checkpoint() -> None:
+async def test_a_free_slot_is_granted_without_a_checkpoint() -> None:
     slots = Slots(SlotLimits())
     with assert_no_checkpoints():
         async with slots.use(Kind.HOOK, "a.x"):

@@ -151,7 +151,7 @@ class TrackedScope(WorkScope):
 
 
 @pytest.mark.parametrize("outcomes", [[], permanent(), transient(9)])
-async def test_a_worker_keeps_no_reference_to_tasks_that_have_left(
+async def test_a_worker_retains_no_reference_to_tasks_that_have_left(
     outcomes: list[Exception], autojump_clock: MockClock
 ) -> None:
     life, update = scope(), TrackedScope("update")

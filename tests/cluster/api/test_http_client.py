@@ -77,7 +77,7 @@ async def test_an_expired_page_restarts_the_list() -> None:
     assert listed.resource_version == "11"
 
 
-async def test_a_list_that_keeps_expiring_is_requested_without_pages() -> None:
+async def test_a_list_that_expires_repeatedly_is_requested_without_pages() -> None:
     answers = (page("a", token="t1"), EXPIRED, page("a", token="t1"), EXPIRED, page("a", "b"))
     async with client_of(in_turn(*answers)) as (client, transport):
         assert len((await client.list(POD)).items) == 2

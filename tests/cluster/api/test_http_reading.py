@@ -150,7 +150,7 @@ async def test_leaving_a_raw_watch_early_closes_it(autojump_clock: MockClock) ->
         assert (transport.open_streams, client.statistics()["watches"]) == (0, 0)
 
 
-# -- rests
+# -- read pauses
 
 
 @asynccontextmanager

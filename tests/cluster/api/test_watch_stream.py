@@ -103,7 +103,7 @@ def test_any_json_gives_an_event_or_a_typed_error(value: object) -> None:
         return
 
 
-# -- unparsed
+# -- raw events
 
 
 def test_raw_events_are_decoded() -> None:

@@ -211,7 +211,7 @@ async def test_an_interrupted_update_ends_at_once(autojump_clock: MockClock) -> 
         at.operations.interrupt(row().identity)
 
 
-async def test_deletion_leaves_orphaned_and_kept_objects(autojump_clock: MockClock) -> None:
+async def test_deletion_leaves_orphaned_and_retained_objects(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.update(row(v="1"))
         await at.delete(row(v="1").as_orphan())

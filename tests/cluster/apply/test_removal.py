@@ -83,7 +83,7 @@ def test_the_reason_for_retaining_an_object_is_given(
     assert why_kept(which, wanted, live, OWNER, delete_protected=protected) == why
 
 
-async def test_leaving_rows_are_judged_by_uid_and_owner(autojump_clock: MockClock) -> None:
+async def test_rows_to_remove_are_checked_by_uid_and_owner(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         uids = {name: find_str(await client.create(owned(config_map(name), OWNER)), "metadata", "uid") for name in "ab"}
         await client.create(owned(config_map("theirs"), OTHER))

@@ -42,7 +42,7 @@ class Told:
         self.mine.attempted(attempt, failure if failures else None)
 
 
-def test_a_correction_that_keeps_failing_is_reported_once_until_it_succeeds() -> None:
+def test_a_failing_correction_is_reported_once_until_it_succeeds() -> None:
     told = Told()
     for failures in range(1, SEVERAL):
         told.attempted(failures)

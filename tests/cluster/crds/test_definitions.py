@@ -131,7 +131,7 @@ async def written(client: ClusterClient, transport: Faulty, name: str, crd: Json
         ("a", "b", False),
     ],
 )
-def test_containment_of_values(wanted: JsonValue, live: JsonValue, within: bool) -> None:
+def test_a_definition_within_the_live_one_is_recognized(wanted: JsonValue, live: JsonValue, within: bool) -> None:
     assert is_within(wanted, live) is within
 
 

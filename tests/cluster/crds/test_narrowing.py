@@ -201,7 +201,7 @@ def test_long_enumerations_are_truncated() -> None:
     assert "…" in one.what
 
 
-# -- at random
+# -- random schemas
 
 NAMES = st.sampled_from(["a", "b", "c"])
 TEXTS = st.sampled_from(["", "a", "bb", "ccc"])

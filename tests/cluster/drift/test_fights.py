@@ -47,7 +47,7 @@ def test_the_first_corrections_are_made_at_once() -> None:
     assert state.fight(WEB) is None
 
 
-def test_after_the_limit_it_is_a_fight_with_growing_delays() -> None:
+def test_drift_beyond_the_limit_is_a_fight_with_growing_delays() -> None:
     state, told = run(*drifts(1, 2, 3, 4))
     assert told[3] == (FightsChanged(WEB),)
     assert state.fight(WEB) == Fight(WEB, ("ed",), since=4, corrections=3, delay_s=10)

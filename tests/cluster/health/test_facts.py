@@ -147,7 +147,7 @@ async def test_an_object_of_unexpected_shape_is_in_progress(autojump_clock: Mock
         assert not isinstance(one.state(), Failed)
 
 
-# -- a grace time for what has no status yet
+# -- the grace time for a missing status
 
 
 async def test_a_kind_with_a_status_gets_a_grace_time_to_write_it(autojump_clock: MockClock) -> None:

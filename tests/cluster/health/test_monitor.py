@@ -141,7 +141,7 @@ async def test_a_recovery_between_two_reports_is_reported_if_the_state_was_read(
             await trio.sleep(2 * QUIET_S)
 
 
-# -- updates in progress, and what lasts
+# -- updates in progress, and grace periods
 
 
 def scaled_web(**annotations: str) -> JsonObject:
@@ -326,7 +326,7 @@ async def test_a_cancelled_wait_is_removed_and_the_next_begins_at_once(autojump_
         assert setup.monitor.statistics().waits == 0
 
 
-# -- kinds that go
+# -- kinds that are no longer served
 
 
 async def test_a_kind_no_longer_served_blocks_nothing(autojump_clock: MockClock) -> None:

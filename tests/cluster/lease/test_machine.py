@@ -168,7 +168,7 @@ def test_unsafe_times_are_refused(times: tuple[float, float, float, float]) -> N
         LeaseTimes(*times)
 
 
-# -- all together
+# -- simulations
 
 
 @pytest.mark.slow

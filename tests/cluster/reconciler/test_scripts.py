@@ -59,7 +59,9 @@ async def test_the_oracle_detects_differences(autojump_clock: trio.testing.MockC
 
 
 @pytest.mark.parametrize("target", [Target(), BatchTarget()], ids=["incremental", "batching"])
-async def test_incremental_changes_and_batches(target: Target, autojump_clock: trio.testing.MockClock) -> None:
+async def test_incremental_and_batched_targets_follow_the_table(
+    target: Target, autojump_clock: trio.testing.MockClock
+) -> None:
     target = type(target)()
     table = a_table()
     async with script(table, target) as reconciler:

@@ -99,7 +99,7 @@ async def test_a_record_that_outgrows_the_limit_with_its_status_is_split() -> No
         assert await at.owners() == [find(stored.metadata, "uid")]
 
 
-# -- lost and left over
+# -- collecting chunks
 
 
 @pytest.mark.slow

@@ -149,7 +149,7 @@ async def test_large_records_are_packed_in_a_worker_thread() -> None:
         assert stored.release == large
 
 
-# -- without a request
+# -- cached histories
 
 
 @dataclass

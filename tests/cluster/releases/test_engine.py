@@ -269,7 +269,7 @@ async def test_a_namespace_being_deleted_is_refused(autojump_clock: MockClock) -
             await at.engine.upgrade(replace(request(config_map("a")), namespace="going"))
 
 
-# -- failures on the way
+# -- failures during an upgrade
 
 
 async def test_a_failed_upgrade_retains_the_deployed_record_and_the_next_one_prunes(autojump_clock: MockClock) -> None:
@@ -351,7 +351,7 @@ async def test_a_record_that_could_not_be_superseded_is_superseded_later(autojum
         assert await at.statuses() == ["1 superseded Install complete", "2 deployed Upgrade complete"]
 
 
-# -- somebody else at work
+# -- other writers
 
 
 def foreign_record(at: Bench, revision: int, status: ReleaseStatus) -> Release:

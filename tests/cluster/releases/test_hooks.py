@@ -70,7 +70,7 @@ async def exists(client: ClusterClient, kind: str, name: str) -> bool:
     return True
 
 
-# -- what annotations say
+# -- annotations
 
 
 def test_a_hook_is_parsed() -> None:
@@ -337,7 +337,7 @@ async def test_unreadable_hooks_stop_the_uninstall(autojump_clock: MockClock) ->
             await engine.uninstall("web", "default")
 
 
-# -- accidents
+# -- faults
 
 
 @pytest.mark.parametrize("lost", [False, True])

@@ -214,7 +214,7 @@ async def test_after_a_restart_the_objects_of_an_interrupted_revision_are_compar
         assert {name: maps[name] for name in ("a", "b")} == {"a": {"v": wanted}, "b": {"v": wanted}}
 
 
-# -- accidents
+# -- faults
 
 
 async def end_state(at: Bench) -> tuple[object, ...]:
@@ -492,7 +492,7 @@ async def test_an_object_deleted_during_its_apply_is_created_again(autojump_cloc
         assert (await at.client.get(key("a")))["data"] == {"v": "2"}
 
 
-async def test_kept_objects_stay_and_are_adopted_again(autojump_clock: MockClock) -> None:
+async def test_retained_objects_stay_and_are_adopted_again(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("kept", KEEP, v="1"), config_map("a")))
         await at.engine.upgrade(request(config_map("a")))

@@ -211,7 +211,7 @@ async def test_a_waiting_reader_is_woken_when_it_expires() -> None:
     assert table.statistics().expired == ("reader",)
 
 
-async def test_observable() -> None:
+async def test_a_follower_of_changes_mirrors_the_table() -> None:
     """A follower that replays the reported changes ends with the rows of the table, however often it reads."""
     table = a_table()
     copy: dict[str, int] = {}
@@ -237,7 +237,7 @@ async def test_observable() -> None:
     assert copy == rows_of(table.snapshot())
 
 
-async def test_derive() -> None:
+async def test_a_derived_table_skips_rows_that_fail() -> None:
     """One table is derived from another: a row that cannot be derived is reported and stops nothing (the peer's job died)."""
     source, derived = a_table("source"), a_table("derived")
     failed: list[str] = []

@@ -24,7 +24,7 @@ def commit(of: Contents[str, Row], *rows: Row) -> None:
     of.commit(one)
 
 
-def test_part_index_duplicate_keys() -> None:
+def test_an_index_value_of_many_rows_is_compacted() -> None:
     """Many rows share one value and are replaced often: the value's log is compacted, and older snapshots stay correct."""
     table = a_table()
     kept = []

@@ -24,7 +24,7 @@ def test_all_entries_are_in_the_order_of_revisions() -> None:
     assert list(rows_of(table.snapshot()).items()) == [("a", 1), ("d", 1), ("b", 2)], "in the order of revisions"
 
 
-def test_lower_bound_by_revision() -> None:
+def test_a_snapshot_lists_entries_since_a_revision() -> None:
     table = a_table()
     put(table, *(Row(key, 1) for key in "abcd"), Row("b", 2))
     snapshot = table.snapshot()

@@ -58,7 +58,7 @@ def test_the_number_of_rows_follows_the_changes() -> None:
 # -- watches
 
 
-def test_insert_watch() -> None:
+def test_a_watch_on_an_inserted_row_fires_for_that_row_only() -> None:
     """A watch on a row that was just inserted fires on changes of that row only."""
     table = a_table()
     put(table, Row("a"))
@@ -153,7 +153,7 @@ async def test_a_woken_task_sees_the_new_root() -> None:
     assert sorted(seen) == [(revision, 1) for revision in range(1, 9)]
 
 
-async def test_watch_set_waits_for_any_of_several() -> None:
+async def test_a_watch_set_waits_for_any_of_several_watches() -> None:
     table, done = a_table(), trio.Event()
 
     async def wait() -> None:
@@ -170,7 +170,7 @@ async def test_watch_set_waits_for_any_of_several() -> None:
         await done.wait()
 
 
-async def test_watch_set_settling(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_watch_set_collects_watches_within_the_settle_time(autojump_clock: trio.testing.MockClock) -> None:
     """Watches that fire within the settle time are returned together with the first."""
     table = a_table()
     keys = "abc"
@@ -257,7 +257,7 @@ def test_a_table_is_initialized_when_all_initializers_are_done() -> None:
     assert rows_of(table.snapshot()) == {"a": 0}
 
 
-def test_initialization_transitions() -> None:
+def test_an_initializer_counts_once_and_a_later_one_uninitializes() -> None:
     """An initializer counts once; a later one makes the table uninitialized again."""
     table = a_table()
     first = table.initializer("records")

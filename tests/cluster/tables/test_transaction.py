@@ -341,7 +341,7 @@ class Recorder:
         self.log.append(f"release {self.name}")
 
 
-def test_commit_then_notify_then_release() -> None:
+def test_a_transaction_commits_notifies_and_releases_in_this_order() -> None:
     log: list[str] = []
     with write(Recorder("a", log), Recorder("b", log)):
         log.append("body")

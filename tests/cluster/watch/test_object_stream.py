@@ -158,7 +158,7 @@ async def test_a_list_with_invalid_objects_is_a_failure(autojump_clock: MockCloc
         assert (stream.statistics().failures, stream.statistics().last_error) == (1, "")
 
 
-# -- subscribers that come
+# -- joining subscribers
 
 
 async def test_subscribers_joining_at_once_share_a_list(autojump_clock: MockClock) -> None:
@@ -241,7 +241,7 @@ async def test_a_subscriber_may_join_while_others_are_notified(autojump_clock: M
     assert script.asked == ["list limit", "watch 5", "list limit", "watch 7"]
 
 
-# -- subscribers that leave
+# -- leaving subscribers
 
 
 async def test_a_subscriber_may_join_at_the_same_time_as_an_event() -> None:
@@ -364,7 +364,7 @@ async def test_a_server_that_returns_with_another_history_is_accepted(autojump_c
     assert script.asked == ["list limit", "watch 9", "watch 9", "list limit", "watch 2"]
 
 
-# -- lists from time to time
+# -- periodic lists
 
 
 async def test_the_shortest_requested_relist_period_is_used(autojump_clock: MockClock) -> None:

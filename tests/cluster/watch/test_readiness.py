@@ -266,7 +266,7 @@ CASES: list[tuple[JsonObject, Readiness]] = [
 
 
 @pytest.mark.parametrize(("what", "expected"), CASES)
-def test_readiness_of_each_kind(what: JsonObject, expected: Readiness) -> None:
+def test_each_kind_has_its_readiness(what: JsonObject, expected: Readiness) -> None:
     assert readiness(what) == expected
 
 

@@ -53,7 +53,7 @@ CASES: Final[dict[int, Case]] = {
         _module(6, "queues"),
         (
             _QUEUE + "test_tasks_of_a_queue_run_in_order_and_each_callback_is_called",
-            _QUEUE + "test_retries_run_at_exact_times_and_hold_later_tasks",
+            _QUEUE + "test_retries_run_at_exact_times_and_delay_later_tasks",
             _QUEUE + "test_tasks_of_fifty_concurrent_callers_keep_their_order",
             "tests/queue/test_backoff.py::test_a_delay_is_positive_and_never_above_the_cap",
         ),
