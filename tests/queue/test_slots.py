@@ -262,7 +262,7 @@ async def test_the_daemons_calls_take_turns_with_waiting_packages() -> None:
     assert "the daemon" in holder.got[:4], "granted after the two holders and at most one Module"
 
 
-# --- whose work it is ------------------------------------------------------------------------------------------------------
+# --- packages of work ------------------------------------------------------------------------------------------------------
 
 
 class Render:
@@ -291,7 +291,7 @@ async def test_the_default_package_is_that_of_the_queue() -> None:
     assert used(slots, Kind.RENDER) == (0, 0)
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------------
+# --- refused uses -----------------------------------------------------------------------------------------------------------
 
 WORK = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 
@@ -390,7 +390,7 @@ async def test_slots_of_another_daemon_are_independent() -> None:
         assert used(other, Kind.LOAD) == (1, 0)
 
 
-# --- everything at once ----------------------------------------------------------------------------------------------------
+# --- random uses -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(scaled(50, 10)))

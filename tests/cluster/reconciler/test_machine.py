@@ -373,7 +373,7 @@ def test_rows_are_refreshed_by_age_and_not_by_revision() -> None:
         assert world.machine.next_at() == INFINITY
 
 
-# --- what is assumed -----------------------------------------------------------------------------------------------------------
+# --- assumptions ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("taken_in", [False, True])
