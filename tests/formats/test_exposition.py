@@ -44,7 +44,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(
         (math.nan, "NaN"),
     ],
 )
-def test_numbers_are_written_as_go_writes_them(value: float, text: str) -> None:
+def test_numbers_are_written_as_in_go(value: float, text: str) -> None:
     assert number_text(value) == text
 
 

@@ -44,7 +44,7 @@ def test_a_built_in_kind_is_never_replaced() -> None:
     assert catalog.generation == 0
 
 
-def test_groups_are_in_the_order_of_discovery_with_custom_groups_last() -> None:
+def test_custom_groups_follow_the_built_in_groups_in_discovery_order() -> None:
     catalog = Catalog()
     catalog.set_custom(replace(WIDGET, group="aaa.example.com"))
 

@@ -128,7 +128,7 @@ def test_default_columns_are_name_and_age() -> None:
     assert [column.name for column in columns] == ["Name", "Age"]
 
 
-def test_a_column_with_an_invalid_path_is_left_out() -> None:
+def test_a_column_with_an_invalid_path_is_omitted() -> None:
     version = kind_of_definition(definition(additionalPrinterColumns=[{"name": "X", "jsonPath": "nonsense"}])).versions[
         0
     ]

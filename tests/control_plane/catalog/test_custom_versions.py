@@ -41,7 +41,7 @@ def test_conversion_applies_only_defaults_of_the_stored_version() -> None:
     assert stored_custom(served("v2"), thing("v2", a="x", d="y")) == thing("v1", a="x")
 
 
-def test_unserved_versions_are_known_and_undeclared_ones_are_not() -> None:
+def test_unserved_versions_are_known_and_undeclared_versions_are_not() -> None:
     assert version_of(kind(), "example.com/v1") is not None
     assert version_of(kind(), "example.com/v4") is None
     assert version_of(kind(), "example.org/v1") is None

@@ -80,7 +80,7 @@ async def converting() -> AsyncIterator[tuple[Hook, ControlPlane]]:
         yield hook, plane
 
 
-async def test_an_object_is_stored_in_the_storage_version_and_shown_in_every_version() -> None:
+async def test_objects_are_converted_to_the_storage_and_the_requested_version() -> None:
     async with converting() as (hook, plane):
         old, new = CRONS.format("v1alpha1"), CRONS.format("v1alpha2")
         answer = await send(plane, "POST", old, crontab("v1alpha1", ["*", "1"]))

@@ -127,7 +127,7 @@ async def test_dependents_of_a_cluster_scoped_owner_are_deleted_with_the_owner(a
         assert await there(client, "child") == []
 
 
-async def test_an_owner_in_another_namespace_does_not_count(autojump_clock: MockClock) -> None:
+async def test_an_owner_in_another_namespace_is_ignored(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(obj("v1", "Namespace", "x", ""))
         owner = await client.create(config_map("owner", namespace="x"))

@@ -203,7 +203,7 @@ def test_errors_are_bounded() -> None:
     assert len(one.errors({"spec": {"l": ["no"] * (MAX_ERRORS + 5)}})) == MAX_ERRORS
 
 
-def test_rules_need_a_valid_object_and_old_duplicates_are_tolerated() -> None:
+def test_rules_skip_invalid_objects_and_old_duplicates_are_tolerated() -> None:
     rule: JsonValue = [{"rule": "self.size() < 3"}]
     one = schema(
         s={"type": "string", "maxLength": 5, "x-kubernetes-validations": rule},

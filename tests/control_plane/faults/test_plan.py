@@ -45,6 +45,6 @@ def test_the_same_seed_gives_the_same_faults(seed: int, chance: float) -> None:
     assert hits(rule, 20, seed=seed) == hits(rule, 20, seed=seed)
 
 
-def test_a_rule_with_a_chance_applies_about_that_often() -> None:
+def test_a_rule_with_a_chance_applies_with_this_frequency() -> None:
     assert 380 < len(hits(Rule(DropBefore(), chance=0.5), 1000, seed=7)) < 620
     assert hits(Rule(DropBefore(), chance=0), 50) == []

@@ -157,7 +157,7 @@ async def test_openapi_documents_are_served() -> None:
     assert (protobuf.status, protobuf.content_type) == (200, asked.replace("@", "."))
 
 
-async def test_the_openapi_index_is_made_once_per_change_of_the_catalog() -> None:
+async def test_the_openapi_index_is_built_once_per_catalog_change() -> None:
     handler = plane().handler
 
     first, again = await document(handler, "/openapi/v3"), await document(handler, "/openapi/v3")
@@ -211,7 +211,7 @@ async def test_answers_are_available_as_yaml_and_as_tables() -> None:
     assert (table["kind"], len(find_list(table, "rows"))) == ("Table", 4)
 
 
-async def test_warnings_with_any_field_name_are_headers() -> None:
+async def test_warnings_about_any_field_name_are_valid_headers() -> None:
     body: JsonObject = {**config_map("a"), 'x"\r\nset-cookie: é\\': 1}
     response = await ask(plane().handler, "POST", f"{CONFIG_MAPS}?fieldValidation=Warn", body)
 

@@ -116,7 +116,7 @@ async def test_a_stream_runs_from_the_first_read_until_its_end() -> None:
     assert producer.log == ["opened", "closed"]
 
 
-async def test_a_stream_whose_reader_is_cancelled_ends(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_stream_ends_if_its_reader_is_cancelled(autojump_clock: trio.testing.MockClock) -> None:
     producer = _Producer()
 
     with trio.move_on_after(10) as scope:
@@ -128,7 +128,7 @@ async def test_a_stream_whose_reader_is_cancelled_ends(autojump_clock: trio.test
     assert producer.log == ["opened", "closed"]
 
 
-async def test_a_stream_that_is_not_read_is_never_opened() -> None:
+async def test_an_unread_stream_is_never_opened() -> None:
     producer = _Producer()
     async with client(producer) as http, http.stream("GET", "/"):
         pass

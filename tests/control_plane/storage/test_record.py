@@ -11,7 +11,7 @@ def undecoded(body: bytes = b'{"metadata":{"labels":{"x":"y"}},"n":1}') -> Recor
     return Record(KEY, 7, body, DecodedCache())
 
 
-def test_a_record_has_its_revision_and_the_given_object_is_unchanged() -> None:
+def test_a_record_stores_its_revision_in_a_copy_of_the_object() -> None:
     record = record_of(KEY, OBJ, 7, DecodedCache())
     assert record.body == b'{"metadata":{"name":"b","labels":{"x":"y"},"resourceVersion":"7"},"n":1}'
     assert record.obj == stamped(OBJ, 7)

@@ -29,7 +29,7 @@ class StorageContract:
     def new(self) -> Storage:
         raise AssertionError("a contract is run through its subclass")
 
-    def test_writes_take_one_revision_each_and_stamp_it(self) -> None:
+    def test_each_write_gets_the_next_revision(self) -> None:
         storage = self.new()
         before = storage.revision
 

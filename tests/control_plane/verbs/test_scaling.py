@@ -176,7 +176,7 @@ def test_managed_fields_name_the_subresource() -> None:
         (None, "name must be provided"),
     ],
 )
-def test_a_body_that_is_no_scale_is_refused(body: JsonValue, part: str) -> None:
+def test_a_body_of_another_type_is_refused(body: JsonValue, part: str) -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))

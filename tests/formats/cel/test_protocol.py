@@ -77,7 +77,7 @@ def test_the_line_that_names_the_next_rule_round_trips(place: str) -> None:
     assert decode_line(encode_at(place)) == place
 
 
-def test_a_message_is_made_of_the_value_above_its_path() -> None:
+def test_a_finding_has_the_path_of_the_value_that_its_rule_checked() -> None:
     path = ("a", 1, "b")
     made = [Finding(FindingKind.FAILED, path, "", "", "", below).made_of for below in (-1, 0, 1, 3, 9)]
     assert made == [path, path, ("a", 1), (), ()]

@@ -66,7 +66,7 @@ def test_rules_are_evaluated_at_every_level(schema: JsonObject, value: JsonValue
     assert findings(schema, value) == found
 
 
-def test_a_property_without_keywords_is_not_an_additional_one() -> None:
+def test_a_declared_property_without_keywords_is_not_additional() -> None:
     """A declared property is not an additional one, as in Kubernetes."""
     schema: JsonObject = {"properties": {"x": {}}, "additionalProperties": {DECKHOUSE: [ours("false")]}}
     assert findings(schema, {"x": 1, "y": 1}) == ["y: no"]
@@ -82,7 +82,7 @@ def test_a_missing_key_never_satisfies_a_rule(text: str) -> None:
     assert finding.message == "could not be evaluated: no such key: nope"
 
 
-def test_one_bad_rule_does_not_hide_the_others() -> None:
+def test_a_failed_rule_does_not_hide_other_findings() -> None:
     schema: JsonObject = {
         K: [rule("self.nope"), rule("false", "first"), rule("1 / (self.a - 1) == 1"), rule("false", "last")]
     }
@@ -195,7 +195,7 @@ def test_rules_that_do_not_compile_are_reported() -> None:
     assert findings(schema, {"a": "x"})[0].startswith("a: does not compile")
 
 
-def test_a_message_expression_that_fails_falls_back_to_the_static_message() -> None:
+def test_a_failed_message_expression_gives_the_static_message() -> None:
     def say(told: str, value: JsonValue = 7, *old: JsonValue) -> Finding:
         (finding,) = outcome(
             {K: [rule("self == 1", "static", messageExpression=told, reason="FieldValueRequired")]}, value, *old

@@ -232,7 +232,7 @@ def test_typed_finds_return_a_value_or_a_default() -> None:
         (find_str, (), "document: expected a string, found an object"),
     ],
 )
-def test_a_value_of_another_type_is_named(ask: object, path: tuple[str, ...], message: str) -> None:
+def test_errors_name_the_expected_and_the_actual_type(ask: object, path: tuple[str, ...], message: str) -> None:
     document: JsonValue = {"s": "x", "i": 3, "o": {"deep": [1]}, "t": True, "f": 1.5}
 
     assert callable(ask)

@@ -62,7 +62,9 @@ def test_each_kind_of_problem_is_explained(document: JsonObject, value: JsonValu
 
 
 @given(schemas, values, st.integers(1, 3))
-def test_both_ways_of_explaining_return_problems(document: JsonObject, value: JsonValue, limit: int) -> None:
+def test_explanations_of_both_engines_have_problems_within_the_limit(
+    document: JsonObject, value: JsonValue, limit: int
+) -> None:
     if not compile_schema(document, what="s").problems(value):
         return
 

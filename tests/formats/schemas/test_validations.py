@@ -255,5 +255,5 @@ def test_only_schema_errors_are_raised(rule: JsonValue, other: JsonValue) -> Non
         ({"properties": {"a": {"x-deckhouse-immutable": True}}, KUBERNETES: [RULE]}, True),
     ],
 )
-def test_rules_with_old_self_make_a_schema_compare(schema: JsonObject, compares: bool) -> None:
+def test_schemas_with_old_self_or_immutable_marks_compare_old_values(schema: JsonObject, compares: bool) -> None:
     assert compile_schema(schema, what="s").compares is compares

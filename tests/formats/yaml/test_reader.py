@@ -198,7 +198,7 @@ def test_aliases_become_separate_copies() -> None:
     assert find(document, "b") == find(document, "c") == {"x": [1]}
 
 
-def test_plain_yaml_is_read_as_pyyaml_reads_it() -> None:
+def test_plain_yaml_is_read_as_by_pyyaml() -> None:
     text = "a:\n- b: 'x'\n  c: \"y\\n\"\n- [1, 2.5, {d: e}]\nf: |\n  one\n\n  two\n"
 
     assert read(text) == yaml.safe_load(text)

@@ -57,6 +57,6 @@ def test_a_definition_held_until_touched_is_established_when_touched() -> None:
     assert not is_established({"status": settled_status(never, [], NOW, touched=True)})
 
 
-def test_an_established_definition_stays_established() -> None:
+def test_an_established_definition_remains_established() -> None:
     status = settled_status(definition(), [], NOW)
     assert is_established({"status": settled_status({**held("true"), "status": status}, [], NOW)})

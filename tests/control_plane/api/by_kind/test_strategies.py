@@ -4,7 +4,7 @@ from wharfinger.control_plane.api.by_kind.strategies import STRATEGIES, strategy
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_kinds_have_their_own_strategy_or_none() -> None:
+def test_each_kind_has_its_own_strategy_or_the_default() -> None:
     lease, config_map = builtin("coordination.k8s.io", "v1", "leases").kind, builtin("", "v1", "configmaps").kind
     obj: JsonObject = {"data": {"a": "b"}}
 

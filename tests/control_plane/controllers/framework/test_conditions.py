@@ -45,7 +45,7 @@ def test_a_changed_reason_is_an_update_without_a_transition() -> None:
     ]
 
 
-def test_a_changed_status_is_a_transition_and_other_conditions_stay() -> None:
+def test_a_changed_status_is_a_transition_of_this_condition_only() -> None:
     old = after(Condition("A", "True"), Condition("B", "True"))
     assert conditions(old, [Condition("A", "False")], THEN) == [
         {"type": "B", "status": "True", "lastTransitionTime": STARTED},

@@ -51,7 +51,7 @@ async def test_unchanged_and_missing_objects_are_not_written(autojump_clock: Moc
             state.create({"apiVersion": "example.com/v1", "kind": "What", "metadata": {"name": "a"}})
 
 
-async def test_repeated_events_are_counted_and_old_ones_deleted(autojump_clock: MockClock) -> None:
+async def test_repeated_events_are_counted_and_old_events_are_deleted(autojump_clock: MockClock) -> None:
     async with open_plane(controllers=False) as (client, backend):
         state = ClusterState(backend)
         made = state.create(config_map("a"))

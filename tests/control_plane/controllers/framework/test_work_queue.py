@@ -10,7 +10,7 @@ from wharfinger.control_plane.storage.interface import Collection, Key
 A, B = (Key(Collection("", "pods"), "default", name) for name in "ab")
 
 
-async def test_keys_of_the_first_controller_are_taken_first(autojump_clock: MockClock) -> None:
+async def test_keys_of_the_first_controller_have_priority(autojump_clock: MockClock) -> None:
     queue = WorkQueue(2)
     for item in ((1, A), (0, B), (1, A), (0, A)):
         queue.add(*item)
@@ -32,7 +32,7 @@ async def test_a_key_is_due_at_its_earliest_time(autojump_clock: MockClock) -> N
     assert queue.statistics() == {"due": 0, "waiting": 0, "failing": 0}
 
 
-async def test_pauses_double_after_each_failure(autojump_clock: MockClock) -> None:
+async def test_the_retry_delay_doubles_after_each_failure(autojump_clock: MockClock) -> None:
     queue = WorkQueue(1)
     pauses = [queue.failed(0, A) for _ in range(12)]
     assert (pauses[:3], pauses[-1]) == ([0.05, 0.1, 0.2], 30.0)
@@ -72,7 +72,7 @@ async def test_a_key_that_wakes_itself_repeatedly_is_delayed(
     ] * 2
 
 
-async def test_a_key_that_other_keys_wake_is_not_delayed(
+async def test_a_key_woken_by_other_keys_is_not_delayed(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = WorkQueue(1)

@@ -12,7 +12,7 @@ async def rules(client: httpx.AsyncClient, name: str) -> list[JsonObject]:
     return found
 
 
-async def test_an_aggregated_role_has_the_rules_that_its_selectors_match() -> None:
+async def test_an_aggregated_role_has_the_rules_of_the_selected_roles() -> None:
     async with (
         open_control_plane(simulate=False) as control_plane,
         httpx.AsyncClient(transport=control_plane.transport(), base_url="http://test") as client,
@@ -28,7 +28,7 @@ async def test_an_aggregated_role_has_the_rules_that_its_selectors_match() -> No
         assert await rules(client, "view") == before
 
 
-async def test_roles_that_aggregate_each_other_in_a_cycle_end() -> None:
+async def test_aggregation_of_roles_in_a_cycle_terminates() -> None:
     async with (
         open_control_plane(simulate=False) as control_plane,
         httpx.AsyncClient(transport=control_plane.transport(), base_url="http://test") as client,

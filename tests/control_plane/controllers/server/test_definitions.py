@@ -61,7 +61,7 @@ def test_a_created_definition_is_served_and_established_at_once() -> None:
     assert find(current(backend), "metadata", "generation") == 1
 
 
-def test_the_server_is_the_manager_of_the_status_that_it_writes() -> None:
+def test_the_server_manages_the_status_of_definitions() -> None:
     backend = new_backend()
     widgets(backend)
 
@@ -145,7 +145,7 @@ def test_a_definition_is_removed_with_its_last_instance() -> None:
     assert backend.get(served(backend, *DEFINITIONS), "", NAME) is None
 
 
-def test_a_definition_with_another_finalizer_stays_without_instances() -> None:
+def test_a_definition_with_another_finalizer_is_not_removed() -> None:
     backend = new_backend()
     made(backend, served(backend, *DEFINITIONS), changed(definition(), HOLD), namespace="")
     kind = served(backend, "example.com", "v1", "widgets")
@@ -186,7 +186,7 @@ def test_deletions_of_other_objects_are_ignored() -> None:
     assert current(backend) == before
 
 
-def test_a_definition_that_is_created_again_is_served_again() -> None:
+def test_a_recreated_definition_is_served_again() -> None:
     backend = new_backend()
     widgets(backend)
     remove(backend)

@@ -75,7 +75,7 @@ async def test_a_rollback_reuses_the_replica_set_of_the_old_template(autojump_cl
         assert find(back, "metadata", "annotations", "deployment.kubernetes.io/revision-history") == "1"
 
 
-async def test_a_rollout_that_never_becomes_ready_keeps_available_pods(autojump_clock: MockClock) -> None:
+async def test_a_stuck_rollout_leaves_the_deployment_available(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=4, progressDeadlineSeconds=60))
         await settle()
@@ -98,7 +98,7 @@ async def test_a_new_scale_during_a_rollout_is_distributed_proportionally(autoju
         assert sum(replicas for replicas, _ in await sets(client)) == 10
 
 
-async def test_recreate_deletes_old_pods_before_it_creates_new_ones(autojump_clock: MockClock) -> None:
+async def test_recreate_deletes_old_pods_before_creating_new_pods(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", replicas=2, strategy={"type": "Recreate"}))
         await settle()
@@ -158,7 +158,7 @@ async def test_a_pod_is_available_after_min_ready_seconds(autojump_clock: MockCl
 
 
 @pytest.mark.parametrize("propagation", [Propagation.BACKGROUND, Propagation.FOREGROUND])
-async def test_sets_and_pods_are_deleted_with_their_deployment(
+async def test_replica_sets_and_pods_are_deleted_with_their_deployment(
     propagation: Propagation, autojump_clock: MockClock
 ) -> None:
     async with open_cluster() as client:
@@ -171,7 +171,7 @@ async def test_sets_and_pods_are_deleted_with_their_deployment(
         assert not await listed(client, "v1", "Pod")
 
 
-async def test_orphaned_sets_are_adopted_by_a_new_deployment_of_the_same_name(autojump_clock: MockClock) -> None:
+async def test_orphaned_replica_sets_are_adopted_by_a_new_deployment(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web"))
         await settle()
