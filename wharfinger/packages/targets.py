@@ -58,8 +58,8 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOST",
-        help="allow HOST as the token realm, the server that issues tokens for the registry, even if HOST is outside of "
-        "the registry's domain; the login may then be sent to HOST (may be repeated)",
+        help="allow HOST, which is outside of the registry's domain, as the token realm of the registry, that is, as the "
+        "server that issues its tokens. The login may then be sent to HOST (may be repeated)",
     )
     parser.add_argument(
         "--docker-config",

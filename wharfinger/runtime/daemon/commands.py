@@ -52,7 +52,7 @@ _LIMITS = {
     "renders": "limit on charts that are rendered at the same time",
     "hooks": "limit on hooks that run at the same time",
     "loads": "limit on packages that are unpacked and read at the same time",
-    "api": "limit on requests to the API server that are made for packages at the same time",
+    "api": "limit on requests to the API server that run at the same time for the work on packages",
 }
 GRACE_S = 30.0
 FORCED_EXIT = 1

@@ -21,7 +21,8 @@ def _described(name: str, kind: MetricKind, what: str, *labels: str) -> Descript
 PODS: Final = _described(
     "pods",
     MetricKind.GAUGE,
-    "Number of pods of a WorkerPool, by state: ready (for a claim), reserved (for a claim), starting, or claimed.",
+    "Number of pods of a WorkerPool, by state: ready (for a claim), reserved (being assigned to a claim), starting, or "
+    "claimed.",
     "state",
 )
 DESIRED: Final = _described("desired", MetricKind.GAUGE, "Number of idle pods that the WorkerPool should have now.")

@@ -24,7 +24,10 @@ STARTS: Final = _counter(
     "starts_total", "Number of hook runs, by start: warm (in an idle worker), or cold (as a new process).", "start"
 )
 WORKERS: Final = _gauge(
-    "workers", "Number of workers, by state: ready (for a hook), or reserved (for one).", "interpreter", "state"
+    "workers",
+    "Number of workers, by state: ready (for a hook), or reserved (being assigned to a hook).",
+    "interpreter",
+    "state",
 )
 WAITING: Final = _gauge("waiting", "Number of hook runs that wait for a worker.", "interpreter")
 CLAIMS: Final = _counter(
