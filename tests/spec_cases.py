@@ -178,16 +178,16 @@ LOADER: Final[dict[str, Coverage]] = {
 
 HOOKS: Final[dict[str, Coverage]] = {
     "both hooks of one file survive": (
-        "tests/hooks/test_spec_hooks.py::test_all_bindings_of_one_file_survive_and_can_be_reached"
+        "tests/hooks/test_spec_hooks.py::test_all_bindings_of_a_hook_are_retained_and_accessible"
     ),
     "every hook reachable for wiring": (
-        "tests/hooks/test_spec_hooks.py::test_all_bindings_of_one_file_survive_and_can_be_reached",
+        "tests/hooks/test_spec_hooks.py::test_all_bindings_of_a_hook_are_retained_and_accessible",
         "tests/hooks/running/test_package_hooks.py::test_two_equal_bindings_of_a_hook_have_a_monitor_each",
     ),
     "insertion order": (
         "tests/hooks/running/test_discovery.py::test_hooks_come_in_the_order_of_their_paths_with_what_they_ask_for"
     ),
-    "returned slice is a copy": "tests/hooks/test_spec_hooks.py::test_what_is_handed_out_cannot_be_changed",
+    "returned slice is a copy": "tests/hooks/test_spec_hooks.py::test_returned_hooks_monitors_and_schedules_are_immutable",
 }
 
 STATUS: Final[dict[str, Coverage]] = {

@@ -141,7 +141,7 @@ def mutated(draw: random.Random) -> bytes:
     return bytes(text)
 
 
-def test_nothing_but_the_declared_error_comes_out() -> None:
+def test_mutated_configurations_raise_only_the_declared_error() -> None:
     draw = random.Random(19)  # noqa: S311 - repeatable on purpose
     taken = refusals = 0
     for _ in range(scaled(100_000, 800)):

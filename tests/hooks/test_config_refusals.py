@@ -8,14 +8,14 @@ from wharfinger.hooks.config.bindings import NamespaceSelector
 from wharfinger.hooks.config.schema import MAX_BINDINGS, MAX_NAMES
 
 
-def test_only_startup_may_have_an_order_below_zero() -> None:
+def test_only_on_startup_accepts_a_negative_order() -> None:
     assert read("configVersion: v1\nonStartup: -1").on_startup == -1
     assert read("configVersion: v1\nonStartup: 0").on_startup == 0
     assert read("configVersion: v1\nonStartup: 10.0").on_startup == 10
     assert refused("configVersion: v1\nbeforeHelm: -1") == ("beforeHelm should be from 0 to 4294967295",)
 
 
-def test_included_snapshots_must_have_exactly_one_meaning() -> None:
+def test_included_snapshot_names_must_match_exactly_one_binding() -> None:
     assert refused("""
         configVersion: v1
         kubernetes: [{kind: a}, {kind: b}, {kind: c, name: c, includeSnapshotsFrom: [gone, c]}]
@@ -26,7 +26,7 @@ def test_included_snapshots_must_have_exactly_one_meaning() -> None:
     )
 
 
-def test_names_and_a_field_selector_on_the_name_exclude_each_other() -> None:
+def test_name_selector_with_field_selector_on_name_is_refused() -> None:
     terms: JsonObject = {"matchExpressions": [{"field": "metadata.name", "operator": "=", "value": "b"}]}
     assert kubernetes(fieldSelector=terms).field_selector == "metadata.name=b"
     (problem,) = kubernetes_refused(nameSelector={"matchNames": ["a"]}, fieldSelector=terms)
@@ -34,7 +34,7 @@ def test_names_and_a_field_selector_on_the_name_exclude_each_other() -> None:
 
 
 @pytest.mark.parametrize("version", ["a/b/c", "apps/", "/v1", "v1 ", "../v1", "apps/v1?x"])
-def test_what_is_no_version(version: str) -> None:
+def test_invalid_api_versions_are_refused(version: str) -> None:
     (problem,) = kubernetes_refused(apiVersion=version)
     assert problem.startswith("kubernetes.apiVersion is invalid: ")
 
@@ -53,18 +53,18 @@ def test_what_is_no_version(version: str) -> None:
         ("{executionMinInterval: 5s, executionBurst: -1}", "settings.executionBurst should be from 0 to "),
     ],
 )
-def test_wrong_settings(settings: str, problem: str) -> None:
+def test_invalid_settings_are_refused(settings: str, problem: str) -> None:
     (found,) = refused(f"configVersion: v1\nonStartup: 1\nsettings: {settings}")
     assert found.startswith(problem)
 
 
 @pytest.mark.parametrize("crontab", ["* * * *", "61 * * * *", "never", "@sometimes", "* * * * * * * *", ""])
-def test_what_is_no_crontab(crontab: str) -> None:
+def test_invalid_crontabs_are_refused(crontab: str) -> None:
     (problem,) = refused({"configVersion": "v1", "schedule": [{"crontab": crontab}]})
     assert problem.startswith(("schedule.crontab is invalid: ", "schedule.crontab is required"))
 
 
-def test_all_faults_of_the_shape_come_out_together_in_the_words_of_the_contract() -> None:
+def test_all_schema_faults_are_reported_together_in_contract_wording() -> None:
     assert refused("""
         configVersion: v1
         kubernetes:
@@ -89,7 +89,7 @@ def test_all_faults_of_the_shape_come_out_together_in_the_words_of_the_contract(
     )
 
 
-def test_faults_of_sense_come_out_together_too() -> None:
+def test_all_semantic_faults_are_reported_together() -> None:
     problems = refused("""
         configVersion: v1
         settings: {executionMinInterval: x, executionBurst: 1}
@@ -135,37 +135,37 @@ def test_faults_of_sense_come_out_together_too() -> None:
         ),
     ],
 )
-def test_documents_that_are_refused(document: str, problem: str) -> None:
+def test_invalid_documents_are_refused(document: str, problem: str) -> None:
     (found,) = refused(document)
     assert found.startswith(problem)
 
 
-def test_more_faults_than_anybody_reads_are_counted() -> None:
+def test_reported_faults_are_limited_and_the_rest_counted() -> None:
     problems = refused({"configVersion": "v1", **{f"key{number}": 1 for number in range(30)}})
     assert len(problems) == 21
     assert problems[-1] == "and 10 more"
 
 
-def test_a_long_fault_is_cut() -> None:
+def test_long_fault_is_truncated() -> None:
     (problem,) = refused("configVersion: " + "x" * 10_000 + "\nonStartup: 1")
     assert len(problem) == 301
 
 
-def test_more_bindings_than_a_hook_can_use_are_refused() -> None:
+def test_more_bindings_than_the_limit_are_refused() -> None:
     document: JsonObject = {"configVersion": "v1", "kubernetes": [{"kind": "a", "group": "g"}] * MAX_BINDINGS}
     assert len(read(document).kubernetes) == MAX_BINDINGS
     document["kubernetes"] = [{"kind": "a"}] * (MAX_BINDINGS + 1)
     assert refused(document) == (f"kubernetes should have at most {MAX_BINDINGS} items, has {MAX_BINDINGS + 1}",)
 
 
-def test_faults_of_version_0_have_its_words() -> None:
+def test_faults_of_version_0_documents_use_its_field_names() -> None:
     (problem,) = refused("onKubernetesEvent: [{kind: pod, selector: {matchLabels: {a: '?'}}}]")
     assert problem.startswith("onKubernetesEvent.labelSelector is invalid: '?' is not a label value")
     assert refused("onKubernetesEvent: [{name: x}]") == ("onKubernetesEvent.kind is required",)
 
 
 @pytest.mark.parametrize("name", ["", "a,metadata.namespace=x", "../x?y", "a b"])
-def test_what_names_nothing_is_refused(name: str) -> None:
+def test_invalid_names_in_name_selectors_are_refused(name: str) -> None:
     (problem,) = kubernetes_refused(nameSelector={"matchNames": ["a", name]})
     assert problem.startswith(f"kubernetes.nameSelector.matchNames: {name!r} is not a valid name of an object")
     (problem,) = kubernetes_refused(namespace={"nameSelector": {"matchNames": ["a", name]}})
@@ -174,7 +174,7 @@ def test_what_names_nothing_is_refused(name: str) -> None:
     )
 
 
-def test_every_name_costs_a_watch_so_there_are_not_many() -> None:
+def test_names_in_selectors_are_limited() -> None:
     names: list[JsonValue] = [f"n{number}" for number in range(MAX_NAMES + 1)]
     for wanted in ({"nameSelector": {"matchNames": names}}, {"namespace": {"nameSelector": {"matchNames": names}}}):
         (problem,) = kubernetes_refused(**wanted)

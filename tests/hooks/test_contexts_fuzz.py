@@ -108,7 +108,7 @@ def compacted(expected: Sequence[JsonObject]) -> list[JsonObject]:
     ]  # fmt: skip
 
 
-def test_what_is_written_is_what_the_contract_says() -> None:
+def test_written_contexts_equal_the_contract_form() -> None:
     draw = random.Random(23)  # noqa: S311 - repeatable on purpose
     dropped = 0
     for _ in range(scaled(100_000, 800)):

@@ -7,6 +7,6 @@ def test_an_error_names_the_hook_and_the_file() -> None:
     assert (error.hook, error.file, error.transient) == ("10-labels.sh", "METRICS_PATH", False)
 
 
-def test_an_error_that_is_not_about_a_file_names_none() -> None:
+def test_an_error_that_concerns_no_file_names_only_the_hook() -> None:
     error = HookError("10-labels.sh", "cannot start", transient=True)
     assert (str(error), error.file, error.transient) == ("hook 10-labels.sh: cannot start", "", True)

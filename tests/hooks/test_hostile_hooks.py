@@ -109,7 +109,7 @@ def tag(tmp_path: Path) -> str:
 
 
 @pytest.mark.sampled
-async def test_forks_and_exits(prison: Prison) -> None:
+async def test_child_left_in_the_session_is_ended_with_the_run(prison: Prison) -> None:
     hook = bash(prison.package, "(trap '' TERM HUP; sleep 1000) & disown; echo gone; exit 0")
     for _ in range(REPETITIONS):
         outcome = await prison.run(hook)
@@ -117,7 +117,7 @@ async def test_forks_and_exits(prison: Prison) -> None:
 
 
 @pytest.mark.sampled
-async def test_forks_leaves_its_session_and_exits(prison: Prison) -> None:
+async def test_child_in_a_new_session_is_ended_with_the_run(prison: Prison) -> None:
     hook = bash(prison.package, "setsid sh -c 'trap \"\" TERM HUP; sleep 1000' </dev/null >/dev/null 2>&1 & exit 0")
     for _ in range(REPETITIONS):
         assert (await prison.run(hook)).succeeded
@@ -125,7 +125,7 @@ async def test_forks_leaves_its_session_and_exits(prison: Prison) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", CONTAINED[1:], indirect=True)
-async def test_leaves_session_and_environment_behind(prison: Prison) -> None:
+async def test_child_without_session_and_environment_is_ended_with_the_run(prison: Prison) -> None:
     """Only a user of its own or a sandbox finds it then: without either it is out of reach, and the decision says so."""
     hook = bash(prison.package, "setsid env -i /bin/sleep 1000.4321 </dev/null >/dev/null 2>&1 & exit 0")
     for _ in range(REPETITIONS):
@@ -135,7 +135,7 @@ async def test_leaves_session_and_environment_behind(prison: Prison) -> None:
 
 @pytest.mark.slow
 @pytest.mark.sampled
-async def test_ignores_sigterm(prison: Prison) -> None:
+async def test_hook_that_ignores_sigterm_is_killed_at_its_deadline(prison: Prison) -> None:
     hook = bash(prison.package, "trap '' TERM; echo ready; while :; do sleep 1000; done")
     for _ in range(REPETITIONS):
         outcome = await prison.run(hook, replace(LIMITS, wall_s=0.2))
@@ -145,7 +145,7 @@ async def test_ignores_sigterm(prison: Prison) -> None:
 
 
 @pytest.mark.sampled
-async def test_writes_a_gigabyte_to_stdout(prison: Prison) -> None:
+async def test_gigabyte_on_stdout_ends_the_run_at_the_output_limit(prison: Prison) -> None:
     hook = bash(prison.package, f"head -c {GIGA} /dev/zero | tr '\\0' 'x'")
     for _ in range(REPETITIONS):
         outcome = await prison.run(hook)
@@ -154,7 +154,7 @@ async def test_writes_a_gigabyte_to_stdout(prison: Prison) -> None:
 
 
 @pytest.mark.sampled(2)
-async def test_writes_a_gigabyte_to_its_patch_file(prison: Prison) -> None:
+async def test_gigabyte_in_the_patch_file_fails_the_run(prison: Prison) -> None:
     """The kernel stops it at the limit, and what is there is more than is read: no result."""
     hook = bash(
         prison.package,
@@ -167,14 +167,14 @@ async def test_writes_a_gigabyte_to_its_patch_file(prison: Prison) -> None:
 
 
 @pytest.mark.sampled(2)
-async def test_a_file_ends_at_its_limit(prison: Prison) -> None:
+async def test_files_of_a_hook_end_at_the_file_size_limit(prison: Prison) -> None:
     script = f'trap "" XFSZ; head -c {GIGA} /dev/zero >"$METRICS_PATH" || stat -c %s "$METRICS_PATH"; exit 9'
     outcome = await prison.run(bash(prison.package, script))
     assert str(8 * MEGA) in outcome.log_lines
 
 
 @pytest.mark.sampled
-async def test_closes_its_descriptors(prison: Prison) -> None:
+async def test_hook_that_closes_its_descriptors_ends_at_its_deadline(prison: Prison) -> None:
     hook = bash(prison.package, 'exec 0<&- 1>&- 2>&-; for fd in 3 4 5 6 7 8 9; do eval "exec $fd>&-"; done; sleep 1000')
     for _ in range(REPETITIONS):
         outcome = await prison.run(hook, replace(LIMITS, wall_s=0.2))
@@ -183,7 +183,7 @@ async def test_closes_its_descriptors(prison: Prison) -> None:
 
 
 @pytest.mark.sampled
-async def test_leaves_a_grandchild_that_holds_stdout(prison: Prison) -> None:
+async def test_grandchild_holding_stdout_does_not_delay_the_run(prison: Prison) -> None:
     hook = bash(prison.package, "((trap '' TERM; sleep 1000) &) ; echo said; exit 0")
     for _ in range(REPETITIONS):
         outcome = await prison.run(hook)
@@ -217,7 +217,7 @@ async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
-async def test_a_fork_bomb_that_goes_on_is_ended(prison: Prison) -> None:
+async def test_endless_fork_bomb_is_ended_and_fails_the_run(prison: Prison) -> None:
     """Each child has two; 12 generations bound it should all else fail, the limit long before."""
     script = 'bomb() { [ "$1" -gt 0 ] || sleep 1000; bomb $(($1 - 1)) & bomb $(($1 - 1)) & wait; }; bomb 12 2>/dev/null'
     hook = bash(prison.package, script)
@@ -227,7 +227,7 @@ async def test_a_fork_bomb_that_goes_on_is_ended(prison: Prison) -> None:
 
 
 @pytest.mark.sampled(2)
-async def test_symlinks_its_output_file_elsewhere(prison: Prison) -> None:
+async def test_output_file_replaced_with_a_symlink_is_refused(prison: Prison) -> None:
     secret = prison.state / "secret"
     secret.write_text('{"name":"stolen","action":"add","value":1}')
     hook = bash(prison.package, f'rm "$METRICS_PATH"; ln -s {secret} "$METRICS_PATH"')
@@ -240,7 +240,7 @@ async def test_symlinks_its_output_file_elsewhere(prison: Prison) -> None:
 
 
 @pytest.mark.sampled(2)
-async def test_what_it_made_unreadable_is_removed(prison: Prison) -> None:
+async def test_unreadable_files_of_a_hook_are_removed(prison: Prison) -> None:
     script = 'cd "${METRICS_PATH%/*}"; mkdir -p a/b/c; touch a/b/c/d; chmod 000 a/b/c a/b a; chmod 000 .'
     hook = bash(prison.package, script)
     with pytest.raises(HookError) if not IS_ROOT else nothing_raised():
@@ -250,7 +250,7 @@ async def test_what_it_made_unreadable_is_removed(prison: Prison) -> None:
 @pytest.mark.slow
 @NEEDS_ROOT
 @pytest.mark.parametrize("prison", [CONTAINED[1]], indirect=True)
-async def test_nothing_of_the_daemon_is_there_for_a_user_of_its_own(prison: Prison) -> None:
+async def test_hook_with_own_user_cannot_access_files_of_the_daemon(prison: Prison) -> None:
     secret = prison.state / "journal.db"
     secret.write_text("secret")
     secret.chmod(0o600)
@@ -274,7 +274,7 @@ async def test_nothing_of_the_daemon_is_there_for_a_user_of_its_own(prison: Pris
 
 @NEEDS_ROOT
 @pytest.mark.parametrize("prison", [CONTAINED[1]], indirect=True)
-async def test_what_its_user_wrote_elsewhere_is_removed(prison: Prison) -> None:
+async def test_files_and_ipc_objects_of_the_hooks_user_are_removed(prison: Prison) -> None:
     hook = bash(
         prison.package,
         """
@@ -294,7 +294,7 @@ async def test_what_its_user_wrote_elsewhere_is_removed(prison: Prison) -> None:
 
 @NEEDS_SANDBOX
 @pytest.mark.parametrize("prison", [CONTAINED[2]], indirect=True)
-async def test_a_sandbox_hides_the_daemon_and_shows_what_it_is_told(prison: Prison) -> None:
+async def test_sandbox_hides_the_daemon_and_shows_configured_folders(prison: Prison) -> None:
     library = prison.state / "library.sh"
     library.write_text("echo from the library")
     (prison.state / "journal.db").write_text("secret")
@@ -315,7 +315,7 @@ async def test_a_sandbox_hides_the_daemon_and_shows_what_it_is_told(prison: Pris
 
 @NEEDS_SANDBOX
 @pytest.mark.parametrize("prison", CONTAINED[2:], indirect=True)
-async def test_a_sandbox_has_no_way_to_the_daemons_socket(prison: Prison) -> None:
+async def test_sandbox_cannot_connect_to_the_daemons_socket(prison: Prison) -> None:
     """A socket can be spoken to through a mount that is read-only, and its mode lets the daemon's user in."""
     folder = Path(tempfile.mkdtemp(prefix="wharfinger-socket-", dir=Path.home()))
     try:

@@ -31,7 +31,7 @@ async def test_a_filter_that_fails_on_the_list_fails_the_binding(autojump_clock:
                 await watched.monitor.wait_listed()
 
 
-async def test_a_filter_that_fails_later_drops_the_change(
+async def test_a_filter_that_fails_on_a_change_drops_the_change(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with memory_cluster() as client:
@@ -55,7 +55,7 @@ async def test_a_filter_that_fails_later_drops_the_change(
             assert watched.shown() == ["3"]
 
 
-async def test_a_filter_whose_worker_died_is_asked_once_more(autojump_clock: MockClock) -> None:
+async def test_filter_is_retried_once_after_its_worker_died(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         filters = value_filters()
         async with watching(client, VALUE, filters) as watched:
@@ -69,7 +69,7 @@ async def test_a_filter_whose_worker_died_is_asked_once_more(autojump_clock: Moc
             assert "its worker died" in watched.monitor.statistics().last_error
 
 
-async def test_an_object_that_no_filter_took_goes_unseen(autojump_clock: MockClock) -> None:
+async def test_deletion_of_an_object_whose_filter_failed_is_not_reported(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, watching(client, VALUE) as watched:
         await watched.monitor.wait_listed()
         watched.monitor.unlock()
@@ -79,7 +79,7 @@ async def test_an_object_that_no_filter_took_goes_unseen(autojump_clock: MockClo
         assert watched.take() == []
 
 
-async def test_a_filter_that_is_none_is_permanent(autojump_clock: MockClock) -> None:
+async def test_an_invalid_filter_is_a_permanent_failure(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, watching(client, binding(jq_filter="nonsense")) as watched:
         with pytest.raises(HookError, match="binding watched: jq filter 'nonsense': no such program") as caught:
             await watched.monitor.wait_listed()
@@ -89,7 +89,7 @@ async def test_a_filter_that_is_none_is_permanent(autojump_clock: MockClock) -> 
 # -- bindings that cannot be followed
 
 
-async def test_an_unknown_kind_is_transient(autojump_clock: MockClock) -> None:
+async def test_an_unknown_kind_is_a_transient_failure(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         wanted = binding(kind="widget")
         async with watching(client, wanted) as watched:
@@ -106,14 +106,14 @@ async def test_an_unknown_kind_is_transient(autojump_clock: MockClock) -> None:
             assert watched.shown() == ["one"]
 
 
-async def test_a_selector_that_the_api_refuses_is_permanent(autojump_clock: MockClock) -> None:
+async def test_a_selector_that_the_api_refuses_is_a_permanent_failure(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, watching(client, binding(fields="data.v=1")) as watched:
         with pytest.raises(HookError, match=r"binding watched: .*not a known field selector") as caught:
             await watched.monitor.wait_listed()
         assert not caught.value.transient
 
 
-async def test_an_application_s_hook_sees_its_own_namespace_only(autojump_clock: MockClock) -> None:
+async def test_application_hook_sees_only_its_own_namespace(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="1"), obj("b", "kube-public", v="2"))
         for asked in (None, NamespaceSelector(("kube-public",), ""), NamespaceSelector(None, "a=b")):
@@ -127,7 +127,7 @@ async def test_an_application_s_hook_sees_its_own_namespace_only(autojump_clock:
                 assert watched.take() == []
 
 
-async def test_an_application_s_hook_does_not_see_what_is_in_no_namespace(autojump_clock: MockClock) -> None:
+async def test_application_hook_cannot_watch_cluster_scoped_objects(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, watching(client, binding(kind="ns"), namespace="default") as watched:
         with pytest.raises(
             HookError, match="Namespace is cluster-scoped, and an Application's hooks see only"
@@ -139,7 +139,7 @@ async def test_an_application_s_hook_does_not_see_what_is_in_no_namespace(autoju
 @pytest.mark.parametrize(
     ("asked", "field"), [(HERE, "nameSelector"), (NamespaceSelector(None, "a=b"), "labelSelector")]
 )
-async def test_namespaces_are_not_selected_of_what_is_in_none(
+async def test_namespace_selector_for_a_cluster_scoped_kind_is_refused(
     autojump_clock: MockClock, asked: NamespaceSelector, field: str
 ) -> None:
     """It would watch all objects of the kind, where the hook asked for some."""
@@ -151,7 +151,7 @@ async def test_namespaces_are_not_selected_of_what_is_in_none(
         assert not caught.value.transient
 
 
-async def test_a_module_s_hook_does(autojump_clock: MockClock) -> None:
+async def test_module_hook_may_watch_cluster_scoped_objects(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         for asked in (None, NamespaceSelector((), "")):
             async with watching(client, binding(kind="namespaces", namespaces=asked)) as watched:
@@ -159,7 +159,7 @@ async def test_a_module_s_hook_does(autojump_clock: MockClock) -> None:
                 assert "kube-public" in watched.shown()
 
 
-async def test_a_selection_of_too_many_namespaces_is_permanent() -> None:
+async def test_a_binding_that_needs_too_many_watches_fails_permanently() -> None:
     wanted = binding(names=tuple(map(str, range(17))), namespaces=NamespaceSelector(tuple(map(str, range(16))), ""))
     async with memory_cluster() as client, watching(client, wanted) as watched:
         with pytest.raises(HookError, match="binding watched: 272 watches of ConfigMap would be needed") as caught:
@@ -167,7 +167,7 @@ async def test_a_selection_of_too_many_namespaces_is_permanent() -> None:
         assert not caught.value.transient
 
 
-async def test_a_filter_that_was_late_is_not_asked_at_once_again(autojump_clock: MockClock) -> None:
+async def test_filter_that_timed_out_is_not_retried_immediately(autojump_clock: MockClock) -> None:
     asked: list[str] = []
 
     def late(document: JsonValue) -> JsonValue:

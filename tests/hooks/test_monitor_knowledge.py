@@ -17,7 +17,7 @@ from wharfinger.hooks.watching.monitor import Monitor, open_monitors
 from wharfinger.hooks.watching.monitor_core import MonitorEvent
 
 
-async def test_it_is_settled_once_all_that_was_seen_is_told(autojump_clock: MockClock) -> None:
+async def test_monitor_is_settled_once_all_seen_changes_are_reported(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         filters = value_filters()
         async with watching(client, VALUE, filters) as watched:
@@ -40,7 +40,7 @@ async def test_it_is_settled_once_all_that_was_seen_is_told(autojump_clock: Mock
             assert not watched.monitor.settled
 
 
-async def test_the_checksum_tells_whether_there_is_something_new_to_show(autojump_clock: MockClock) -> None:
+async def test_checksum_changes_with_the_binding_and_its_objects(autojump_clock: MockClock) -> None:
     async def checksum_of(changed: KubernetesBinding, namespace: str | None = None) -> str:
         async with watching(client, changed, namespace=namespace) as watched:
             await watched.monitor.wait_listed()
@@ -70,7 +70,7 @@ async def test_the_checksum_tells_whether_there_is_something_new_to_show(autojum
         assert len({before, *others}) == 8
 
 
-async def test_monitors_of_the_same_share_one_watch(autojump_clock: MockClock) -> None:
+async def test_monitors_of_the_same_objects_share_one_watch(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_shared_watches(client) as watches:
         await write(client, obj("a", v="1"))
         told: list[MonitorEvent] = []

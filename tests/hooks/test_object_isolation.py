@@ -30,7 +30,7 @@ UNPLACED = [
 
 
 @pytest.mark.parametrize("document", FOREIGN)
-async def test_another_namespace_is_refused(document: JsonObject) -> None:
+async def test_application_hooks_may_not_change_other_namespaces(document: JsonObject) -> None:
     async with meddled_cluster() as (ours, other, way):
         await other.create(config_map("a", namespace="kube-system", v="1"))
         failure = await failed(ours, document, "default")
@@ -43,7 +43,7 @@ async def test_another_namespace_is_refused(document: JsonObject) -> None:
 
 
 @pytest.mark.parametrize("document", UNPLACED)
-async def test_what_is_in_no_namespace_is_refused(document: JsonObject) -> None:
+async def test_application_hooks_may_not_change_cluster_scoped_objects(document: JsonObject) -> None:
     async with meddled_cluster() as (ours, _, way):
         failure = await failed(ours, document, "default")
         assert "is cluster-scoped: an Application's hooks may only change objects of its own" in failure.message
@@ -51,7 +51,7 @@ async def test_what_is_in_no_namespace_is_refused(document: JsonObject) -> None:
         assert way.methods == []
 
 
-async def test_its_own_namespace_is_meant_where_none_is_named(autojump_clock: MockClock) -> None:
+async def test_missing_namespace_defaults_to_the_applications_own(autojump_clock: MockClock) -> None:
     async with memory_cluster(simulate=True) as client:
         obj: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
         documents: list[JsonObject] = [
@@ -65,7 +65,7 @@ async def test_its_own_namespace_is_meant_where_none_is_named(autojump_clock: Mo
         assert not await exists(client, "a", "kube-public")
 
 
-async def test_an_object_of_a_strange_shape_is_a_failure_like_others() -> None:
+async def test_an_object_with_invalid_metadata_is_a_permanent_failure() -> None:
     async with memory_cluster() as client:
         obj: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": "a"}
         failure = await failed(client, {"operation": "Create", "object": obj}, "default")

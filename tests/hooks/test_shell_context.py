@@ -80,7 +80,7 @@ def quoted(text: str) -> str:
 
 @pytest.mark.sampled
 @BOTH_WAYS
-def test_get(tmp_path: Path, forget: str) -> None:
+def test_context_get_prints_values_by_path(tmp_path: Path, forget: str) -> None:
     calls = "".join(f"  context::get {quoted(path)}; echo --\n" for path in GET)
     done = run_body(tmp_path, f"{forget}__main__() {{\n{calls}}}", CONTEXT)
     assert done.status == 0, done.err
@@ -88,7 +88,7 @@ def test_get(tmp_path: Path, forget: str) -> None:
 
 
 @BOTH_WAYS
-def test_get_of_everything(tmp_path: Path, forget: str) -> None:
+def test_context_get_without_a_path_prints_the_whole_context(tmp_path: Path, forget: str) -> None:
     body = f"{forget}__main__() {{ context::get; context::get .; context::get ''; }}"
     assert run_body(tmp_path, body, {"a": [1]}).out == '{\n  "a": [\n    1\n  ]\n}\n' * 3
 
@@ -98,7 +98,7 @@ def test_get_of_everything(tmp_path: Path, forget: str) -> None:
 @pytest.mark.parametrize(
     "path", ["watchEvent.deeper", "object.metadata.name.0", "object.metadata.0", "object.spec | @"]
 )
-def test_get_of_what_cannot_be(tmp_path: Path, path: str, forget: str) -> None:
+def test_context_get_with_an_invalid_path_ends_the_hook(tmp_path: Path, path: str, forget: str) -> None:
     done = run_body(tmp_path, f"{forget}__main__() {{ context::get {quoted(path)}; echo went on; }}", CONTEXT)
     assert done.status != 0
     assert done.out == ""
@@ -107,7 +107,7 @@ def test_get_of_what_cannot_be(tmp_path: Path, path: str, forget: str) -> None:
 
 @pytest.mark.sampled
 @BOTH_WAYS
-def test_get_required(tmp_path: Path, forget: str) -> None:
+def test_context_get_required_fails_for_missing_values(tmp_path: Path, forget: str) -> None:
     there = [
         "watchEvent",
         "object.flags.none",
@@ -157,7 +157,7 @@ FALSE: dict[str, list[str]] = {
 @BOTH_WAYS
 @pytest.mark.sampled
 @pytest.mark.parametrize("predicate", TRUE)
-def test_predicates(tmp_path: Path, predicate: str, forget: str) -> None:
+def test_context_predicates_return_their_result(tmp_path: Path, predicate: str, forget: str) -> None:
     calls = "".join(
         f"  if context::{predicate} {quoted(path)}; then echo yes; else echo no; fi\n"
         for path in TRUE[predicate] + FALSE[predicate]
@@ -167,14 +167,14 @@ def test_predicates(tmp_path: Path, predicate: str, forget: str) -> None:
     assert done.err == ""
 
 
-def test_a_predicate_on_a_line_of_its_own_demands(tmp_path: Path) -> None:
+def test_a_false_predicate_as_a_statement_ends_the_hook(tmp_path: Path) -> None:
     done = run_body(tmp_path, "__main__() { context::is_true object.flags.off; echo went on; }", CONTEXT)
     assert (done.status, done.out) == (1, "")
     assert "ERROR: exit status 1" in done.err
 
 
 @BOTH_WAYS
-def test_jq(tmp_path: Path, forget: str) -> None:
+def test_context_jq_runs_jq_on_the_current_or_all_contexts(tmp_path: Path, forget: str) -> None:
     body = f"""{forget}
     __main__() {{
       context::jq -r .watchEvent
@@ -193,13 +193,13 @@ def test_jq(tmp_path: Path, forget: str) -> None:
 
 @BOTH_WAYS
 @pytest.mark.parametrize("call", ["context::jq -e .nothing", "context::jq '.['", "context::global::jq -e 'length > 9'"])
-def test_jq_that_fails_ends_the_hook(tmp_path: Path, call: str, forget: str) -> None:
+def test_failing_jq_ends_the_hook(tmp_path: Path, call: str, forget: str) -> None:
     done = run_body(tmp_path, f"{forget}__main__() {{ {call} >/dev/null; echo went on; }}", CONTEXT)
     assert done.status != 0
     assert done.out == ""
 
 
-def test_outside_of_a_handler_no_context_is_the_current_one(tmp_path: Path) -> None:
+def test_context_functions_fail_outside_of_a_handler(tmp_path: Path) -> None:
     done = run_body(tmp_path, "context::get a")
     assert done.status != 0
     assert "BINDING_CONTEXT_CURRENT_INDEX: it is set by hook::run" in done.err
@@ -209,7 +209,7 @@ def test_outside_of_a_handler_no_context_is_the_current_one(tmp_path: Path) -> N
     assert "only a hook that is run has contexts" in done.err
 
 
-def test_every_context_is_looked_up_in_its_own(tmp_path: Path) -> None:
+def test_values_are_looked_up_in_the_current_context_and_file(tmp_path: Path) -> None:
     """Also where a hook goes through them itself, and in another file."""
     other = tmp_path / "other.json"
     other.write_text('[{"n":"other"}]')
@@ -226,7 +226,7 @@ def test_every_context_is_looked_up_in_its_own(tmp_path: Path) -> None:
     assert run_body(tmp_path, body, *contexts).lines == ["1", "1", "0", "0", "2", "2", "other", "other", "1", "2"]
 
 
-def test_a_large_file_is_asked_and_not_remembered(tmp_path: Path) -> None:
+def test_large_context_files_are_read_with_jq_and_not_cached(tmp_path: Path) -> None:
     objects: list[JsonValue] = [{"object": {"name": f"n{number}", "filler": "x" * 100}} for number in range(1_000)]
     body = """
     __main__() {
@@ -241,7 +241,7 @@ def test_a_large_file_is_asked_and_not_remembered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("filler", [1, 1_000_000], ids=["small", "large"])
-def test_jq_that_does_not_read_its_context_is_no_failure(tmp_path: Path, filler: int) -> None:
+def test_jq_that_does_not_read_its_input_does_not_fail(tmp_path: Path, filler: int) -> None:
     """Of a large one it leaves a broken pipe behind; a file that cannot be read any more is a failure all the same."""
     body = """
     __main__() {
@@ -257,7 +257,7 @@ def test_jq_that_does_not_read_its_context_is_no_failure(tmp_path: Path, filler:
     assert (done.status, done.out) == (2, "1\n0\n")
 
 
-def test_many_values_are_not_all_remembered_and_all_found(tmp_path: Path) -> None:
+def test_values_beyond_the_cache_limit_are_still_found(tmp_path: Path) -> None:
     context: JsonObject = {"binding": "a", "values": list(range(2_000))}
     body = '__main__() { context::get values.3; context::get values.1999; [[ "${#context__values[@]}" == 1000 ]]; }'
     variables, starts = counting_jq(tmp_path)
@@ -292,7 +292,7 @@ def path_of(keys: list[str | int]) -> str:
     context=st.dictionaries(KEYS, VALUES, max_size=4),
     paths=st.lists(st.lists(KEYS | st.integers(0, 3), max_size=4), min_size=1, max_size=3),
 )
-def test_what_is_remembered_is_what_jq_says(
+def test_cached_values_equal_the_output_of_jq(
     tmp_path_factory: pytest.TempPathFactory, context: JsonObject, paths: list[list[str | int]]
 ) -> None:
     calls = "\n".join(

@@ -66,7 +66,7 @@ CANDIDATES: dict[str, tuple[JsonObject, list[str]]] = {
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CANDIDATES)
-def test_the_first_candidate_that_exists_handles_a_context(tmp_path: Path, case: str) -> None:
+def test_the_first_existing_candidate_function_handles_a_context(tmp_path: Path, case: str) -> None:
     context, named = CANDIDATES[case]
     candidates = [*named, "__main__"]
     for number, expected in enumerate(candidates):
@@ -76,7 +76,7 @@ def test_the_first_candidate_that_exists_handles_a_context(tmp_path: Path, case:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CANDIDATES)
-def test_a_context_that_no_function_is_for_fails_the_run(tmp_path: Path, case: str) -> None:
+def test_a_context_without_a_handler_fails_the_run(tmp_path: Path, case: str) -> None:
     context, named = CANDIDATES[case]
     done = run_body(tmp_path, "__on_something_else() { echo no; }", context)
     assert done.status == 1
@@ -87,7 +87,7 @@ def test_a_context_that_no_function_is_for_fails_the_run(tmp_path: Path, case: s
     )
 
 
-def test_only_functions_are_handlers(tmp_path: Path) -> None:
+def test_programs_and_variables_are_not_handlers(tmp_path: Path) -> None:
     """Neither programs nor variables of that name."""
     hook = write_shell_hook(tmp_path, "__main__=1\nalias __main__=true")
     program = tmp_path / "__main__"
@@ -99,19 +99,19 @@ def test_only_functions_are_handlers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["every 10 sec", "it's", "a*b", "$(echo no)", "a\nb", "", "ä"])
-def test_names_that_no_function_can_have(tmp_path: Path, name: str) -> None:
+def test_binding_names_unusable_as_function_names_use_the_main_handler(tmp_path: Path, name: str) -> None:
     body = '__main__() { echo "main $BINDING_CONTEXT_CURRENT_INDEX"; }'
     context: JsonObject = {"binding": name, "type": "Schedule"}
     assert run_body(tmp_path, body, context, {"binding": "onStartup"}).lines == ["main 0", "main 1"]
 
 
-def test_bindings_that_have_no_name_of_their_own(tmp_path: Path) -> None:
+def test_unnamed_bindings_use_the_default_names(tmp_path: Path) -> None:
     body = "__on_kubernetes::kubernetes() { echo kubernetes; }\n__on_schedule::schedule() { echo schedule; }"
     contexts: list[JsonObject] = [event("Added", "kubernetes"), {"binding": "schedule", "type": "Schedule"}]
     assert run_body(tmp_path, body, *contexts).lines == ["kubernetes", "schedule"]
 
 
-def test_all_contexts_are_handled_in_order_each_in_a_shell_of_its_own(tmp_path: Path) -> None:
+def test_contexts_are_handled_in_order_each_in_its_own_subshell(tmp_path: Path) -> None:
     body = """
     count=0
     __on_startup() { count=5; cd /; set +o errexit; echo "startup $count"; }
@@ -128,7 +128,7 @@ def test_all_contexts_are_handled_in_order_each_in_a_shell_of_its_own(tmp_path: 
     assert run_body(tmp_path, body, *contexts).lines == ["startup 5", "1 a 1", "2 b 1"]
 
 
-def test_programs_of_a_handler_know_which_context_it_is(tmp_path: Path) -> None:
+def test_handlers_export_name_and_index_of_the_current_context(tmp_path: Path) -> None:
     body = "__main__() { env | grep ^BINDING_CONTEXT_CURRENT_ | sort; }"
     assert run_body(tmp_path, body, {"binding": "every 10 sec", "type": "Schedule"}).lines == [
         "BINDING_CONTEXT_CURRENT_BINDING=every 10 sec",
@@ -136,14 +136,14 @@ def test_programs_of_a_handler_know_which_context_it_is(tmp_path: Path) -> None:
     ]
 
 
-def test_a_handler_that_fails_ends_the_run_with_its_status(tmp_path: Path) -> None:
+def test_a_failing_handler_ends_the_run_with_its_exit_status(tmp_path: Path) -> None:
     body = '__main__() { echo "$BINDING_CONTEXT_CURRENT_INDEX"; [[ $BINDING_CONTEXT_CURRENT_INDEX == 0 ]] || exit 42; }'
     context: JsonObject = {"binding": "a", "type": "Schedule"}
     done = run_body(tmp_path, body, context, context, context)
     assert (done.status, done.out) == (42, "0\n1\n")
 
 
-def test_a_handler_sees_the_variables_of_its_hook(tmp_path: Path) -> None:
+def test_a_handler_sees_only_the_variables_of_its_hook(tmp_path: Path) -> None:
     """Not those of the functions that call it, and words are split as ever."""
     names = "index names line lines keys printed small on_error bindings candidates required path found"
     body = f"""
@@ -166,7 +166,7 @@ def test_handlers_get_no_arguments(tmp_path: Path) -> None:
     assert run_hook(hook, argv=["a", "b"]).lines == ["0"]
 
 
-def test_the_configuration_is_what_its_function_prints(tmp_path: Path) -> None:
+def test_config_option_prints_the_output_of_the_config_function(tmp_path: Path) -> None:
     body = """
     __config__() { cat <<'END'
 configVersion: v1
@@ -183,7 +183,7 @@ END
 
 
 @pytest.mark.parametrize("contexts", ['{"binding":"onStartup"}', "[{", "null"])
-def test_contexts_that_are_none(tmp_path: Path, contexts: str) -> None:
+def test_invalid_context_files_fail_the_run(tmp_path: Path, contexts: str) -> None:
     (tmp_path / "broken.json").write_text(contexts)
     hook = write_shell_hook(tmp_path, "__main__() { echo no; }")
     done = run_hook(hook, before=("env", f"BINDING_CONTEXT_PATH={tmp_path / 'broken.json'}"))
@@ -193,7 +193,7 @@ def test_contexts_that_are_none(tmp_path: Path, contexts: str) -> None:
     assert "hook::run" in done.err
 
 
-def test_a_run_without_a_file_of_contexts(tmp_path: Path) -> None:
+def test_missing_context_file_fails_the_run(tmp_path: Path) -> None:
     hook = write_shell_hook(tmp_path, "__main__() { echo no; }")
     done = run_hook(hook, before=("env", "-u", "BINDING_CONTEXT_PATH"))
     assert done.status != 0

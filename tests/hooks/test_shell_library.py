@@ -27,7 +27,7 @@ FILES = [
 # -- where it is
 
 
-def test_what_a_sandbox_shows_is_there() -> None:
+def test_library_paths_bound_into_a_sandbox_exist() -> None:
     assert sorted(binds()) == ["/framework", "/frameworks", "/shell_lib.sh"]
     assert binds()["/shell_lib.sh"].is_file()
     for fragments in ("/framework", "/frameworks"):
@@ -36,7 +36,7 @@ def test_what_a_sandbox_shows_is_there() -> None:
 
 @pytest.mark.skipif(sandbox() is None, reason="no sandbox is allowed here")
 @pytest.mark.parametrize("library", ["/shell_lib.sh", f"${FRAMEWORK_DIR}/shell_lib.sh"])
-def test_in_a_sandbox_hooks_find_it_at_the_root(tmp_path: Path, library: str) -> None:
+def test_hook_in_a_sandbox_command_finds_the_library_at_the_root(tmp_path: Path, library: str) -> None:
     command = sandbox()
     assert command is not None
     hook = write_shell_hook(tmp_path, MAIN, library=library)
@@ -44,7 +44,7 @@ def test_in_a_sandbox_hooks_find_it_at_the_root(tmp_path: Path, library: str) ->
 
 
 @pytest.mark.skipif(bool(contained.no_sandbox()), reason=contained.no_sandbox())
-async def test_a_hook_that_is_run_in_a_sandbox_finds_it_there() -> None:
+async def test_hook_run_by_the_runner_in_a_sandbox_finds_the_library() -> None:
     with contained.state_folder() as state:
         hook = write_shell_hook(
             contained.package_in(state), "__main__() { context::get binding; }", library="/shell_lib.sh"
@@ -55,7 +55,7 @@ async def test_a_hook_that_is_run_in_a_sandbox_finds_it_there() -> None:
 
 
 @pytest.mark.skipif(Path("/shell_lib.sh").exists(), reason="the library is on this machine")
-async def test_a_hook_that_misses_it_at_the_root_is_told_what_to_do(tmp_path: Path) -> None:
+async def test_missing_library_at_the_root_is_reported_with_a_remedy(tmp_path: Path) -> None:
     remedy = "/shell_lib.sh is not on this machine: put it there with `wharfinger hook shell-lib --install /`"
     hook = write_shell_hook(tmp_path, MAIN, library="/shell_lib.sh")
     with pytest.raises(HookError) as caught:
@@ -77,20 +77,22 @@ async def test_a_hook_that_misses_it_at_the_root_is_told_what_to_do(tmp_path: Pa
         ("no such pod", False, False),
     ],
 )
-def test_only_who_misses_it_is_told(tmp_path: Path, said: str, there: bool, advised: bool) -> None:
+def test_install_advice_is_given_only_for_a_missing_library(
+    tmp_path: Path, said: str, there: bool, advised: bool
+) -> None:
     if there:
         install(tmp_path)
     assert bool(missing_library_advice(said, tmp_path)) == advised
 
 
-def test_elsewhere_a_variable_says_where() -> None:
+def test_framework_dir_names_the_folder_of_the_library() -> None:
     assert environment({"HOME": "/root"}) == {FRAMEWORK_DIR: str(FOLDER)}
     assert environment({FRAMEWORK_DIR: ""}) == {}
     assert (FOLDER / "shell_lib.sh").is_file()
     assert not FOLDER.is_symlink()
 
 
-def test_it_is_installed_below_a_root(tmp_path: Path) -> None:
+def test_install_writes_the_library_below_a_root(tmp_path: Path) -> None:
     written = install(tmp_path)
     assert sorted(str(path.relative_to(tmp_path)) for path in written) == FILES
     assert written[0] == tmp_path / "shell_lib.sh"
@@ -103,13 +105,13 @@ def test_it_is_installed_below_a_root(tmp_path: Path) -> None:
     assert run_hook(hook, environment={FRAMEWORK_DIR: str(tmp_path)}).lines == ["greeted"]
 
 
-def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:
+def test_install_below_an_unwritable_root_fails(tmp_path: Path) -> None:
     (tmp_path / "frameworks").write_text("")
     with pytest.raises(OSError, match="frameworks"):
         install(tmp_path)
 
 
-def test_it_is_found_beside_a_hook_that_names_no_folder(tmp_path: Path) -> None:
+def test_library_sourced_without_a_folder_is_found_in_the_working_folder(tmp_path: Path) -> None:
     install(tmp_path)
     hook = write_shell_hook(tmp_path, MAIN, library="shell_lib.sh")
     done = run_hook(hook, before=("env", "-C", str(tmp_path)), environment={"PATH": os.environ["PATH"]})
@@ -119,7 +121,7 @@ def test_it_is_found_beside_a_hook_that_names_no_folder(tmp_path: Path) -> None:
 # -- how strict it is
 
 
-def test_options_are_set(tmp_path: Path) -> None:
+def test_library_sets_strict_shell_options(tmp_path: Path) -> None:
     body = """
     __main__() {
       for option in errexit errtrace nounset pipefail; do [[ -o $option ]] && echo "$option"; done
@@ -135,14 +137,14 @@ def test_options_are_set(tmp_path: Path) -> None:
     "failing",
     ["false", "false | cat", "text=$(false; echo on)", 'echo "$unheard_of"', "ls *.nothing-like-it", "(exit 3)"],
 )
-def test_what_fails_ends_the_hook(tmp_path: Path, failing: str) -> None:
+def test_a_failing_command_ends_the_hook(tmp_path: Path, failing: str) -> None:
     done = run_body(tmp_path, f"__main__() {{\n  {failing}\n  echo went on\n}}")
     assert done.status != 0
     assert done.out == ""
     assert done.err
 
 
-def test_a_failure_tells_how_it_was_come_to(tmp_path: Path) -> None:
+def test_a_failure_prints_the_call_stack(tmp_path: Path) -> None:
     body = """
     inner() { grep --quiet nothing /dev/null; }
     outer() {
@@ -164,13 +166,13 @@ def test_a_failure_tells_how_it_was_come_to(tmp_path: Path) -> None:
     assert sum(line.startswith("ERROR") for line in lines) == 1
 
 
-def test_what_fails_before_the_handlers_tells_too(tmp_path: Path) -> None:
+def test_a_failure_before_the_handlers_prints_the_call_stack(tmp_path: Path) -> None:
     done = run_body(tmp_path, "cat /nothing/there")
     assert done.status == 1
     assert f"ERROR: exit status 1 from: cat /nothing/there\n  at main ({tmp_path / '10-hook.sh'}:3)\n" in done.err
 
 
-def test_a_trap_of_the_hook_replaces_ours(tmp_path: Path) -> None:
+def test_the_hooks_own_error_trap_replaces_the_librarys(tmp_path: Path) -> None:
     body = """
     trap 'echo "mine: $?"' ERR
     __main__() { (exit 7); }
@@ -181,7 +183,7 @@ def test_a_trap_of_the_hook_replaces_ours(tmp_path: Path) -> None:
     assert run_body(tmp_path, "trap - ERR\n__main__() { (exit 7); }").err == ""
 
 
-def test_no_variable_is_left_behind_by_loading(tmp_path: Path) -> None:
+def test_loading_the_library_sets_only_prefixed_variables(tmp_path: Path) -> None:
     hook = write_hook(
         tmp_path,
         "#!/usr/bin/env bash\nbefore=$(compgen -v)\n"
@@ -192,7 +194,7 @@ def test_no_variable_is_left_behind_by_loading(tmp_path: Path) -> None:
     assert set(own) <= {"before", "PIPESTATUS", "_", "FUNCNAME", "BASH_REMATCH"}
 
 
-def test_loading_it_twice_does_no_harm(tmp_path: Path) -> None:
+def test_loading_the_library_twice_is_harmless(tmp_path: Path) -> None:
     hook = write_shell_hook(tmp_path, f"source ${FRAMEWORK_DIR}/shell_lib.sh\n{MAIN}")
     assert run_hook(hook).lines == ["handled"]
 

@@ -9,7 +9,7 @@ BOTH = hook(
 )
 
 
-def test_all_bindings_of_one_file_survive_and_can_be_reached() -> None:
+def test_all_bindings_of_a_hook_are_retained_and_accessible() -> None:
     opened = unopened(BOTH)
     assert (BOTH.config.on_startup, BOTH.config.before_helm, BOTH.config.after_helm) == (3, 1, 2)
     assert [one.name for one in BOTH.config.schedules] == ["a", "b"]
@@ -17,7 +17,7 @@ def test_all_bindings_of_one_file_survive_and_can_be_reached() -> None:
     assert [box.queue for crontab in opened.crontabs() for box in opened.tick(crontab)] == ["main", "slow"]
 
 
-def test_what_is_handed_out_cannot_be_changed() -> None:
+def test_returned_hooks_monitors_and_schedules_are_immutable() -> None:
     opened = unopened(BOTH)
     assert opened.hooks == (BOTH,)
     assert [type(one) for one in (opened.hooks, opened.monitors(), BOTH.config.schedules)] == [tuple] * 3

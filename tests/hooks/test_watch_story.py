@@ -243,7 +243,7 @@ def told(steps: list[Step]) -> StoryCluster:
 @pytest.mark.slow
 @settings(max_examples=scaled(1_500, 100))
 @given(STEPS)
-def test_every_hook_knows_the_truth_in_the_end(steps: list[Step]) -> None:
+def test_hooks_know_the_final_state_after_random_stories(steps: list[Step]) -> None:
     told(steps)
 
 
@@ -268,7 +268,7 @@ EVERYTHING: list[Step] = [
 ]
 
 
-def test_a_story_in_which_much_happens() -> None:
+def test_hooks_know_the_final_state_after_an_eventful_story() -> None:
     for _ in range(scaled(50, 3)):
         assert told(EVERYTHING).requests > 20
 
@@ -277,7 +277,7 @@ def test_a_story_in_which_much_happens() -> None:
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("changes", range(2, 16, scaled(1, 3)))
 @pytest.mark.parametrize("team", [False, True])
-def test_a_storm_while_a_hook_is_shown_everything_and_while_it_runs(changes: int, team: bool) -> None:
+def test_deletion_is_reported_despite_reduction_during_synchronization_and_runs(changes: int, team: bool) -> None:
     """In either queue: of an object that a run tells of, everything else may be reduced, but not that it goes."""
     name, namespace = changes % 3, int(team)
     steps: list[Step] = [

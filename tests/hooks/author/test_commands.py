@@ -22,7 +22,7 @@ ECHO = (
 )
 
 
-def test_a_hook_is_run_in_its_own_folder_with_its_results_on_stdout(
+def test_hook_runs_in_its_own_folder_and_results_go_to_stdout(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -45,12 +45,14 @@ def test_a_hook_is_run_in_its_own_folder_with_its_results_on_stdout(
     assert find_list(document, "configValuesPatch") == find_list(document, "metrics") == []
 
 
-def test_without_files_a_hook_sees_on_startup_and_no_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hook_run_without_files_uses_on_startup_and_empty_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["hook", "run", str(python(tmp_path, ECHO))]) == 0
     assert capsys.readouterr().err.splitlines() == ['[{"binding":"onStartup"}]', "{}", "{}"]
 
 
-def test_contexts_and_values_come_from_files_in_yaml_or_json(
+def test_contexts_and_values_are_read_from_yaml_or_json_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "context.yaml").write_text("- binding: a\n- {binding: b, type: Schedule}\n")
@@ -68,7 +70,7 @@ def test_contexts_and_values_come_from_files_in_yaml_or_json(
     assert json.loads(out)["succeeded"] is True
 
 
-def test_one_context_needs_no_list_and_an_empty_file_holds_no_values(
+def test_context_file_may_hold_one_object_and_values_file_may_be_empty(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "context.yaml").write_text("binding: a\n")
@@ -78,7 +80,7 @@ def test_one_context_needs_no_list_and_an_empty_file_holds_no_values(
     assert capsys.readouterr().err.splitlines() == ['[{"binding":"a"}]', "{}", "{}"]
 
 
-def test_a_failed_hook_is_exit_code_1_and_drops_its_values_patches(
+def test_a_failed_hook_gives_exit_code_1_and_drops_its_values_patches(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hook = bash(
@@ -102,14 +104,12 @@ def test_a_failed_hook_is_exit_code_1_and_drops_its_values_patches(
     assert document["metrics"] == [{"name": "a", "add": 1}]
 
 
-def test_a_hook_that_hangs_is_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hanging_hook_is_ended_at_its_timeout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["hook", "run", str(bash(tmp_path, "sleep 1000")), "--timeout", "0.5"]) == 1
     assert "error: the hook failed: deadline passed" in capsys.readouterr().err
 
 
-def test_results_nested_deeper_than_yaml_is_written_are_printed_all_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_too_deep_for_yaml_are_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hook = python(
         tmp_path,
         "open(os.environ['METRICS_PATH'], 'w').write('{\"a\":' * 199 + '1' + '}' * 199)",
@@ -131,7 +131,7 @@ def test_results_nested_deeper_than_yaml_is_written_are_printed_all_the_same(
         (["good.sh", "--config-values", "bad.yaml"], "error: bad.yaml: "),
     ],
 )
-def test_what_cannot_be_run_is_one_line_on_stderr(
+def test_hook_run_reports_any_error_in_one_line_on_stderr(
     arguments: list[str],
     message: str,
     tmp_path: Path,
@@ -151,14 +151,14 @@ def test_what_cannot_be_run_is_one_line_on_stderr(
     assert message in err
 
 
-def test_a_hook_is_run_where_it_is_asked_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cwd_option_sets_the_working_folder_of_the_hook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "elsewhere").mkdir()
     hook = bash(tmp_path, "pwd -P")
     assert main(["hook", "run", str(hook), "--cwd", str(tmp_path / "elsewhere")]) == 0
     assert capsys.readouterr().err.splitlines() == [str((tmp_path / "elsewhere").resolve())]
 
 
-def test_a_python_hook_is_run_by_the_environment_of_its_package(
+def test_a_python_hook_runs_in_the_virtual_environment_of_its_package(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "hooks" / "venv" / "bin").mkdir(parents=True)
@@ -167,9 +167,7 @@ def test_a_python_hook_is_run_by_the_environment_of_its_package(
     assert capsys.readouterr().err.splitlines() == ["venv runs 20-hook.py"]
 
 
-def test_the_configuration_of_a_hook_is_shown_as_it_is_understood(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hook_config_prints_the_parsed_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hook = bash(
         tmp_path, """[ "$*" = --config ]; echo 'configVersion: v1'; echo 'kubernetes: [{kind: Pod, group: g}]'"""
     )
@@ -203,7 +201,7 @@ def test_the_configuration_of_a_hook_is_shown_as_it_is_understood(
         ("exit 3", "--config ended with exit status 3"),
     ],
 )
-def test_a_configuration_that_is_refused_is_one_line_on_stderr(
+def test_a_refused_configuration_is_reported_in_one_line_on_stderr(
     script: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["hook", "config", str(bash(tmp_path, script))]) == 1
@@ -224,7 +222,7 @@ def test_a_configuration_that_is_refused_is_one_line_on_stderr(
         ["run", "x", "--timeout", "inf"],
     ],
 )
-def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_gives_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["hook", *arguments])
     assert caught.value.code == 2
@@ -232,7 +230,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
 
 
 @pytest.mark.slow
-def test_a_log_that_no_one_reads_does_not_stop_the_hook(tmp_path: Path) -> None:
+def test_closed_stderr_does_not_stop_the_hook(tmp_path: Path) -> None:
     hook = bash(tmp_path, 'for i in $(seq 20000); do echo $i; done; echo \'{"name":"a","add":1}\' >"$METRICS_PATH"')
     command = [sys.executable, "-m", "wharfinger", "hook", "run", str(hook), "-o", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
@@ -246,7 +244,7 @@ def test_a_log_that_no_one_reads_does_not_stop_the_hook(tmp_path: Path) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_hook_and_all_it_started(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_ends_the_hook_and_its_children(number: signal.Signals, tmp_path: Path) -> None:
     hook = bash(tmp_path, "sleep 1000 & echo $$ $!; wait")
     command = [sys.executable, "-m", "wharfinger", "hook", "run", str(hook)]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
@@ -264,9 +262,7 @@ def test_a_signal_ends_the_hook_and_all_it_started(number: signal.Signals, tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["10-hook.sh"]
 
 
-def test_all_hooks_of_a_package_are_asked_and_all_that_are_refused_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hook_config_reports_all_refused_hooks_of_a_package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {
         "package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/main]\n",
         "hooks/a.sh": asking("configVersion: v1\nonStartup: 1"),
@@ -291,14 +287,14 @@ def test_all_hooks_of_a_package_are_asked_and_all_that_are_refused_are_told(
     assert c.startswith("error: hook hooks/c.sh: ")
 
 
-def test_a_folder_that_is_no_package_has_no_hooks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hook_config_of_a_folder_without_package_yaml_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "none").mkdir()
     assert main(["hook", "config", str(tmp_path / "none")]) == 1
     out, err = capsys.readouterr()
     assert (out, "expected package.yaml" in err) == ("", True)
 
 
-def test_hooks_of_the_operator_ask_for_other_things(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_global_option_accepts_bindings_of_global_hooks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hook = write_hook(tmp_path, asking("configVersion: v1\nbeforeAll: 1"))
     assert main(["hook", "config", str(hook)]) == 1
     assert "only global hooks may have it" in capsys.readouterr().err
@@ -309,7 +305,7 @@ def test_hooks_of_the_operator_ask_for_other_things(tmp_path: Path, capsys: pyte
     assert found["config"] == alone == {"configVersion": "v1", "beforeAll": 1}
 
 
-def test_the_library_for_bash_is_where_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_shell_lib_command_prints_and_installs_the_library(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["hook", "shell-lib"]) == 0
     assert (Path(capsys.readouterr().out.strip()) / "shell_lib.sh").is_file()
     assert main(["hook", "shell-lib", "--install", str(tmp_path)]) == 0

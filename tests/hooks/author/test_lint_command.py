@@ -17,14 +17,12 @@ SOUND = {
 }
 
 
-def test_a_sound_package_has_nothing_to_say_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_valid_package_has_no_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["package", "lint", str(package(tmp_path, SOUND))]) == 0
     assert capsys.readouterr().out == "web 1.0.0: no errors, no warnings\n"
 
 
-def test_everything_wrong_is_found_at_once_in_the_order_of_the_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_faults_are_reported_at_once_in_file_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {
         "templates/page.yaml": "a: b\nc: {{ .Values.a.b.c }}\n",
         "openapi/settings.yaml": "type: object\nx-config-version: 1\nproperties:\n  a:\n    type: string\n    defualt: x\n",
@@ -53,7 +51,7 @@ def test_everything_wrong_is_found_at_once_in_the_order_of_the_files(
     ]
 
 
-def test_warnings_are_no_errors_unless_it_is_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_fail_the_command_only_with_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = package(tmp_path, {**SOUND, "hooks/off.sh": "#!/bin/bash\n"})
     wanted = "hooks/off.sh:1: warning: no executable permissions, chmod +x is required to run this hook"
     assert lint(capsys, folder) == (0, [wanted])
@@ -62,7 +60,7 @@ def test_warnings_are_no_errors_unless_it_is_strict(tmp_path: Path, capsys: pyte
     assert capsys.readouterr().out.splitlines()[-1] == "web 1.0.0: no errors, 1 warning"
 
 
-def test_programs_get_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = package(tmp_path, {**SOUND, "hooks/b.sh": "echo\n", "package.yaml": "name: web\nversion: 1.0.0\nzzz: 1\n"})
     assert main(["package", "lint", str(folder), "-o", "json"]) == 1
     found = json.loads(capsys.readouterr().out)
@@ -74,7 +72,7 @@ def test_programs_get_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert found["findings"][1]["message"].startswith("zzz: unknown key; known keys: apiVersion, ")
 
 
-def test_settings_are_checked_and_rendered_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_are_validated_and_used_for_rendering(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {
         "templates/page.yaml": '{{ if ne .Values.Application.Settings.host "x" }}\n{{ fail "no host" }}\n{{ end }}',
         "openapi/settings.yaml": "type: object\nx-config-version: 1\nrequired: [host]\nproperties:\n  host: {type: string}\n",
@@ -93,14 +91,16 @@ def test_settings_are_checked_and_rendered_with(tmp_path: Path, capsys: pytest.C
         ), found
 
 
-def test_nothing_is_run_where_no_one_wants_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_hooks_and_no_templates_options_skip_those_checks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     note = tmp_path / "note"
     files = {"templates/page.yaml": "{{ fail `no` }}", "hooks/a.sh": f"#!/bin/bash\ntouch {note}\n"}
     assert lint(capsys, package(tmp_path, files), "--no-hooks", "--no-templates") == (0, [])
     assert not note.exists()
 
 
-def test_what_cannot_be_told_is_exit_code_2(
+def test_invalid_input_gives_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*arguments: str) -> str:

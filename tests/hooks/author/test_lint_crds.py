@@ -68,7 +68,7 @@ spec:
         (("  versions:", "  - versions:"), ["*"]),
     ],
 )
-def test_what_a_server_would_say_is_told_at_its_line(
+def test_definitions_that_a_server_would_refuse_are_reported_by_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], found: list[str]
 ) -> None:
     folder = package(tmp_path, {"crds/a.yaml": SOUND.replace(*change)})
@@ -78,7 +78,7 @@ def test_what_a_server_would_say_is_told_at_its_line(
     assert bool(lines) == bool(found)
 
 
-def test_each_document_has_its_own_lines_and_other_files_are_left_alone(
+def test_each_document_has_its_own_lines_and_other_files_are_ignored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     two = f"---\n---\n{SOUND}---\n{SOUND.replace('scope: Namespaced', 'scope: 1')}"

@@ -75,7 +75,7 @@ def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, config: str) -> lis
         ),
     ],
 )
-def test_what_the_contract_refuses_is_told_at_its_line(
+def test_configuration_errors_are_reported_by_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str, found: list[str]
 ) -> None:
     lines = told(capsys, tmp_path, config)
@@ -134,7 +134,7 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
         ),
     ],
 )
-def test_what_is_let_pass_and_makes_no_sense_is_a_warning(
+def test_ineffective_configuration_is_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str, found: list[str]
 ) -> None:
     lines = told(capsys, tmp_path, config)
@@ -142,7 +142,7 @@ def test_what_is_let_pass_and_makes_no_sense_is_a_warning(
     assert all(line.startswith(beginning) for line, beginning in zip(lines, found, strict=True)), lines
 
 
-def test_a_hook_that_does_not_answer_is_told_by_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hook_whose_config_run_fails_is_reported_by_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = package(tmp_path, {"hooks/a.sh": "#!/bin/bash\necho oh >&2\nexit 3\n"})
     assert lint(capsys, folder, "--no-templates") == (
         1,
@@ -183,9 +183,7 @@ def test_hooks_in_one_executable_are_distinguished(tmp_path: Path, capsys: pytes
     assert [line[: len("hooks/main hook config:1: error:")] for line in found] == ["hooks/main hook config:1: error:"]
 
 
-def test_what_is_declared_as_several_hooks_and_is_none_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_batch_hook_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = package(
         tmp_path, {"package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/main]\n", "hooks/x.md": ""}
     )
@@ -196,7 +194,7 @@ def test_what_is_declared_as_several_hooks_and_is_none_is_told(
 UNREAD = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless a file it sources does); leave it out"
 
 
-def test_snapshots_that_no_script_reads_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unread_snapshots_are_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = "configVersion: v1\nkubernetes:\n- {name: a, kind: Pod}\nschedule:\n- crontab: '@daily'\n  includeSnapshotsFrom: [a]"
     folder = package(tmp_path, {"hooks/a.sh": asking(config)})
     assert lint(capsys, folder, "--no-templates") == (

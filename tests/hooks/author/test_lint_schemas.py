@@ -31,17 +31,17 @@ from wharfinger.hooks.author.lint_schemas import MAX_SCHEMAS, misspelt
         (None, []),
     ],
 )
-def test_words_in_the_place_of_keywords_are_keywords(schema: JsonValue, found: list[tuple[str, str]]) -> None:
+def test_unknown_schema_keywords_are_found_by_path(schema: JsonValue, found: list[tuple[str, str]]) -> None:
     told = [(".".join(map(str, path)), why) for path, why in misspelt(schema)]
     assert [path for path, _ in told] == [path for path, _ in found]
     assert all(why.endswith(end) for (_, why), (_, end) in zip(told, found, strict=True)), told
 
 
-def test_no_schema_is_too_large_to_be_looked_at() -> None:
+def test_a_schema_beyond_the_search_limit_is_accepted() -> None:
     assert list(misspelt({"items": [{} for _ in range(MAX_SCHEMAS * 2)]})) == []
 
 
-def test_a_misspelt_keyword_is_told_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_keyword_is_reported_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     schema = "type: object\nx-config-version: 1\nproperties:\n  a:\n    type: string\n    patern: x\n"
     folder = package(tmp_path, {"openapi/settings.yaml": schema, "openapi/values.yaml": "a: b: c"})
     code, found = lint(capsys, folder)
@@ -67,7 +67,7 @@ VALUES = "type: object\nproperties:\n  list: {type: array, items: {type: integer
         ),
     ],
 )
-def test_a_packages_own_values_fit_its_schema(
+def test_values_of_a_package_are_checked_against_its_schema(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], found: list[str]
 ) -> None:
     folder = package(tmp_path, {"openapi/values.yaml": VALUES, **files})
@@ -79,7 +79,7 @@ def test_a_packages_own_values_fit_its_schema(
     assert all(line.startswith(beginning) for line, beginning in zip(told, found, strict=True)), told
 
 
-def test_without_a_values_schema_that_of_the_settings_counts(
+def test_values_are_checked_against_the_settings_schema_without_values_schema(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     schema = "type: object\nx-config-version: 1\nproperties:\n  a: {type: integer}\n"
@@ -101,7 +101,7 @@ SCHEMAS = st.recursive(
 
 
 @given(SCHEMAS)
-def test_any_document_is_looked_through(document: JsonValue) -> None:
+def test_any_document_is_searched_for_misspelt_keywords(document: JsonValue) -> None:
     for path, why in misspelt(document):
         found: JsonValue = document
         for step in path:

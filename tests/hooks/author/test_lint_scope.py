@@ -36,7 +36,7 @@ MANY = "---\n".join(ROLE.replace("readers", f"readers-{number}") for number in r
         (MANY, "readers-4 and 2 more"),
     ],
 )
-def test_what_an_application_may_not_have_is_a_warning(
+def test_cluster_scoped_objects_of_an_application_are_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], template: str, named: str
 ) -> None:
     code, told = lint(capsys, package(tmp_path, {"templates/a.yaml": template}))
@@ -48,7 +48,9 @@ def test_what_an_application_may_not_have_is_a_warning(
         assert "wharfinger.dev/cluster-scope=allowed" in told[0]
 
 
-def test_a_package_that_a_module_may_install_may_have_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cluster_scoped_objects_of_a_module_package_are_accepted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for type_ in ("type: Module\n", ""):
         files = {"package.yaml": PACKAGE.replace("type: Application\n", type_), "templates/a.yaml": ROLE}
         assert lint(capsys, package(tmp_path, files)) == (0, [])

@@ -31,26 +31,28 @@ from wharfinger.hooks.author.lint_scripts import MAX_SCRIPT, lint_enabled, lint_
         (b"#!/bin/bash\n" + b"(\n" * MAX_SCRIPT, []),
     ],
 )
-async def test_a_script_is_looked_at_before_it_is_run(tmp_path: Path, text: bytes, found: list[str]) -> None:
+async def test_faults_of_scripts_are_reported_without_running_them(
+    tmp_path: Path, text: bytes, found: list[str]
+) -> None:
     (tmp_path / "x").write_bytes(text)
     told = [str(each) for each in await lint_script(tmp_path / "x", "x")]
     assert len(told) == len(found), told
     assert all(line.startswith(beginning) for line, beginning in zip(told, found, strict=True)), told
 
 
-async def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+async def test_an_unreadable_script_is_reported(tmp_path: Path) -> None:
     assert [str(each) for each in await lint_script(tmp_path / "x", "x")] == [
         "x: error: it cannot be read: No such file or directory"
     ]
 
 
-async def test_without_bash_nothing_is_said_of_syntax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_syntax_is_not_checked_without_bash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x").write_text("#!/bin/bash\nif\n")
     monkeypatch.setenv("PATH", os.devnull)
     assert await lint_script(tmp_path / "x", "x") == []
 
 
-async def test_an_enabled_script_has_a_say_only_if_it_may_be_run(tmp_path: Path) -> None:
+async def test_enabled_script_is_checked_and_must_be_executable(tmp_path: Path) -> None:
     assert await lint_enabled(tmp_path) == []
     script = tmp_path / "enabled"
     script.write_text("#!/bin/bash\nif\n")

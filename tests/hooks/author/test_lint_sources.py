@@ -42,18 +42,18 @@ FILES = {
         ("at <templates/none.yaml:2:3>", "", ".: error: at <templates/none.yaml:2:3>"),
     ],
 )
-def test_a_message_leads_to_a_line(tmp_path: Path, message: str, where: str, told: str) -> None:
+def test_messages_are_located_by_file_and_line(tmp_path: Path, message: str, where: str, told: str) -> None:
     sources = Sources(open_files(package(tmp_path, FILES), "web"))
     assert str(sources.located(Severity.ERROR, message, where)) == told
 
 
-def test_a_message_is_one_line_that_no_terminal_obeys_and_not_endless() -> None:
+def test_messages_are_single_lines_without_control_characters_and_bounded() -> None:
     told = finding("a", 1, Severity.WARNING, "x\n\ty\x1b[1m" + "z" * 5_000)
     assert told.message.startswith("x y [1mzz")
     assert len(told.message) == MAX_MESSAGE
 
 
-def test_findings_come_by_file_and_line_each_once() -> None:
+def test_findings_are_sorted_by_file_and_line_without_duplicates() -> None:
     a, b, c = (
         finding(file, line, severity, "m")
         for file, line, severity in (("a", 9, Severity.WARNING), ("a", 10, Severity.ERROR), ("b", 1, Severity.ERROR))
@@ -62,7 +62,7 @@ def test_findings_come_by_file_and_line_each_once() -> None:
     assert in_order([c, b, also, a, b]) == (a, b, also, c)
 
 
-def test_what_cannot_be_read_has_no_lines(tmp_path: Path) -> None:
+def test_unreadable_sources_have_no_lines(tmp_path: Path) -> None:
     folder = package(tmp_path, {})
     (folder / "folder").mkdir()
     sources = Sources(open_files(folder, "web"))
@@ -73,7 +73,7 @@ def test_what_cannot_be_read_has_no_lines(tmp_path: Path) -> None:
     message=st.text(max_size=60)
     | st.sampled_from([f"{name}: " for name in FILES]).flatmap(lambda a: st.text().map(a.__add__))
 )
-def test_any_message_leads_somewhere(tmp_path_factory: pytest.TempPathFactory, message: str) -> None:
+def test_any_message_gets_a_printable_location(tmp_path_factory: pytest.TempPathFactory, message: str) -> None:
     sources = Sources(open_files(package(tmp_path_factory.getbasetemp(), FILES, name="any"), "any"))
     told = sources.located(Severity.ERROR, message)
     assert told.file == "." or told.line >= 1

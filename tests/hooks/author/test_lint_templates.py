@@ -29,7 +29,7 @@ CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
         ),
     ],
 )
-def test_what_helm_refuses_is_told_at_its_line(
+def test_templates_that_helm_refuses_are_reported_by_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], found: list[str]
 ) -> None:
     _, told = lint(capsys, package(tmp_path, files))
@@ -37,9 +37,7 @@ def test_what_helm_refuses_is_told_at_its_line(
     assert all(line.startswith(beginning) for line, beginning in zip(told, found, strict=True)), told
 
 
-def test_a_plain_chart_is_rendered_with_its_own_values_and_its_hooks_are_its_own_affair(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plain_chart_is_rendered_with_its_own_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {
         "Chart.yaml": CHART,
         "values.yaml": "a: {b: x}\n",
@@ -53,7 +51,7 @@ def test_a_plain_chart_is_rendered_with_its_own_values_and_its_hooks_are_its_own
     assert (code, told.startswith("templates/a.yaml:3: error: ")) == (1, True), told
 
 
-def test_templates_are_told_the_version_of_kubernetes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_templates_see_the_given_kubernetes_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     template = f'{{{{ if semverCompare ">=1.40" .Capabilities.KubeVersion.Version }}}}{{{{ fail "too new" }}}}{{{{ end }}}}{PAGE}'
     folder = package(tmp_path, {"templates/a.yaml": template})
     assert lint(capsys, folder) == (0, [])

@@ -17,7 +17,7 @@ from wharfinger.packages.author.package_check import Severity
 from wharfinger.packages.errors import PackageError
 
 
-def test_a_hook_is_its_packages_whose_hooks_folder_is_nearest(tmp_path: Path) -> None:
+def test_a_hook_belongs_to_the_package_of_the_nearest_hooks_folder(tmp_path: Path) -> None:
     folder = package(tmp_path, {"hooks/deep/a.sh": "#!/bin/bash\n"}, name="web")
     assert package_around(folder / "hooks/deep/a.sh") == folder
     assert section_of_hook(folder / "hooks/deep/a.sh") == "web"
@@ -28,11 +28,11 @@ def test_a_hook_is_its_packages_whose_hooks_folder_is_nearest(tmp_path: Path) ->
     assert section_of_hook(tmp_path / "a.sh") == ""
 
 
-def test_a_package_that_says_nothing_of_itself_has_no_section(tmp_path: Path) -> None:
+def test_a_package_with_an_invalid_package_yaml_has_no_section(tmp_path: Path) -> None:
     assert section_of_hook(package(tmp_path, {"package.yaml": "zzz: 1\n"}) / "hooks/a.sh") == ""
 
 
-def test_the_hooks_of_a_folder(tmp_path: Path) -> None:
+def test_hook_files_of_a_folder_need_a_package_unless_global(tmp_path: Path) -> None:
     folder = package(tmp_path, {"hooks/a.sh": "#!/bin/bash\n", "hooks/off.sh": ""})
     files = hook_files_of(folder)
     assert [file.name for file in files.hooks] == ["hooks/a.sh"]
@@ -44,7 +44,7 @@ def test_the_hooks_of_a_folder(tmp_path: Path) -> None:
     assert hook_files_of(lone, HookScope.GLOBAL).hooks == ()
 
 
-def test_what_check_says_of_the_files_of_hooks(tmp_path: Path) -> None:
+def test_package_check_warns_about_files_that_are_not_executable(tmp_path: Path) -> None:
     folder = package(tmp_path, {"hooks/a.sh": "#!/bin/bash\n", "hooks/off.sh": "", "enabled": ""})
     (folder / "enabled").chmod(0o644)
     assert [str(finding) for finding in check_hook_files(folder)] == [
@@ -58,7 +58,7 @@ def test_what_check_says_of_the_files_of_hooks(tmp_path: Path) -> None:
     assert "declared in batchHooks" in finding.message
 
 
-def test_a_hook_in_no_package_has_no_values_of_its_own(tmp_path: Path) -> None:
+def test_a_hook_outside_of_a_package_has_no_values_of_its_own(tmp_path: Path) -> None:
     folder = tmp_path / "Not A Name" / "hooks"
     folder.mkdir(parents=True)
     for hook in (folder / "a.sh", tmp_path / "a.sh"):

@@ -10,12 +10,12 @@ from tests.programs import ROOT
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("example", ["namespace-defaults", "reloader", "todo-api", "web-service"])
-def test_the_examples_have_nothing_wrong(capsys: pytest.CaptureFixture[str], example: str) -> None:
+def test_examples_have_no_findings(capsys: pytest.CaptureFixture[str], example: str) -> None:
     code, found = lint(capsys, ROOT / "examples" / example)
     assert (code, found) == (0, [])
 
 
-def test_everything_package_check_finds_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_reports_every_finding_of_package_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {
         "openapi/settings.yaml": f"{SETTINGS}x-kubernetes-validations:\n- rule: 'self.no >'\n",
         "openapi/conversions/v1.yaml": "version: 1\nconversions: ['.a |']\n",
@@ -24,7 +24,7 @@ def test_everything_package_check_finds_is_found(tmp_path: Path, capsys: pytest.
     assert any(line.startswith("openapi/") and ": error: " in line for line in found), found
 
 
-def test_a_package_that_cannot_be_read_has_its_scripts_looked_at_but_not_run(
+def test_scripts_of_an_unreadable_package_are_checked_but_not_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     note = tmp_path / "note"
@@ -38,7 +38,7 @@ def test_a_package_that_cannot_be_read_has_its_scripts_looked_at_but_not_run(
     assert not note.exists()
 
 
-def test_a_module_folder_is_a_package_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_module_folder_is_linted_as_a_package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {
         "values.yaml": "web:\n  a: 1\nwebEnabled: true\n",
         "hooks/a.sh": asking("configVersion: v1\nbeforeHelm: 1"),
@@ -50,7 +50,7 @@ def test_a_module_folder_is_a_package_too(tmp_path: Path, capsys: pytest.Capture
     assert lint(capsys, folder) == (0, [])
 
 
-def test_a_folder_of_hooks_that_is_out_of_bounds_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hooks_folder_beyond_the_limits_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = package(tmp_path, {"hooks/a.sh": asking("configVersion: v1\nonStartup: 1")})
     deep = folder.joinpath("hooks", *"d" * 40)
     deep.mkdir(parents=True)

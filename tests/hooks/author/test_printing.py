@@ -11,7 +11,7 @@ from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.hooks.author.printing import refuse, rendered, say, tell
 
 
-def test_documents_are_yaml_or_json() -> None:
+def test_documents_are_rendered_as_yaml_or_json() -> None:
     document: JsonValue = [{"a": 1}]
     assert rendered(document, "yaml") == "- a: 1\n"
     assert json.loads(rendered(document, "json")) == document
@@ -22,7 +22,7 @@ def test_documents_are_yaml_or_json() -> None:
     assert read_yaml(rendered(document, "json"), what="it") == document
 
 
-def test_what_an_encoding_lacks_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unencodable_characters_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     out, err = (io.TextIOWrapper(io.BytesIO(), "ascii", newline="") for _ in range(2))
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
@@ -34,7 +34,7 @@ def test_what_an_encoding_lacks_is_escaped(monkeypatch: pytest.MonkeyPatch) -> N
         assert stream.buffer.read() == text
 
 
-def test_a_reader_of_errors_who_went_away_keeps_nothing_from_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_stderr_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone(io.StringIO):
         def write(self, _: str) -> int:
             raise BrokenPipeError

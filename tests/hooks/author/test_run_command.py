@@ -14,9 +14,7 @@ from wharfinger.__main__ import main
 ADD = """echo '{"op":"add","path":"/web/a","value":1}' >"$VALUES_JSON_PATCH_PATH" """
 
 
-def test_the_values_after_the_run_or_their_difference_are_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_values_after_the_run_are_shown_whole_or_as_a_diff(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hook = bash(tmp_path, ADD)
     (tmp_path / "values.yaml").write_text("web: {b: 2}\n")
     arguments = ["hook", "run", str(hook), "--values", str(tmp_path / "values.yaml")]
@@ -33,9 +31,7 @@ def test_the_values_after_the_run_or_their_difference_are_shown(
     ]
 
 
-def test_a_patch_outside_of_the_packages_own_section_is_refused_as_by_the_daemon(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_patch_outside_of_the_packages_section_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = package(tmp_path, {"hooks/x.md": ""}, name="other")
     (folder / "package.yaml").write_text("name: other\nversion: 1.0.0\n")
     assert main(["hook", "run", str(bash(folder / "hooks", ADD))]) == 1
@@ -45,7 +41,7 @@ def test_a_patch_outside_of_the_packages_own_section_is_refused_as_by_the_daemon
     assert main(["hook", "run", str(bash(folder / "hooks", ADD.replace("/web/", "/other/")))]) == 0
 
 
-def test_what_a_webhook_answers_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_webhook_answers_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = """
         echo '{"allowed":false,"message":"no"}' >"$VALIDATING_RESPONSE_PATH"
         echo '{"failedMessage":"no"}' >"$CONVERSION_RESPONSE_PATH"
@@ -57,7 +53,7 @@ def test_what_a_webhook_answers_is_shown(tmp_path: Path, capsys: pytest.CaptureF
     }
 
 
-def test_contexts_come_from_standard_input_too(
+def test_contexts_are_read_from_standard_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"- binding: a\n")))
@@ -66,7 +62,7 @@ def test_contexts_come_from_standard_input_too(
     assert capsys.readouterr().err.strip() == '[{"binding":"a"}]'
 
 
-def test_one_of_several_hooks_in_an_executable_is_run_by_its_index(
+def test_batch_option_runs_one_hook_of_an_executable_by_index(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hook = batch(tmp_path, {"version": "v1", "hooks": []})
@@ -78,7 +74,7 @@ def test_one_of_several_hooks_in_an_executable_is_run_by_its_index(
         assert "is not the index of a hook" in capsys.readouterr().err
 
 
-def test_hooks_find_the_library_for_bash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_framework_dir_of_a_hook_holds_the_shell_library(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["hook", "run", str(bash(tmp_path, 'ls "$FRAMEWORK_DIR"'))]) == 0
     assert "shell_lib.sh" in capsys.readouterr().err
 
@@ -101,7 +97,9 @@ SHOWN = (
 )
 
 
-def test_without_values_a_hook_sees_those_of_its_package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hook_run_without_values_uses_the_values_of_the_package(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     hook = clock(tmp_path, SHOWN)
     assert main(["hook", "run", str(hook)]) == 0
     values, given = json.loads(capsys.readouterr().err)
@@ -109,7 +107,7 @@ def test_without_values_a_hook_sees_those_of_its_package(tmp_path: Path, capsys:
     assert (values["global"], given) == ({}, {"global": {}, "clock": {}})
 
 
-def test_the_users_own_values_lie_over_those_of_the_package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_user_values_override_the_values_of_the_package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hook = clock(tmp_path, SHOWN)
     (tmp_path / "own.yaml").write_text("clock: {port: 8080}\nglobal: {zone: a}\n")
     assert main(["hook", "run", str(hook), "--config-values", str(tmp_path / "own.yaml")]) == 0
@@ -121,7 +119,9 @@ def test_the_users_own_values_lie_over_those_of_the_package(tmp_path: Path, caps
     assert json.loads(capsys.readouterr().err) == [{"clock": {"ticks": 7}}, {}]
 
 
-def test_values_of_a_package_that_is_wrong_have_to_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hook_of_an_invalid_package_runs_only_with_given_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     hook = clock(tmp_path, "")
     (tmp_path / "clock" / "openapi" / "settings.yaml").write_text("type: nothing\n")
     assert main(["hook", "run", str(hook)]) == 1
@@ -139,7 +139,7 @@ def test_global_hooks_see_the_global_values(tmp_path: Path, capsys: pytest.Captu
     assert json.loads(capsys.readouterr().err) == [{"global": {"ticks": 0}}, {"global": {}}]
 
 
-def test_what_a_hook_says_on_its_way_out_is_shown_once_and_as_it_is(
+def test_traceback_of_a_failed_hook_is_shown_once_and_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hook = python(tmp_path, "def deep():\n    raise KeyError('ticks')\ndeep()")
@@ -150,7 +150,7 @@ def test_what_a_hook_says_on_its_way_out_is_shown_once_and_as_it_is(
     assert "error: the hook failed: exit status 1; its values patches are dropped" in err
 
 
-def test_a_hook_does_not_command_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_of_a_hooks_output_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
     metric = f"open(os.environ['METRICS_PATH'], 'w').write(json.dumps({{'name': {command!r}}}))"
     script = f"print({command!r}); print('a\\tb'); {metric}"
@@ -185,7 +185,7 @@ print(*(f"{name}={os.environ[name]}" for name in told if name in os.environ))
         ({"package.yaml": "tpye: Module\n"}, ("--values", "none.yaml"), ""),
     ],
 )
-def test_a_hook_is_given_a_sample_of_the_names_that_the_daemon_gives_it(
+def test_a_hook_gets_sample_name_variables_as_from_the_daemon(
     files: dict[str, str],
     options: tuple[str, ...],
     told: str,

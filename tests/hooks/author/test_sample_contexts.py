@@ -67,7 +67,7 @@ def told(tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str, *argum
     return found
 
 
-def test_there_is_one_for_each_way_in_which_a_hook_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_binding_of_a_hook_gets_its_sample_contexts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = told(tmp_path, capsys, ALL)
     assert [(find_str(one, "binding"), find_str(one, "type"), find_str(one, "watchEvent")) for one in found] == [
         ("onStartup", "", ""),
@@ -103,7 +103,9 @@ def test_there_is_one_for_each_way_in_which_a_hook_is_run(tmp_path: Path, capsys
     assert sorted(find_object(found, 7, "snapshots")) == ["grouped", "pods", "silent", "small"]
 
 
-def test_webhooks_are_asked_in_reviews(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_webhook_samples_are_admission_or_conversion_reviews(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = told(tmp_path, capsys, ALL)[9:]
     assert find_str(found[0], "review", "kind") == "AdmissionReview"
     assert find(found[0], "review", "request", "operation") == "DELETE"
@@ -122,7 +124,9 @@ def test_webhooks_are_asked_in_reviews(tmp_path: Path, capsys: pytest.CaptureFix
     }
 
 
-def test_only_what_is_asked_for_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_binding_and_type_options_select_the_printed_contexts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert len(told(tmp_path, capsys, ALL, "--binding", "pods")) == 3
     assert len(told(tmp_path, capsys, ALL, "--binding", "pods", "--type", "Event")) == 2
     assert len(told(tmp_path, capsys, ALL, "--type", "Validating")) == 2
@@ -131,7 +135,7 @@ def test_only_what_is_asked_for_is_printed(tmp_path: Path, capsys: pytest.Captur
     assert "has no such binding" in capsys.readouterr().err
 
 
-def test_hooks_of_the_operator_and_of_version_0_are_told_theirs(
+def test_global_and_version_0_hooks_get_contexts_of_their_own_form(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = told(tmp_path, capsys, "configVersion: v1\nbeforeAll: 1\nafterAll: 2", "--global")
@@ -149,7 +153,7 @@ def test_hooks_of_the_operator_and_of_version_0_are_told_theirs(
     ]
 
 
-def test_they_are_ready_for_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_contexts_can_be_passed_to_hook_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hook = write_hook(tmp_path, asking(ALL, rest='jq -c "[.[].binding]" "$BINDING_CONTEXT_PATH"'))
     assert main(["hook", "context", str(hook)]) == 0
     (tmp_path / "contexts.yaml").write_text(capsys.readouterr().out)
@@ -157,12 +161,12 @@ def test_they_are_ready_for_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert len(json.loads(capsys.readouterr().err)) == 13
 
 
-def test_a_hook_that_is_refused_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_hook_gets_no_sample_contexts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["hook", "context", str(write_hook(tmp_path, asking("configVersion: v2")))]) == 1
     assert "'configVersion' value 'v2' is unsupported" in capsys.readouterr().err
 
 
-async def test_filters_that_cannot_be_run_now_are_no_null() -> None:
+async def test_a_failing_filter_is_an_error_instead_of_null() -> None:
     class Dying(PythonFilters):
         async def apply_text(self, program: str, text: bytes) -> bytes:
             raise FilterError(program, "its worker died", transient=True)

@@ -101,11 +101,11 @@ def kubernetes(**fields: JsonValue) -> KubernetesBinding:
 @pytest.mark.parametrize(
     "document", [[ENTRY], {"version": "v1", "hooks": [ENTRY]}, {"version": "v1", "hooks": [ENTRY], "readiness": None}]
 )
-def test_both_forms(document: JsonValue) -> None:
+def test_both_document_forms_give_the_same_batch(document: JsonValue) -> None:
     assert batch(document) == Batch((BatchEntry("main", READ),), None, settings_check=False)
 
 
-def test_what_else_it_can_be_asked_for() -> None:
+def test_batch_may_declare_readiness_and_a_settings_check() -> None:
     ready: JsonObject = {"metadata": {"name": "readiness"}, "schedule": [{"crontab": "*/5 * * * * *"}]}
     found = batch({"version": "v1", "hooks": [], "readiness": ready, "has_settings_check": True})
     assert (found.hooks, found.settings_check) == ((), True)
@@ -114,11 +114,11 @@ def test_what_else_it_can_be_asked_for() -> None:
     assert batch({"version": "v1", "has_settings_check": True}) == Batch((), None, settings_check=True)
 
 
-def test_one_that_is_bound_to_nothing_is_let_be() -> None:
+def test_batch_entry_without_bindings_is_accepted() -> None:
     assert batch([{"metadata": {"name": "a"}}, {}]).hooks == (BatchEntry("a", UNBOUND), BatchEntry("", UNBOUND))
 
 
-def test_defaults_of_its_own() -> None:
+def test_batch_bindings_have_their_own_defaults() -> None:
     binding = kubernetes()
     assert (binding.group, binding.keep_full_objects, binding.verbs) == ("main", False, frozenset(WatchVerb))
     binding = kubernetes(group="own", keepFullObjectsInMemory=True)
@@ -129,7 +129,7 @@ def test_defaults_of_its_own() -> None:
     ("said", "verbs"),
     [(True, set(WatchVerb)), (False, set()), ([], set()), (["Added"], {WatchVerb.ADDED}), (None, set(WatchVerb))],
 )
-def test_events_as_a_yes_or_no_or_by_name(said: JsonValue, verbs: set[WatchVerb]) -> None:
+def test_execute_hook_on_event_accepts_booleans_and_names(said: JsonValue, verbs: set[WatchVerb]) -> None:
     assert kubernetes(executeHookOnEvent=said).verbs == verbs
 
 
@@ -145,11 +145,11 @@ def test_events_as_a_yes_or_no_or_by_name(said: JsonValue, verbs: set[WatchVerb]
         {"includeSnapshotsFrom": None},
     ],
 )
-def test_selectors_of_nothing_select_everything(fields: JsonObject) -> None:
+def test_empty_selectors_select_everything(fields: JsonObject) -> None:
     assert kubernetes(**fields) == kubernetes()
 
 
-def test_a_label_may_be_empty() -> None:
+def test_label_value_may_be_empty() -> None:
     assert kubernetes(labelSelector={"matchLabels": {"a": ""}}).label_selector == "a="
 
 
@@ -162,12 +162,14 @@ def test_a_label_may_be_empty() -> None:
         ({"executionMinInterval": "2s", "executionBurst": 4}, (timedelta(seconds=2), 4)),
     ],
 )
-def test_settings(settings: JsonObject, expected: tuple[timedelta | None, int]) -> None:
+def test_run_interval_and_burst_are_read_from_settings(
+    settings: JsonObject, expected: tuple[timedelta | None, int]
+) -> None:
     (entry,) = batch([{"onStartup": 1, "settings": settings}]).hooks
     assert (entry.config.min_interval, entry.config.burst) == expected
 
 
-def test_global_ones_run_around_all_packages() -> None:
+def test_global_batch_hooks_may_have_before_all_orders() -> None:
     (entry,) = batch([{"beforeAll": 3}], HookScope.GLOBAL).hooks
     assert entry.config.before_all == 3
     assert "only global hooks may have it" in str(refused([{"beforeAll": 3}]))
@@ -209,7 +211,7 @@ def test_global_ones_run_around_all_packages() -> None:
         ({"version": "v1", "readiness": {"kubernetes": [{}]}}, "hooks/main-readiness", "kubernetes.kind is required"),
     ],
 )
-def test_what_is_refused(document: JsonValue, hook: str, problem: str) -> None:
+def test_invalid_batch_documents_are_refused(document: JsonValue, hook: str, problem: str) -> None:
     error = refused(document)
     assert error.hook == hook
     assert error.problems[0].startswith(problem)
@@ -226,13 +228,13 @@ def test_what_is_refused(document: JsonValue, hook: str, problem: str) -> None:
         (b" " * (1024 * 1024) + b"[]", "its output for `hook config`: 1048578 bytes is over the limit"),
     ],
 )
-def test_what_is_no_document(printed: bytes, problem: str) -> None:
+def test_unparsable_batch_output_is_refused(printed: bytes, problem: str) -> None:
     with pytest.raises(HookConfigError) as caught:
         read_batch(printed, hook="hooks/main")
     assert caught.value.problems[0].startswith(problem)
 
 
-def test_nothing_but_the_declared_error_comes_out() -> None:
+def test_mutated_batch_documents_raise_only_the_declared_error() -> None:
     draw = random.Random(23)  # noqa: S311 - repeatable on purpose
     seeds: list[JsonValue] = [
         [ENTRY, ENTRY],

@@ -20,7 +20,7 @@ from wharfinger.hooks.config.document import config_document
 from wharfinger.hooks.config.problems import HookConfigError
 
 
-def test_the_full_example_of_the_contract() -> None:
+def test_full_example_of_the_contract_is_read() -> None:
     assert read(FULL) == HookConfig(
         on_startup=10,
         before_helm=None,
@@ -53,7 +53,7 @@ def test_the_full_example_of_the_contract() -> None:
     )
 
 
-def test_what_is_left_out_has_its_default() -> None:
+def test_omitted_fields_get_their_defaults() -> None:
     assert kubernetes() == PODS
     config = read("configVersion: v1\nschedule: [{crontab: '* * * * *'}]")
     assert config.schedules == (ScheduleBinding("schedule", "* * * * *", False, "main", "", ()),)
@@ -61,7 +61,7 @@ def test_what_is_left_out_has_its_default() -> None:
 
 
 @pytest.mark.parametrize("key", ["onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm"])
-def test_each_order_has_its_own_place(key: str) -> None:
+def test_each_order_key_sets_its_own_order(key: str) -> None:
     config = read({"configVersion": "v1", key: 7})
     found = (
         config.on_startup,
@@ -75,16 +75,16 @@ def test_each_order_has_its_own_place(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["executeHookOnEvent", "watchEvent"])
-def test_events_by_both_names(key: str) -> None:
+def test_events_are_read_under_both_names(key: str) -> None:
     assert kubernetes_of({key: ["Modified"]}).verbs == {WatchVerb.MODIFIED}
     assert kubernetes_of({key: []}).verbs == frozenset()
 
 
-def test_the_newer_name_of_events_wins() -> None:
+def test_newer_name_of_events_takes_precedence() -> None:
     assert kubernetes(executeHookOnEvent=[], watchEvent=["Added"]).verbs == frozenset()
 
 
-def test_flags() -> None:
+def test_flags_and_resynchronization_period_are_read() -> None:
     binding = kubernetes(
         executeHookOnSynchronization=False,
         keepFullObjectsInMemory=False,
@@ -106,7 +106,7 @@ def test_flags() -> None:
         ("-5m", None, "kubernetes.resynchronizationPeriod is ignored: duration '-5m': it must not be negative"),
     ],
 )
-def test_a_period_that_was_ignored_for_years_refuses_no_hook(period: str, seconds: float | None, warning: str) -> None:
+def test_invalid_resynchronization_periods_are_only_a_warning(period: str, seconds: float | None, warning: str) -> None:
     config = read({"configVersion": "v1", "kubernetes": [{"kind": "Pod", "resynchronizationPeriod": period}]})
     assert [binding.resynchronization_s for binding in config.kubernetes] == [seconds]
     assert len(config.warnings) == bool(warning)
@@ -114,7 +114,7 @@ def test_a_period_that_was_ignored_for_years_refuses_no_hook(period: str, second
 
 
 @pytest.mark.parametrize("prefix", ["", "configVersion: v1\n"])
-def test_orders_of_global_hooks(prefix: str) -> None:
+def test_global_hooks_may_have_before_all_and_after_all_orders(prefix: str) -> None:
     document = f"{prefix}beforeAll: 1\nafterAll: 4\nonStartup: -3".encode()
     config = read_hook_config(document, hook="global-hooks/x", scope=HookScope.GLOBAL)
     assert (config.before_all, config.after_all, config.on_startup) == (1, 4, -3)
@@ -122,17 +122,17 @@ def test_orders_of_global_hooks(prefix: str) -> None:
     assert (read("onStartup: 1").before_all, read("onStartup: 1").after_all) == (None, None)
 
 
-def test_no_one_waits_in_vain_for_the_main_queue() -> None:
+def test_main_queue_always_waits_for_synchronization() -> None:
     assert kubernetes(waitForSynchronization=False).wait_for_synchronization
     assert not kubernetes(waitForSynchronization=False, queue="own").wait_for_synchronization
     assert kubernetes(waitForSynchronization=True, queue="own").wait_for_synchronization
 
 
-def test_empty_texts_are_as_good_as_none() -> None:
+def test_empty_strings_equal_omitted_fields() -> None:
     assert kubernetes(name="", queue="", group="", jqFilter="", apiVersion="") == PODS
 
 
-def test_selectors_come_out_as_the_api_takes_them() -> None:
+def test_selectors_are_converted_to_their_api_form() -> None:
     binding = kubernetes(
         nameSelector={"matchNames": ["a", "b", "a"]},
         labelSelector={
@@ -148,11 +148,11 @@ def test_selectors_come_out_as_the_api_takes_them() -> None:
     assert binding.namespaces == NamespaceSelector(("default",), "")
 
 
-def test_no_names_are_any_names() -> None:
+def test_empty_name_lists_select_everything() -> None:
     assert kubernetes(nameSelector={"matchNames": []}, namespace={"nameSelector": {"matchNames": []}}) == PODS
 
 
-def test_labels_of_namespaces_decide_over_their_names() -> None:
+def test_namespace_label_selector_takes_precedence_over_names() -> None:
     namespace: JsonObject = {"nameSelector": {"matchNames": ["default"]}, "labelSelector": {"matchLabels": {"a": "b"}}}
     assert kubernetes(namespace=namespace).namespaces == NamespaceSelector(None, "a=b")
     namespace["labelSelector"] = {"matchLabels": {}}
@@ -181,7 +181,7 @@ def test_groups_are_merged_into_the_snapshots_without_duplicates() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1", "apps/v1", "cert-manager.io/v1alpha2"])
-def test_versions(version: str) -> None:
+def test_valid_api_versions_are_read(version: str) -> None:
     assert kubernetes(apiVersion=version).api_version == version
 
 
@@ -193,18 +193,18 @@ def test_versions(version: str) -> None:
         ("{executionMinInterval: 1h30m, executionBurst: 0}", (timedelta(minutes=90), 1)),
     ],
 )
-def test_settings(settings: str, expected: tuple[timedelta | None, int]) -> None:
+def test_run_interval_and_burst_are_read_from_settings(settings: str, expected: tuple[timedelta | None, int]) -> None:
     config = read(f"configVersion: v1\nonStartup: 1\nsettings: {settings}")
     assert (config.min_interval, config.burst) == expected
 
 
 @pytest.mark.parametrize("crontab", ["* * * * *", "*/10 * * * * *", "@hourly", "@every 10s", "0 3 ? * MON-FRI"])
-def test_crontabs(crontab: str) -> None:
+def test_valid_crontabs_are_read(crontab: str) -> None:
     (binding,) = read({"configVersion": "v1", "schedule": [{"crontab": crontab}]}).schedules
     assert binding.crontab == crontab
 
 
-def test_a_document_of_version_0() -> None:
+def test_version_0_document_is_read() -> None:
     config = read("""
         onStartup: 1
         afterHelm: 3
@@ -240,7 +240,7 @@ def test_a_document_of_version_0() -> None:
     assert (named.jq_filter, named.allow_failure, named.legacy) == (".metadata", True, True)
 
 
-def test_a_hook_may_refuse_to_be_started_warm() -> None:
+def test_pool_field_selects_how_a_hook_is_started() -> None:
     assert read("configVersion: v1\nonStartup: 1\n").pool is HookPool.WARM
     for pool in (HookPool.NONE, HookPool.PERSISTENT):
         config = read(f"configVersion: v1\nonStartup: 1\npool: {pool}\n")
@@ -250,6 +250,6 @@ def test_a_hook_may_refuse_to_be_started_warm() -> None:
 
 
 @pytest.mark.parametrize("value", ["warm", "''", "true", "null", "[none]"])
-def test_no_other_pool_can_be_named(value: str) -> None:
+def test_unknown_pools_are_refused(value: str) -> None:
     with pytest.raises(HookConfigError, match="pool"):
         read(f"configVersion: v1\nonStartup: 1\npool: {value}\n")

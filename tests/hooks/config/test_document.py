@@ -7,7 +7,7 @@ from wharfinger.hooks.config.config import read_hook_config
 from wharfinger.hooks.config.document import config_document
 
 
-def test_the_full_example() -> None:
+def test_document_of_the_full_example_shows_all_fields() -> None:
     assert config_document(read(FULL)) == {
         "configVersion": "v1",
         "onStartup": 10,
@@ -41,12 +41,12 @@ def test_the_full_example() -> None:
     }
 
 
-def test_what_is_not_set_is_left_out_but_a_zero_is_set() -> None:
+def test_document_omits_unset_fields_but_shows_zero() -> None:
     assert config_document(NOTHING) == {"configVersion": "v1"}
     assert config_document(read("onStartup: 0")) == {"configVersion": "v0", "onStartup": 0}
 
 
-def test_selectors_and_an_empty_list_of_events_are_shown() -> None:
+def test_document_shows_selectors_and_an_empty_list_of_events() -> None:
     document = config_document(
         read("""
         configVersion: v1
@@ -72,7 +72,7 @@ def test_selectors_and_an_empty_list_of_events_are_shown() -> None:
     }
 
 
-def test_webhooks_orders_of_global_hooks_and_periods_are_shown() -> None:
+def test_document_shows_webhooks_global_orders_and_periods() -> None:
     document: JsonObject = {
         "configVersion": "v1",
         "beforeAll": 0,
@@ -115,6 +115,6 @@ def test_webhooks_orders_of_global_hooks_and_periods_are_shown() -> None:
     assert read_hook_config(encode_json(again), hook="x", scope=HookScope.GLOBAL).validating == config.validating
 
 
-def test_a_pool_is_shown_only_if_the_hook_names_one() -> None:
+def test_document_shows_a_pool_only_if_the_hook_names_one() -> None:
     assert "pool" not in config_document(read("configVersion: v1\nonStartup: 1\n"))
     assert config_document(read("configVersion: v1\nonStartup: 1\npool: none\n"))["pool"] == "none"

@@ -10,7 +10,7 @@ def refuse() -> str:
     raise FormatError("no good")
 
 
-def test_nothing_wrong_is_no_error() -> None:
+def test_warnings_alone_raise_no_error() -> None:
     problems = Problems("hooks/a")
     problems.check(lambda: 1)
     assert problems.value_of(lambda: 2, "x", 3) == 2
@@ -19,7 +19,7 @@ def test_nothing_wrong_is_no_error() -> None:
     assert problems.warnings() == ("odd",)
 
 
-def test_what_is_wrong_comes_out_together_in_its_order() -> None:
+def test_all_problems_are_raised_together_in_order() -> None:
     problems = Problems("hooks/a")
     problems.add("first")
     problems.check(refuse)
@@ -31,7 +31,7 @@ def test_what_is_wrong_comes_out_together_in_its_order() -> None:
     assert not caught.value.transient
 
 
-def test_as_many_are_kept_as_anybody_reads_and_none_is_longer() -> None:
+def test_number_and_length_of_problems_are_limited() -> None:
     problems = Problems("hooks/a")
     for number in range(25):
         problems.add(f"{number} " + "x" * 1000)

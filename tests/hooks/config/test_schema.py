@@ -13,7 +13,7 @@ AROUND_ALL = ("beforeAll", "afterAll")
 
 
 @pytest.mark.parametrize("scope", HookScope)
-def test_what_every_document_has(scope: HookScope) -> None:
+def test_documents_must_be_nonempty_objects_with_known_keys(scope: HookScope) -> None:
     assert list(problems([], VERSION_0[scope])) == ['it must be of type object: "array"']
     assert list(problems({}, VERSION_0[scope])) == ["it should have at least 1 properties"]
     assert list(problems({"x": 1}, VERSION_1[scope])) == ["x is a forbidden property", "configVersion is required"]
@@ -21,7 +21,7 @@ def test_what_every_document_has(scope: HookScope) -> None:
 
 @pytest.mark.parametrize("key", AROUND_CHART + AROUND_ALL)
 @pytest.mark.parametrize("shapes", [VERSION_0, VERSION_1])
-def test_each_order_has_its_place(key: str, shapes: object) -> None:
+def test_order_keys_are_accepted_only_in_their_scope(key: str, shapes: object) -> None:
     allowed, other = (PACKAGE, GLOBAL) if key in AROUND_CHART else (GLOBAL, PACKAGE)
     versioned: JsonObject = {} if shapes is VERSION_0 else {"configVersion": "v1"}
     table = VERSION_0 if shapes is VERSION_0 else VERSION_1
@@ -32,5 +32,5 @@ def test_each_order_has_its_place(key: str, shapes: object) -> None:
 
 
 @pytest.mark.parametrize("key", ["kubernetes", "kubernetesValidating", "settings"])
-def test_what_version_0_does_not_know(key: str) -> None:
+def test_version_0_refuses_keys_of_version_1(key: str) -> None:
     assert list(problems({key: []}, VERSION_0[PACKAGE])) == [f"{key} is a forbidden property"]

@@ -25,7 +25,7 @@ def term(key: str, operator: str, *values: str) -> JsonObject:
         ({"matchLabels": {"a" * 63: "b" * 63}}, "a" * 63 + "=" + "b" * 63),
     ],
 )
-def test_label_selectors(selector: JsonObject, text: str) -> None:
+def test_label_selectors_are_converted_to_text(selector: JsonObject, text: str) -> None:
     assert label_selector(selector) == text
 
 
@@ -48,7 +48,7 @@ def test_label_selectors(selector: JsonObject, text: str) -> None:
         ({"matchExpressions": [term("a", "In", "(x)")]}, r"'\(x\)' is not a label value"),
     ],
 )
-def test_label_selectors_that_are_refused(selector: JsonObject, problem: str) -> None:
+def test_invalid_label_selectors_are_refused(selector: JsonObject, problem: str) -> None:
     with pytest.raises(SelectorError, match=problem):
         label_selector(selector)
 
@@ -56,7 +56,7 @@ def test_label_selectors_that_are_refused(selector: JsonObject, problem: str) ->
 @pytest.mark.parametrize(
     ("operator", "text"), [("=", "="), ("==", "="), ("Equals", "="), ("!=", "!="), ("NotEquals", "!=")]
 )
-def test_field_selectors(operator: str, text: str) -> None:
+def test_field_selectors_are_converted_to_text(operator: str, text: str) -> None:
     terms: list[JsonValue] = [
         {"field": "metadata.name", "operator": operator, "value": "a"},
         {"field": "status.podIP", "operator": "=", "value": ""},
@@ -65,12 +65,12 @@ def test_field_selectors(operator: str, text: str) -> None:
     assert field_selector({"matchExpressions": []}) == field_selector({}) == ""
 
 
-def test_values_of_fields_are_escaped() -> None:
+def test_special_characters_in_field_values_are_escaped() -> None:
     terms: list[JsonValue] = [{"field": "spec.x", "operator": "=", "value": r"a,b=c\d"}]
     assert field_selector({"matchExpressions": terms}) == r"spec.x=a\,b\=c\\d"
 
 
 @pytest.mark.parametrize("field", ["", "a b", "a=b", "a,b", ".a", "a\n"])
-def test_what_is_no_field_is_refused(field: str) -> None:
+def test_invalid_field_paths_are_refused(field: str) -> None:
     with pytest.raises(SelectorError, match="is not a path of a field"):
         field_selector({"matchExpressions": [{"field": field, "operator": "=", "value": "x"}]})

@@ -38,18 +38,18 @@ from wharfinger.hooks.config.shapes import Flag, Forbidden, ListOf, MapOf, Recor
         (1, Forbidden("it belongs elsewhere"), ["p is a forbidden property: it belongs elsewhere"]),
     ],
 )
-def test_what_is_wrong(value: JsonValue, shape: Shape, found: list[str]) -> None:
+def test_mismatches_of_values_and_shapes_are_described(value: JsonValue, shape: Shape, found: list[str]) -> None:
     assert list(problems(value, shape, "p")) == found
 
 
-def test_the_document_itself_has_no_path() -> None:
+def test_problems_of_the_document_itself_name_no_path() -> None:
     shape = Record({"a": Text()}, required=("a",), least=1)
     assert list(problems([], shape)) == ['it must be of type object: "array"']
     assert list(problems({}, shape)) == ["a is required", "it should have at least 1 properties"]
     assert list(problems({"x": 1}, shape)) == ["x is a forbidden property", "a is required"]
 
 
-def test_a_long_foreign_key_is_cut() -> None:
+def test_long_unknown_keys_are_truncated() -> None:
     (problem,) = problems({"k" * 1000: 1}, Record({}))
     assert problem == "k" * 60 + "… is a forbidden property"
 
@@ -57,5 +57,5 @@ def test_a_long_foreign_key_is_cut() -> None:
 @pytest.mark.parametrize(
     ("value", "number"), [(1, 1), (-2.0, -2), (1.5, None), (True, None), ("1", None), (None, None)]
 )
-def test_whole_numbers(value: JsonValue, number: int | None) -> None:
+def test_only_integral_numbers_are_whole(value: JsonValue, number: int | None) -> None:
     assert whole(value) == number

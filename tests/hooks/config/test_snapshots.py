@@ -27,13 +27,15 @@ WATCHED: list[JsonValue] = [
         ({"includeSnapshotsFrom": ["b", "b"], "group": "g"}, ("b", "a")),
     ],
 )
-def test_its_own_then_those_of_its_group_each_once(item: JsonObject, names: tuple[str, ...]) -> None:
+def test_included_snapshots_come_first_then_the_group_without_duplicates(
+    item: JsonObject, names: tuple[str, ...]
+) -> None:
     problems = Problems("x")
     assert Snapshots(WATCHED, problems, default_name="kube").of(item, "schedule") == names
     problems.raise_any()
 
 
-def test_a_name_must_be_exactly_one_bindings() -> None:
+def test_snapshot_names_must_match_exactly_one_binding() -> None:
     problems = Problems("x")
     snapshots = Snapshots(WATCHED, problems, default_name="kube")
     snapshots.of({"includeSnapshotsFrom": ["gone", "a", "twice", "kube"]}, "kubernetesMutating")

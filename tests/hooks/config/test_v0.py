@@ -42,11 +42,11 @@ DEFAULT: JsonObject = {"kind": "pod", "name": "onKubernetesEvent", "executeHookO
         ({"disableDebug": True}, {}),
     ],
 )
-def test_a_kubernetes_binding(item: JsonObject, binding: JsonObject) -> None:
+def test_version_0_kubernetes_bindings_are_rewritten(item: JsonObject, binding: JsonObject) -> None:
     assert rewritten(**item) == {**DEFAULT, **binding}
 
 
-def test_the_rest_of_a_document_stays() -> None:
+def test_known_fields_of_version_0_documents_are_retained() -> None:
     assert as_version_1({"onStartup": 1, "afterHelm": 2, "schedule": [{"crontab": "@daily", "more": 1}]}) == {
         "configVersion": "v1",
         "onStartup": 1,
@@ -55,7 +55,7 @@ def test_the_rest_of_a_document_stays() -> None:
     }
 
 
-def test_plain_scalars_are_text_where_text_is_meant() -> None:
+def test_scalars_in_text_fields_are_converted_to_text() -> None:
     document: JsonObject = {
         "onStartup": 1,
         "schedule": [{"name": 1, "crontab": "@daily", "allowFailure": True}, "what"],

@@ -36,7 +36,7 @@ def faults(key: str, **fields: JsonValue) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("key", [VALIDATING, MUTATING])
-def test_every_field(key: str) -> None:
+def test_all_fields_of_a_webhook_are_read(key: str) -> None:
     config = read({"configVersion": "v1", key: [WHOLE], "kubernetes": WATCHED})
     (binding,) = config.validating if key == VALIDATING else config.mutating
     assert len(config.validating + config.mutating) == 1
@@ -55,12 +55,12 @@ def test_every_field(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", [VALIDATING, MUTATING])
-def test_what_is_left_out_has_its_default(key: str) -> None:
+def test_omitted_webhook_fields_get_their_defaults(key: str) -> None:
     assert webhook(key, name="a.b.c") == AdmissionBinding("a.b.c", ())
     assert webhook(key, name="a.b.c", rules=[RULE]) == AdmissionBinding("a.b.c", (PODS,))
 
 
-def test_names_of_mutating_webhooks_their_rules_and_time_are_not_looked_at() -> None:
+def test_mutating_webhooks_are_not_validated() -> None:
     rule: JsonObject = {**RULE, "resources": ["*", "pods"], "operations": ["*", "CREATE"]}
     binding = webhook(MUTATING, name="change.crontab resources", rules=[rule], timeoutSeconds=0)
     assert (binding.name, binding.timeout_s) == ("change.crontab resources", 0)
@@ -69,12 +69,12 @@ def test_names_of_mutating_webhooks_their_rules_and_time_are_not_looked_at() -> 
 
 
 @pytest.mark.parametrize("name", ["a", "a.b", "a.b.", ".a.b.c", "a.B.c", "a..b.c", "a.b.c_d", "a.b." + "c" * 250])
-def test_names_of_validating_webhooks_are_fully_qualified(name: str) -> None:
+def test_names_of_validating_webhooks_must_be_fully_qualified(name: str) -> None:
     (problem,) = faults(VALIDATING, name=name)
     assert problem.startswith(f"{VALIDATING}.name is invalid: {name[:80]!r} is not fully qualified")
 
 
-def test_names_of_validating_webhooks_are_their_own() -> None:
+def test_names_of_validating_webhooks_must_be_unique() -> None:
     assert refused({"configVersion": "v1", VALIDATING: [{"name": "a.b.c"}, {"name": "a.b.c"}]}) == (
         f"{VALIDATING}.name is invalid: there are several 'a.b.c'; each needs its own",
     )
@@ -82,7 +82,7 @@ def test_names_of_validating_webhooks_are_their_own() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, 31, -1])
-def test_the_time_of_a_validating_webhook_is_bounded(seconds: int) -> None:
+def test_timeout_of_a_validating_webhook_is_limited(seconds: int) -> None:
     assert faults(VALIDATING, timeoutSeconds=seconds) == (
         f"{VALIDATING}.timeoutSeconds is invalid: {seconds} is not from 1 to 30",
     )
@@ -124,7 +124,7 @@ def test_rules_of_validating_webhooks_are_checked_as_the_api_server_does(changed
     "resources",
     [["*"], ["*/*"], ["*", "*/scale"], ["*", "pods/log"], ["pods", "pods/*"], ["*/x", "a/y"], ["a/x", "a/*"]],
 )
-def test_rules_that_the_api_server_takes(resources: list[JsonValue]) -> None:
+def test_rules_that_the_api_server_accepts_are_read(resources: list[JsonValue]) -> None:
     assert webhook(VALIDATING, name="a.b.c", rules=[{**RULE, "resources": resources}]).rules[0].resources
 
 
@@ -155,11 +155,11 @@ def test_rules_that_the_api_server_takes(resources: list[JsonValue]) -> None:
         ({"includeSnapshotsFrom": ["x"]}, "includeSnapshotsFrom is invalid: 'x' binding name not found"),
     ],
 )
-def test_shapes_of_webhooks(key: str, fields: JsonObject, problem: str) -> None:
+def test_webhooks_of_the_wrong_shape_are_refused(key: str, fields: JsonObject, problem: str) -> None:
     assert faults(key, **fields)[0].startswith(f"{key}.{problem}")
 
 
-def test_conversions() -> None:
+def test_conversions_are_read() -> None:
     item: JsonObject = {
         "name": "c",
         "crdName": "crontabs.example.com",
@@ -188,13 +188,13 @@ def test_conversions() -> None:
         ({"includeSnapshotsFrom": []}, "includeSnapshotsFrom should have at least 1 items"),
     ],
 )
-def test_conversions_that_are_refused(fields: JsonObject, problem: str) -> None:
+def test_invalid_conversions_are_refused(fields: JsonObject, problem: str) -> None:
     item: JsonObject = {"name": "c", "crdName": "x", "conversions": [{"fromVersion": "a", "toVersion": "b"}], **fields}
     assert refused({"configVersion": "v1", CONVERSION: [item]})[0].startswith(f"{CONVERSION}.{problem}")
 
 
 @pytest.mark.parametrize("missing", ["name", "crdName", "conversions"])
-def test_a_conversion_needs(missing: str) -> None:
+def test_conversion_without_a_required_field_is_refused(missing: str) -> None:
     item: JsonObject = {"name": "c", "crdName": "x", "conversions": [{"fromVersion": "a", "toVersion": "b"}]}
     del item[missing]
     assert refused({"configVersion": "v1", CONVERSION: [item]}) == (f"{CONVERSION}.{missing} is required",)

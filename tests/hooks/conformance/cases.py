@@ -110,10 +110,10 @@ CASES: Final[dict[int, Case]] = {
 }
 
 GOLDEN: Final[dict[str, str]] = {
-    "102": "test_two_bindings_of_namespaces",
+    "102": "test_hook_with_two_namespace_bindings_handles_both",
     "204": "test_a_validating_hook_allows_and_denies",
     "206": "test_a_mutating_hook_answers_with_a_patch",
     "210": "test_a_conversion_hook_converts_all_objects",
-    "220": "test_contexts_that_came_while_a_hook_had_to_wait",
+    "220": "test_rate_limited_hook_receives_all_waiting_contexts",
 }
 """The observed results of §6.4a by the example they were observed of: tests in ``test_golden_hooks.py``."""

@@ -236,19 +236,19 @@ SENSE: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-def test_the_tables_are_as_long_as_those_of_the_contract() -> None:
+def test_tables_have_as_many_rows_as_the_contract() -> None:
     assert (len(LOADS), len(REFUSALS)) == (29, 10)
 
 
 @pytest.mark.parametrize("name", LOADS)
-def test_what_is_read(name: str) -> None:
+def test_valid_documents_are_read(name: str) -> None:
     case = LOADS[name]
     config = read_hook_config(case.document.encode(), hook="hooks/x.sh", scope=case.scope)
     assert case.look(config) == case.expected
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_what_the_schema_refuses(name: str) -> None:
+def test_documents_that_violate_the_schema_are_refused(name: str) -> None:
     document, problem = REFUSALS[name]
     with pytest.raises(HookConfigError) as caught:
         read_hook_config(document.encode(), hook="hooks/x.sh")
@@ -257,7 +257,7 @@ def test_what_the_schema_refuses(name: str) -> None:
 
 
 @pytest.mark.parametrize("document", SENSE)
-def test_what_makes_no_sense(document: str) -> None:
+def test_semantically_invalid_documents_are_refused(document: str) -> None:
     begin, end = SENSE[document]
     with pytest.raises(HookConfigError) as caught:
         read_hook_config(document.encode(), hook="hooks/x.sh")
@@ -267,7 +267,7 @@ def test_what_makes_no_sense(document: str) -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_what_a_batch_prints_in_both_forms(whole: bool) -> None:
+def test_batch_documents_are_read_in_both_forms(whole: bool) -> None:
     entry: JsonValue = {
         "configVersion": "v1",
         "onStartup": 10,

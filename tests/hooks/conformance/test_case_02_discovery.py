@@ -43,7 +43,7 @@ async def names(package: Path, reader: ProcessConfigReader, layout: Layout = Lay
 
 
 @pytest.mark.parametrize("layout", [Layout.PACKAGE, Layout.MODULE_FOLDER])
-async def test_names_are_paths_and_their_order_is_that_of_bytes(
+async def test_hooks_are_named_by_path_and_sorted_by_bytes(
     layout: Layout, package: Path, reader: ProcessConfigReader
 ) -> None:
     for name in ("podHooks/hook2.sh", "002-prom/startup_hook", "b.sh", "a/x", "a.sh", "Z.sh", "100-hook", "20-hook"):
@@ -60,7 +60,7 @@ async def test_names_are_paths_and_their_order_is_that_of_bytes(
     ]
 
 
-async def test_what_is_passed_over(
+async def test_non_hook_files_are_skipped(
     package: Path, reader: ProcessConfigReader, caplog: pytest.LogCaptureFixture
 ) -> None:
     """None of them is run: each would fail."""
@@ -81,12 +81,14 @@ async def test_what_is_passed_over(
 
 
 @pytest.mark.parametrize("name", ["a.yml", "a.YAML", "a.JSON", "libs/a", "lib.d/a", "a.txt.sh"])
-async def test_what_only_looks_like_it_is_a_hook(name: str, package: Path, reader: ProcessConfigReader) -> None:
+async def test_files_with_names_similar_to_skipped_ones_are_hooks(
+    name: str, package: Path, reader: ProcessConfigReader
+) -> None:
     hook(package, name)
     assert await names(package, reader) == [f"hooks/{name}"]
 
 
-async def test_hooks_that_are_mounted_from_a_config_map(package: Path, reader: ProcessConfigReader) -> None:
+async def test_hooks_mounted_from_a_config_map_are_found(package: Path, reader: ProcessConfigReader) -> None:
     """Links to files whose own mode is 0777, beside the folder with a dot that they lead to."""
     hook(package, "..2024_06_01/hook.sh")
     (package / "hooks" / "..data").symlink_to("..2024_06_01")
@@ -102,7 +104,7 @@ async def test_hooks_that_are_mounted_from_a_config_map(package: Path, reader: P
         ("echo 'onStartup: 1'\n", "exec format error"),
     ],
 )
-async def test_one_bad_hook_names_itself_and_fails_its_package(
+async def test_one_invalid_hook_fails_its_package_and_is_named(
     text: str, said: str, package: Path, tmp_path: Path, reader: ProcessConfigReader
 ) -> None:
     hook(package, "1.sh")
@@ -116,7 +118,7 @@ async def test_one_bad_hook_names_itself_and_fails_its_package(
     assert await names(other, reader) == ["hooks/a.sh"]
 
 
-async def test_version_0_documents_with_the_orders_of_modules_and_of_global_hooks(
+async def test_version_0_orders_of_modules_and_global_hooks_are_read(
     package: Path, tmp_path: Path, reader: ProcessConfigReader
 ) -> None:
     hook(package, "100-nested/hook", "afterHelm: 3")
@@ -146,7 +148,7 @@ START: dict[str, str] = {
 }
 
 
-async def test_in_which_order_hooks_begin(tmp_path: Path) -> None:
+async def test_hooks_start_by_order_then_path(tmp_path: Path) -> None:
     """onStartup by order, equal ones by path; then each hook by path is synchronised before the next one is."""
     notes, folder = tmp_path / "notes", tmp_path / "modules" / "001-mod"
     (folder / "hooks").mkdir(parents=True)

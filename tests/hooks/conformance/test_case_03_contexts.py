@@ -36,11 +36,11 @@ A = '{"kind":"Pod","metadata":{"name":"a","namespace":"d"}}'
 ITEM_A = f'{{"object":{A}}}'
 
 
-def test_on_startup() -> None:
+def test_on_startup_context_has_only_its_binding() -> None:
     assert written(contexts.on_startup()) == '[{"binding":"onStartup"}]\n'
 
 
-def test_schedules() -> None:
+def test_schedule_contexts_have_included_snapshots() -> None:
     snapshots = {"pods": [item(PODS, pod("a"))], "short": [item(SHORT, pod("a"), {"n": "a"})]}
     assert written(contexts.schedule(EVERY, snapshots)) == '[{"binding":"every 10 sec","type":"Schedule"}]\n'
     assert written(contexts.schedule(UNNAMED_TICK, {})) == '[{"binding":"schedule","type":"Schedule"}]\n'
@@ -54,7 +54,7 @@ def test_schedules() -> None:
     )
 
 
-def test_synchronizations() -> None:
+def test_synchronization_contexts_have_objects_and_snapshots() -> None:
     one = contexts.synchronization(FILTERED, [item(FILTERED, pod("a"), {"n": "a"})], {})
     assert written(one) == (
         f'[{{"binding":"filtered","objects":[{{"filterResult":{{"n":"a"}},"object":{A}}}],"type":"Synchronization"}}]\n'
@@ -71,7 +71,7 @@ def test_synchronizations() -> None:
 
 
 @pytest.mark.parametrize("verb", ["Added", "Modified", "Deleted"])
-def test_events(verb: str) -> None:
+def test_event_contexts_have_object_and_filter_result(verb: str) -> None:
     kind = WatchVerb(verb)
     assert written(contexts.event(PODS, event(PODS, kind, pod("a")), {})) == (
         f'[{{"binding":"pods","object":{A},"type":"Event","watchEvent":"{verb}"}}]\n'
@@ -88,12 +88,12 @@ def test_events(verb: str) -> None:
 
 
 @pytest.mark.parametrize("filtered", [None, False, 0, "", [], {}, [1, 2]])
-def test_the_result_of_a_filter_is_there_whatever_it_is(filtered: JsonObject | None) -> None:
+def test_any_filter_result_is_shown(filtered: JsonObject | None) -> None:
     told = contexts.event(SHORT, event(SHORT, ADDED, pod("a"), filtered), {})
     assert json.loads(written(told))[0]["filterResult"] == filtered
 
 
-def test_without_object_and_filter_an_event_says_only_that_it_was() -> None:
+def test_event_without_object_and_filter_shows_only_its_type() -> None:
     assert written(contexts.event(NOTHING, event(NOTHING, DELETED, pod("a")), {})) == (
         '[{"binding":"nothing","type":"Event","watchEvent":"Deleted"}]\n'
     )
@@ -102,7 +102,7 @@ def test_without_object_and_filter_an_event_says_only_that_it_was() -> None:
     )
 
 
-def test_a_group_tells_its_name_and_snapshots_whatever_happened() -> None:
+def test_group_context_has_only_group_name_and_snapshots() -> None:
     snapshots = {"secret": [item(SECRET, pod("a"))]}
     expected = f'[{{"binding":"secret","groupName":"main","snapshots":{{"secret":[{ITEM_A}]}},"type":"Group"}}]\n'
     assert written(contexts.event(SECRET, event(SECRET, MODIFIED, pod("a")), snapshots)) == expected
@@ -110,7 +110,7 @@ def test_a_group_tells_its_name_and_snapshots_whatever_happened() -> None:
     assert written(contexts.schedule(TICK, snapshots)) == expected.replace('"binding":"secret"', '"binding":"tick"')
 
 
-def test_bindings_of_a_release_have_all_snapshots_and_no_type() -> None:
+def test_release_bindings_have_all_snapshots_and_no_type() -> None:
     for binding in ("beforeAll", "afterAll", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm"):
         assert written(contexts.helm_binding(binding, {})) == f'[{{"binding":"{binding}","snapshots":{{}}}}]\n'
     snapshots = {"pods": [item(PODS, pod("a"))], "secret": []}
@@ -119,7 +119,7 @@ def test_bindings_of_a_release_have_all_snapshots_and_no_type() -> None:
     )
 
 
-def test_version_0() -> None:
+def test_version_0_contexts_have_their_own_fields() -> None:
     old = hook(
         "{onStartup: 1, schedule: [{crontab: '* * * * *'}], onKubernetesEvent: [{name: monitor pods, kind: Pod}]}"
     )
@@ -132,12 +132,12 @@ def test_version_0() -> None:
         )
 
 
-def test_a_run_is_always_told_a_list() -> None:
+def test_context_file_of_a_run_is_always_a_list() -> None:
     told = contexts.combined([contexts.on_startup(), contexts.schedule(EVERY, {})])
     assert written(*told) == '[{"binding":"onStartup"},{"binding":"every 10 sec","type":"Schedule"}]\n'
 
 
-def test_objects_keep_their_numbers_and_texts() -> None:
+def test_numbers_and_texts_of_objects_are_unchanged() -> None:
     exact: JsonObject = {
         **pod("a"),
         "spec": {"big": 9223372036854775807, "bigger": 10**25, "half": 0.5, "text": "<a&b> ä \u2028 \0", "none": None},
@@ -146,7 +146,7 @@ def test_objects_keep_their_numbers_and_texts() -> None:
     assert told["object"] == exact
 
 
-def test_items_are_in_the_order_of_their_names() -> None:
+def test_items_are_sorted_by_namespace_and_name() -> None:
     """By namespace and name where objects are kept, by ``namespace/kind/name`` where they are not."""
     names = [("d", "b"), ("d-x", "a"), ("d", "a"), ("c", "z")]
     keys = [event(PODS, ADDED, pod(name, namespace)).key for namespace, name in names]

@@ -31,7 +31,7 @@ def state(*objects: str) -> str:
     return "\n---\n".join(objects)
 
 
-async def test_what_is_there_and_what_becomes_of_it() -> None:
+async def test_hook_is_shown_existing_objects_then_their_changes() -> None:
     """The first run is shown everything; later ones what was added, changed and removed, each thing as it was then."""
     config = """
 kubernetes:
@@ -54,7 +54,7 @@ kubernetes:
         await told.becomes(state(changed), f"[{{binding: maps, type: Event, watchEvent: Deleted, object: {c}}}]")
 
 
-async def test_what_a_filter_makes_of_objects_that_are_not_kept() -> None:
+async def test_filter_results_without_full_objects_are_reported() -> None:
     """A change that the filter does not see is none; a filter that gives nothing gives null, one that gives more a list."""
     config = """
 kubernetes:
@@ -88,7 +88,7 @@ kubernetes:
         )
 
 
-async def test_snapshots_of_other_bindings() -> None:
+async def test_included_snapshots_are_current_when_the_run_begins() -> None:
     """Those that a binding includes, its own too, as they are when the run begins; what is not there yet is an empty list."""
     config = """
 kubernetes:
@@ -121,7 +121,7 @@ kubernetes:
         )
 
 
-async def test_a_group_is_told_as_one() -> None:
+async def test_events_of_a_group_are_reported_as_one_context() -> None:
     """Whatever happened, its snapshots are what it is told, once in a row; what has no group is told beside it as ever."""
     config = """
 kubernetes:
@@ -165,7 +165,7 @@ kubernetes:
         )
 
 
-async def test_times_that_come() -> None:
+async def test_schedules_of_the_same_crontab_are_run_with_current_snapshots() -> None:
     """Every binding of exactly that crontab is told, with the snapshots as they are then."""
     config = """
 schedule:
@@ -194,7 +194,7 @@ kubernetes:
         await told.ticks("0 * * * *", "[{binding: other, type: Schedule}]")
 
 
-async def test_a_hook_that_is_not_run_for_what_is_there() -> None:
+async def test_hook_without_synchronization_gets_only_later_events() -> None:
     """`executeHookOnSynchronization: false`: no first run; events come, and what was there before is in no Added of theirs."""
     config = """
 kubernetes:
@@ -220,7 +220,7 @@ kubernetes:
         )
 
 
-async def test_a_kind_of_a_custom_resource_definition() -> None:
+async def test_custom_resource_is_watched_once_its_definition_exists() -> None:
     """It goes by its names like any other, from when its definition is there."""
     definition = write_yaml(widget_crd())
     config = """

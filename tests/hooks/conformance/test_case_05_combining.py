@@ -43,11 +43,11 @@ def short(box: Inbox) -> list[str]:
     return words
 
 
-def test_one_thing_is_told_alone() -> None:
+def test_single_event_is_one_context() -> None:
     assert short(waiting(H1, [happened(PODS, ADDED, pod("a"), "a")])) == ["pods Added a"]
 
 
-def test_all_that_waits_for_a_hook_is_told_in_its_order() -> None:
+def test_waiting_occurrences_are_reported_in_order() -> None:
     occurrences = [
         happened(PODS, ADDED, pod("a"), "a"),
         Occurrence(TICK, None),
@@ -57,7 +57,7 @@ def test_all_that_waits_for_a_hook_is_told_in_its_order() -> None:
     assert short(waiting(H1, occurrences)) == ["pods Added a", "tick", "pods Modified a2", "pods Deleted b"]
 
 
-def test_two_hooks_are_never_told_together() -> None:
+def test_events_of_two_hooks_are_never_combined() -> None:
     opened = unopened(H1, H2)
     other = H2.config.kubernetes[0]
     opened.inbox(H1, "main").add(happened(PODS, ADDED, pod("a"), "a"))
@@ -67,7 +67,7 @@ def test_two_hooks_are_never_told_together() -> None:
     assert [context["binding"] for context in told(opened.inbox(H2, "main"))] == ["pods"]
 
 
-def test_two_queues_of_a_hook_are_never_told_together() -> None:
+def test_events_of_two_queues_are_never_combined() -> None:
     opened = unopened(H1)
     opened.inbox(H1, "main").add(happened(PODS, ADDED, pod("a"), "a"))
     opened.inbox(H1, "other").add(happened(PODS, ADDED, pod("b"), "b"))
@@ -75,14 +75,14 @@ def test_two_queues_of_a_hook_are_never_told_together() -> None:
     assert short(opened.inbox(H1, "other")) == ["pods Added b"]
 
 
-def test_of_a_row_of_one_group_the_last_is_told() -> None:
+def test_consecutive_occurrences_of_a_group_become_one_context() -> None:
     row = [happened(ONE, ADDED, pod("a"), "a"), happened(TWO, ADDED, pod("b"), "b"), Occurrence(GROUPED_TICK, None)]
     assert short(waiting(H1, row)) == ["main: grouped tick"]
     (context,) = told(waiting(H1, row))
     assert sorted(context) == ["binding", "groupName", "snapshots", "type"]
 
 
-def test_what_has_no_group_or_another_one_breaks_the_row() -> None:
+def test_other_occurrences_interrupt_the_combining_of_a_group() -> None:
     occurrences = [
         happened(ONE, ADDED, pod("a"), "a"),
         happened(TWO, ADDED, pod("b"), "b"),
@@ -102,14 +102,14 @@ def test_what_has_no_group_or_another_one_breaks_the_row() -> None:
     ]
 
 
-def test_a_retry_is_told_the_same_and_what_came_meanwhile() -> None:
+def test_retry_gets_the_same_events_and_later_ones() -> None:
     box = waiting(H1, [happened(PODS, ADDED, pod("a"), "a")])
     assert short(box) == ["pods Added a"]
     box.add(happened(PODS, ADDED, pod("b"), "b"))
     assert short(box) == ["pods Added a", "pods Added b"]
 
 
-def test_what_a_run_was_told_is_not_told_again() -> None:
+def test_processed_events_are_not_reported_again() -> None:
     box = waiting(H1, [happened(PODS, ADDED, pod("a"), "a")])
     running = box.offered()
     box.add(happened(PODS, ADDED, pod("b"), "b"))
@@ -117,7 +117,7 @@ def test_what_a_run_was_told_is_not_told_again() -> None:
     assert short(box) == ["pods Added b"]
 
 
-def test_nothing_waits_nothing_is_told() -> None:
+def test_empty_inbox_offers_nothing() -> None:
     assert waiting(H1, []).offered() == ()
 
 
@@ -126,7 +126,7 @@ def names(text: str) -> list[list[str]]:
     return [[binding.name for binding in run] for run in runs]
 
 
-def test_a_synchronization_without_a_group_begins_nothing() -> None:
+def test_synchronizations_without_a_group_are_not_combined() -> None:
     assert names("- {name: a, kind: Pod}\n- {name: b, kind: Pod}\n- {name: c, kind: Pod, group: g}") == [
         ["a"],
         ["b"],
@@ -134,7 +134,7 @@ def test_a_synchronization_without_a_group_begins_nothing() -> None:
     ]
 
 
-def test_one_with_a_group_takes_along_what_is_behind_it() -> None:
+def test_grouped_synchronization_is_combined_with_the_following_ones() -> None:
     """Whatever is behind it, until something under other conditions."""
     text = "- {name: a, kind: Pod, group: g}\n- {name: b, kind: Pod}\n- {name: c, kind: Pod, group: h}\n"
     assert names(text) == [["a", "b", "c"]]

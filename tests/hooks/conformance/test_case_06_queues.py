@@ -98,7 +98,7 @@ ROWS: dict[str, tuple[list[str], list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("row", ROWS)
-async def test_what_is_one_run(row: str, autojump_clock: MockClock) -> None:
+async def test_waiting_events_of_a_hook_are_combined_into_one_run(row: str, autojump_clock: MockClock) -> None:
     before, meanwhile, expected = ROWS[row]
     async with open_queues(SERVICE) as queues:
         lanes = Lanes(queues)
@@ -122,7 +122,7 @@ async def test_queues_of_hooks_do_not_wait_for_each_other(autojump_clock: MockCl
         assert sorted(lanes.runs[2:]) == ["h2: C", "h2: D"]
 
 
-async def test_a_failed_run_holds_its_queue_and_is_told_more_the_next_time(autojump_clock: MockClock) -> None:
+async def test_failed_run_blocks_its_queue_and_its_retry_includes_new_events(autojump_clock: MockClock) -> None:
     async with open_queues(SERVICE, draw=lambda: 0.5) as queues:
         lanes = Lanes(queues, failing={"h1 main": 1})
         for what in ("h1 C", "h2 C", "h1 D"):
@@ -134,7 +134,7 @@ async def test_a_failed_run_holds_its_queue_and_is_told_more_the_next_time(autoj
         assert lanes.runs[2:] == ["h1: C, C", "h2: C"]
 
 
-async def test_a_hook_is_tried_later_and_later_and_never_given_up(autojump_clock: MockClock) -> None:
+async def test_failing_hook_is_retried_with_growing_delays_without_end(autojump_clock: MockClock) -> None:
     """With the peers' figures: from 5 s on, at most 32 s, and no two alike."""
     async with open_queues(SERVICE) as queues:
         lanes = Lanes(queues, failing={"h1 main": 40}, seconds=0)
@@ -147,7 +147,7 @@ async def test_a_hook_is_tried_later_and_later_and_never_given_up(autojump_clock
     assert len({round(delay, 6) for delay in delays}) > 30
 
 
-async def test_what_comes_while_a_hook_holds_itself_back_is_one_run(autojump_clock: MockClock) -> None:
+async def test_events_during_the_minimum_interval_are_one_run(autojump_clock: MockClock) -> None:
     """``executionMinInterval`` and ``executionBurst``: so many runs at once, then one for each interval."""
     limited = asking("settings: {executionMinInterval: 10s, executionBurst: 2}\nschedule: [{crontab: '* * * * *'}]")
     config = limited.config
@@ -161,13 +161,13 @@ async def test_what_comes_while_a_hook_holds_itself_back_is_one_run(autojump_clo
     assert waits == [0, 0, 10, 10]
 
 
-def test_up_to_the_limit_every_event_is_told() -> None:
+def test_up_to_the_limit_every_event_is_reported() -> None:
     binding = named(H1, "C")
     events = [happened(binding, MODIFIED, pod(f"p{number % 3}"), number) for number in range(LIMIT)]
     assert list(waiting(H1, events).offered()) == events
 
 
-def test_beyond_it_the_last_state_and_every_deletion_are_told() -> None:
+def test_beyond_the_limit_last_states_and_deletions_are_reported() -> None:
     """The peers keep every event of a hook; here a storm over the same objects costs two places each."""
     binding = named(H1, "C")
     storm = [happened(binding, MODIFIED, pod(f"p{number % 3}"), number) for number in range(5 * LIMIT)]
@@ -180,7 +180,7 @@ def test_beyond_it_the_last_state_and_every_deletion_are_told() -> None:
     assert last == 5 * LIMIT - 1
 
 
-def test_ticks_do_not_add_up() -> None:
+def test_waiting_ticks_of_a_schedule_are_merged() -> None:
     ringing = asking("schedule: [{name: often, crontab: '* * * * *'}, {name: also, crontab: '* * * * *'}]")
     often, also = ringing.config.schedules
     ticks = [Occurrence(binding, None) for _ in range(50) for binding in (often, also)]

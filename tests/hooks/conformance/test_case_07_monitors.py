@@ -112,7 +112,7 @@ async def namespace(client: HttpClusterClient, name: str, **labels: str) -> None
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 
 
-async def test_what_is_there_is_shown_and_not_told(autojump_clock: MockClock) -> None:
+async def test_existing_objects_are_in_the_synchronization_but_not_events(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await create(
             client, labelled("b", "2"), labelled("a", "1"), labelled("z", "3", "kube-public"), config_map("no")
@@ -128,14 +128,14 @@ async def test_what_is_there_is_shown_and_not_told(autojump_clock: MockClock) ->
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "configmap", "ConfigMaps", "configmaps", "cm", "CM"])
-async def test_a_kind_goes_by_what_people_call_it(kind: str, autojump_clock: MockClock) -> None:
+async def test_kinds_are_accepted_by_all_their_names(kind: str, autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await create(client, labelled("a", "1"))
         async with following(client, watching(VALUE, kind)) as told:
             assert told.synchronize() == ["default/a 1"]
 
 
-async def test_until_the_synchronization_has_succeeded_events_wait(autojump_clock: MockClock) -> None:
+async def test_events_wait_until_the_synchronization_has_succeeded(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await create(client, labelled("a", "1"))
         async with following(client, watching(VALUE)) as told:
@@ -154,7 +154,7 @@ async def test_until_the_synchronization_has_succeeded_events_wait(autojump_cloc
             assert await told.events() == ["Modified default/a 3"]
 
 
-async def test_only_what_the_filter_gives_is_a_change(autojump_clock: MockClock) -> None:
+async def test_changes_outside_the_filter_result_are_not_events(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await create(client, labelled("a", "1"))
         async with following(client, watching(VALUE)) as told:
@@ -169,7 +169,7 @@ async def test_only_what_the_filter_gives_is_a_change(autojump_clock: MockClock)
             assert await told.events() == ["Deleted default/a 1"]
 
 
-async def test_without_a_filter_every_update_is_a_change(autojump_clock: MockClock) -> None:
+async def test_without_a_filter_every_update_is_an_event(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await create(client, labelled("a", "1"))
         async with following(client, watching()) as told:
@@ -187,7 +187,7 @@ async def test_without_a_filter_every_update_is_a_change(autojump_clock: MockClo
         ("[]", []),
     ],
 )
-async def test_types_of_events_that_no_one_asked_for(
+async def test_unrequested_event_types_are_not_reported(
     verbs: str, expected: list[str], autojump_clock: MockClock
 ) -> None:
     async with memory_cluster() as client, following(client, watching(f"{VALUE}, executeHookOnEvent: {verbs}")) as told:
@@ -203,7 +203,7 @@ async def test_types_of_events_that_no_one_asked_for(
         assert told.snapshot() == []
 
 
-async def test_objects_that_are_not_kept(autojump_clock: MockClock) -> None:
+async def test_objects_are_omitted_with_keep_full_objects_disabled(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await create(client, labelled("a", "1"))
         async with following(client, watching(f"{VALUE}, keepFullObjectsInMemory: false")) as told:
@@ -212,7 +212,7 @@ async def test_objects_that_are_not_kept(autojump_clock: MockClock) -> None:
             assert await told.events() == ["Modified 2"]
 
 
-async def test_an_object_that_enters_or_leaves_the_selector(autojump_clock: MockClock) -> None:
+async def test_object_entering_or_leaving_the_selector_is_added_or_deleted(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await create(client, labelled("a", "1"), config_map("b", v="2"))
         async with following(client, watching(VALUE)) as told:
@@ -222,7 +222,7 @@ async def test_an_object_that_enters_or_leaves_the_selector(autojump_clock: Mock
             assert await told.events() == ["Added default/b 2", "Deleted default/a 1"]
 
 
-async def test_namespaces_and_names_that_are_listed(autojump_clock: MockClock) -> None:
+async def test_only_listed_namespaces_and_names_are_watched(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         for name in ("one", "two", "three"):
             await namespace(client, name)
@@ -235,7 +235,7 @@ async def test_namespaces_and_names_that_are_listed(autojump_clock: MockClock) -
             assert told.opened.monitor(told.hook, told.binding).statistics().watches == 4
 
 
-async def test_namespaces_that_begin_and_cease_to_match(autojump_clock: MockClock) -> None:
+async def test_objects_of_namespaces_that_start_or_stop_matching_are_reported(autojump_clock: MockClock) -> None:
     """Not as the peers have it, which say nothing then: what comes so is Added, and what goes so is Deleted."""
     async with memory_cluster() as client:
         await namespace(client, "one", team="a")
@@ -258,7 +258,7 @@ async def test_namespaces_that_begin_and_cease_to_match(autojump_clock: MockCloc
             assert told.snapshot() == ["new/m 4", "two/m 3"]
 
 
-async def test_a_label_selector_of_namespaces_decides_where_names_are_given_too(autojump_clock: MockClock) -> None:
+async def test_namespace_label_selector_takes_precedence_over_names(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await namespace(client, "one", team="a")
         await create(client, labelled("m", "1", "one"), labelled("m", "2"))
@@ -267,7 +267,7 @@ async def test_a_label_selector_of_namespaces_decides_where_names_are_given_too(
             assert told.synchronize() == ["one/m 1"]
 
 
-async def test_a_filter_that_fails_on_what_is_there_fails_the_binding(autojump_clock: MockClock) -> None:
+async def test_a_filter_that_fails_on_existing_objects_fails_the_binding(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await create(client, labelled("a", "text"))
         with pytest.raises(HookError, match="filter fails on ConfigMap default/a"):
@@ -275,7 +275,7 @@ async def test_a_filter_that_fails_on_what_is_there_fails_the_binding(autojump_c
                 pytest.fail("it must not begin")
 
 
-async def test_a_filter_that_fails_later_leaves_the_object_as_it_was(autojump_clock: MockClock) -> None:
+async def test_a_filter_that_fails_on_a_change_leaves_the_previous_state(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await create(client, labelled("a", "1"))
         async with following(client, watching("jqFilter: .data.v | tonumber")) as told:
@@ -287,7 +287,7 @@ async def test_a_filter_that_fails_later_leaves_the_object_as_it_was(autojump_cl
             assert await told.events() == ["Modified default/a 2"]
 
 
-async def test_bindings_that_are_alike_share_a_watch_that_outlives_each(autojump_clock: MockClock) -> None:
+async def test_equal_bindings_share_a_watch_until_the_last_one_ends(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_shared_watches(client) as shared:
         await create(client, labelled("a", "1"))
         async with following(client, watching(), shared) as first:
@@ -310,7 +310,7 @@ async def test_bindings_that_are_alike_share_a_watch_that_outlives_each(autojump
         assert shared.statistics() == ()
 
 
-async def test_an_unknown_kind_fails_until_it_is_there(autojump_clock: MockClock) -> None:
+async def test_an_unknown_kind_fails_until_it_is_defined(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         with pytest.raises(HookError, match="gizmo") as caught:
             async with following(client, watching("", "gizmo")):

@@ -85,31 +85,31 @@ async def check(case: PatchCase) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CREATIONS)
-async def test_creations(case: str, autojump_clock: MockClock) -> None:
+async def test_creations_give_the_expected_cluster(case: str, autojump_clock: MockClock) -> None:
     await check(CREATIONS[case])
 
 
 @pytest.mark.parametrize("case", DELETIONS)
-async def test_deletions(case: str, autojump_clock: MockClock) -> None:
+async def test_deletions_give_the_expected_cluster(case: str, autojump_clock: MockClock) -> None:
     await check(DELETIONS[case])
 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", PATCHES)
-async def test_patches(case: str, autojump_clock: MockClock) -> None:
+async def test_patches_give_the_expected_cluster(case: str, autojump_clock: MockClock) -> None:
     await check(PATCHES[case])
 
 
 @pytest.mark.parametrize("case", TOGETHER)
-async def test_several(case: str, autojump_clock: MockClock) -> None:
+async def test_several_operations_give_the_expected_cluster(case: str, autojump_clock: MockClock) -> None:
     await check(TOGETHER[case])
 
 
-def test_there_are_as_many_as_the_contract_has() -> None:
+def test_tables_have_as_many_rows_as_the_contract() -> None:
     assert len(CREATIONS | DELETIONS | PATCHES | TOGETHER) >= 40
 
 
-async def test_an_update_forgets_what_it_does_not_name(autojump_clock: MockClock) -> None:
+async def test_update_replaces_the_whole_object(autojump_clock: MockClock) -> None:
     """It is a replacement, not a merge: labels go as well."""
     async with cluster() as client:
         assert await done(client, configmap("a", "CreateOrUpdate")) == ()
@@ -127,7 +127,7 @@ async def test_a_filter_that_changes_nothing_writes_nothing(text: str, autojump_
 
 
 @pytest.mark.parametrize("case", WRONG)
-async def test_one_document_that_is_wrong_keeps_all_from_being_done(case: str, autojump_clock: MockClock) -> None:
+async def test_one_invalid_document_prevents_all_operations(case: str, autojump_clock: MockClock) -> None:
     document, why = WRONG[case]
     text = f"{configmap('new', 'Create')}---\n{json.dumps(document)}\n"
     async with cluster() as client:
@@ -138,7 +138,7 @@ async def test_one_document_that_is_wrong_keeps_all_from_being_done(case: str, a
         assert await data_of(client, "new") is None
 
 
-async def test_of_a_failed_hook_only_patches_of_a_status_that_say_so(autojump_clock: MockClock) -> None:
+async def test_failed_hook_applies_only_marked_status_patches(autojump_clock: MockClock) -> None:
     status = "mergePatch: {status: {phase: Failed}}\nsubresource: status\n"
     texts = [
         of_widget("MergePatch", "mergePatch: {spec: {size: 7}}\nignoreHookError: true"),

@@ -80,7 +80,7 @@ async def given(pool: JqPool, program: str, value: JsonValue = POD) -> JsonValue
     return decode_json(text, max_bytes=len(text), what=program)
 
 
-async def test_what_filters_give() -> None:
+async def test_filters_return_their_results() -> None:
     async with open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as pool:
         assert {program: await given(pool, program) for program in GIVES} == GIVES
     assert len(GIVES) >= 29
@@ -94,7 +94,7 @@ async def test_the_first_error_fails_the_whole_filter() -> None:
         assert await given(pool, ".kind") == "Pod"
 
 
-async def test_what_cannot_be_compiled_is_known_without_an_object() -> None:
+async def test_invalid_programs_are_refused_without_an_object() -> None:
     async with open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as pool:
         for program in ("", ".metadata |", "unheard_of"):
             with pytest.raises(FilterError):
@@ -103,7 +103,7 @@ async def test_what_cannot_be_compiled_is_known_without_an_object() -> None:
             await pool.check(program)
 
 
-async def test_a_program_is_used_again_and_leaves_its_input_alone() -> None:
+async def test_reused_program_leaves_its_input_unchanged() -> None:
     value: JsonValue = {"spec": {"replicas": 1}, "list": [3, 1, 2]}
     before = canonical_json(value)
     async with open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as pool:
@@ -117,7 +117,7 @@ async def test_a_program_is_used_again_and_leaves_its_input_alone() -> None:
             assert await given(pool, ".n * 2", {"n": number}) == 2 * number
 
 
-async def test_where_it_is_not_the_dialect_of_hooks_that_is_listed() -> None:
+async def test_differences_to_gojq_are_documented() -> None:
     table = DOCS.read_text()
     async with open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as pool:
         for program, (elsewhere, here) in OTHERWISE.items():

@@ -34,7 +34,7 @@ def review(obj: JsonObject) -> JsonObject:
         ),
     ],
 )
-async def test_a_validating_hook(tmp_path: Path, image: str, response: JsonObject) -> None:
+async def test_validating_hook_answers_with_its_verdict(tmp_path: Path, image: str, response: JsonObject) -> None:
     path = write_on_library(tmp_path, VALIDATING)
     hook = await asked(path)
     (webhook,) = bound_webhooks([hook], None).validating
@@ -43,7 +43,7 @@ async def test_a_validating_hook(tmp_path: Path, image: str, response: JsonObjec
     assert read_admission_answer(outcome.answers, hook=hook.name, mutating=False).response("u-1") == response
 
 
-async def test_a_mutating_hook(tmp_path: Path) -> None:
+async def test_mutating_hook_answers_with_a_json_patch(tmp_path: Path) -> None:
     path = write_on_library(tmp_path, MUTATING)
     hook = await asked(path)
     (webhook,) = bound_webhooks([hook], None).mutating
@@ -54,7 +54,7 @@ async def test_a_mutating_hook(tmp_path: Path) -> None:
     assert patch == [{"op": "add", "path": "/spec/replicas", "value": 333}]
 
 
-async def test_a_conversion_hook(tmp_path: Path) -> None:
+async def test_conversion_hook_answers_with_converted_objects(tmp_path: Path) -> None:
     path = write_on_library(tmp_path, CONVERSION)
     hook = await asked(path)
     ((pair, (_, binding)),) = bound_webhooks([hook], None).conversions["crontabs.stable.example.com"].pairs.items()
@@ -66,12 +66,12 @@ async def test_a_conversion_hook(tmp_path: Path) -> None:
     assert new == {**old, "apiVersion": pair[1], "spec": {"cron": "* *"}}
 
 
-def test_names_in_urls() -> None:
+def test_webhook_names_are_made_safe_for_urls() -> None:
     assert [safe_name(name) for name in ("weird spaced Name", "test-policy.example.com")] == [
         "weird-spaced-name",
         "test-policy-example-com",
     ]
 
 
-def test_a_chain_leads_through_versions_in_between() -> None:
+def test_conversion_chain_passes_through_intermediate_versions() -> None:
     assert find_chain(CHAINS, "alpha", "delta") == tuple(CHAINS)

@@ -68,7 +68,7 @@ async def test_lines_of_text_are_records_of_level_info(tmp_path: Path) -> None:
     assert outcome.log_lines == ("one", "two words", "no newline")
 
 
-async def test_what_goes_to_stderr_is_at_level_info_too(tmp_path: Path) -> None:
+async def test_lines_on_stderr_are_records_of_level_info(tmp_path: Path) -> None:
     records, _ = await printed(tmp_path, "echo 'look out' >&2; echo '{\"msg\":\"m\"}' >&2")
     assert [(record.stream, record.level, record.message) for record in records] == [
         ("stderr", "info", "look out"),
@@ -84,12 +84,12 @@ async def test_an_object_over_several_lines_is_one_record(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("line", ['{"never": "closed"', "{not json}", "[1, 2]", '"text"', "42", "{ a } b"])
-async def test_what_is_no_object_is_text_and_takes_nothing_along(line: str, tmp_path: Path) -> None:
+async def test_lines_without_a_json_object_are_separate_text_records(line: str, tmp_path: Path) -> None:
     records, _ = await printed(tmp_path, f"cat <<'END'\n{line}\nEND\necho after")
     assert records == [text(line), text("after")]
 
 
-async def test_long_lines_are_cut_and_marked(tmp_path: Path) -> None:
+async def test_long_lines_are_truncated_and_marked(tmp_path: Path) -> None:
     records, _ = await printed(tmp_path, f"printf '%s\\n' {LONG}; printf '{{\"msg\":\"%s\"}}\\n' {LONG}")
     assert records[0] == text(LONG[:10_000] + ":truncated")
     hook = records[1].fields["hook"]
@@ -98,13 +98,13 @@ async def test_long_lines_are_cut_and_marked(tmp_path: Path) -> None:
     assert len(records) == 2
 
 
-async def test_a_line_is_one_line_however_it_is_written(tmp_path: Path) -> None:
+async def test_line_written_in_pieces_is_one_record(tmp_path: Path) -> None:
     script = "for part in '{\"msg\":' '\"in pieces\"' '}'; do printf '%s' \"$part\"; sleep 0.02; done; echo"
     records, _ = await printed(tmp_path, script)
     assert [record.message for record in records] == ["in pieces"]
 
 
-async def test_a_failure_says_what_the_hook_said_last(tmp_path: Path) -> None:
+async def test_failure_includes_the_last_line_of_the_hook(tmp_path: Path) -> None:
     _, outcome = await printed(tmp_path, "echo fine; echo 'no such bucket' >&2; exit 3")
     assert not outcome.succeeded
     assert outcome.exit_description.endswith("no such bucket")

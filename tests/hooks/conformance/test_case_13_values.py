@@ -31,7 +31,7 @@ async def ran(
     return outcome
 
 
-async def test_a_module_hook_patches_what_was_configured_and_what_is_true(tmp_path: Path) -> None:
+async def test_module_hook_patches_config_values_and_values(tmp_path: Path) -> None:
     outcome = await ran(
         tmp_path,
         """
@@ -69,7 +69,7 @@ data: {before: '{{ .Values.module.beforeHelm }}', after: '{{ .Values.module.afte
 
 
 @pytest.mark.slow
-async def test_a_run_of_a_module_leaves_what_its_hooks_have_written(tmp_path: Path) -> None:
+async def test_module_run_ends_with_the_values_its_hooks_wrote(tmp_path: Path) -> None:
     """Hooks of one binding run by their numbers: of two that write the same, the one with the greater has the last word."""
     folder = tmp_path / "modules" / "000-module"
     hooks = {
@@ -129,21 +129,21 @@ REFUSED: dict[str, tuple[bool, Sequence[JsonValue]]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_hooks_write_where_they_may_and_nowhere_else(case: str) -> None:
+def test_invalid_or_forbidden_patch_paths_are_refused(case: str) -> None:
     of_all, patch = REFUSED[case]
     with pytest.raises(ValuesPatchError):
         apply_values_patch({"global": {}, "module": {}}, patch, root="global" if of_all else "module", flags=of_all)
 
 
 @pytest.mark.parametrize("flag", [True, False, "true", "false"])
-def test_a_global_hook_writes_what_all_see_and_switches_modules(flag: JsonValue) -> None:
+def test_global_hook_patches_global_values_and_enables_modules(flag: JsonValue) -> None:
     patched = apply_values_patch(
         {"global": {"a": 1}}, [add("/global/b", 2), add("/moduleNameEnabled", flag)], root="global", flags=True
     )
     assert patched == {"global": {"a": 1, "b": 2}, "moduleNameEnabled": flag}
 
 
-def test_only_the_last_word_about_a_path_is_kept() -> None:
+def test_only_the_last_operation_on_a_path_is_stored() -> None:
     """The example of the contract, run by run."""
     values: JsonObject = {"module": {}}
     stored: tuple[JsonValue, ...] = ()

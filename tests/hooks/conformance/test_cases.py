@@ -29,5 +29,5 @@ def test_every_module_of_a_case_is_in_the_table() -> None:
     assert there == {module for case in CASES.values() for module in found(case)}
 
 
-def test_every_golden_result_has_its_test() -> None:
+def test_every_golden_result_has_a_test() -> None:
     assert set(GOLDEN.values()) == names_in("tests/hooks/conformance/test_golden_hooks.py")

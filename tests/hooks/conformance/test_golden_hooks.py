@@ -31,7 +31,7 @@ def namespace(name: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"a": "b"}}}
 
 
-async def test_two_bindings_of_namespaces(tmp_path: Path) -> None:
+async def test_hook_with_two_namespace_bindings_handles_both(tmp_path: Path) -> None:
     hook = write_plain(tmp_path, NAMESPACES)
     assert [binding.name for binding in (await asked(hook)).config.kubernetes] == ["labels", "gone"]
     outcome = await ran(
@@ -51,7 +51,7 @@ async def test_two_bindings_of_namespaces(tmp_path: Path) -> None:
     assert (await ran(hook, synchronization)).log_lines == ()
 
 
-async def test_contexts_that_came_while_a_hook_had_to_wait(tmp_path: Path) -> None:
+async def test_rate_limited_hook_receives_all_waiting_contexts(tmp_path: Path) -> None:
     hook = write_on_library(tmp_path, RATE)
     config = (await asked(hook)).config
     assert (config.min_interval, config.burst) == (timedelta(seconds=3), 1)

@@ -44,7 +44,7 @@ async def test_kubectl_reaches_the_daemons_cluster(tmp_path: Path) -> None:
         assert outcome.log_lines[-1] == "600"
 
 
-async def test_without_credentials_the_daemons_cluster_refuses(tmp_path: Path) -> None:
+async def test_kubectl_without_credentials_is_refused_by_the_cluster(tmp_path: Path) -> None:
     async with loopback_cluster(tmp_path):
         connection = await trio.to_thread.run_sync(load_connection, tmp_path / "kubeconfig")
         outcome = await kubectl_in_a_hook(tmp_path, ClusterAccess(connection), credentials=False)
@@ -52,13 +52,13 @@ async def test_without_credentials_the_daemons_cluster_refuses(tmp_path: Path) -
         assert "Error from server (Forbidden)" in "\n".join(outcome.log_lines)
 
 
-async def test_without_a_cluster_kubectl_finds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_kubectl_without_cluster_access_finds_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/somebody/elses")
     outcome = await kubectl_in_a_hook(tmp_path, None, credentials=True)
     assert "localhost:8080 was refused" in "\n".join(outcome.log_lines)
 
 
-async def test_a_pods_variables_go_with_the_credentials_of_the_pod(tmp_path: Path) -> None:
+async def test_pod_variables_are_passed_with_the_credentials_of_the_pod(tmp_path: Path) -> None:
     for name in ("token", "ca.crt", "namespace"):
         (tmp_path / name).write_text("-----BEGIN CERTIFICATE-----" if name == "ca.crt" else name)
     pod = ClusterAccess(load_service_account(tmp_path, POD), POD)
@@ -68,7 +68,7 @@ async def test_a_pods_variables_go_with_the_credentials_of_the_pod(tmp_path: Pat
     assert b'"token":"token"' in await pod.kubeconfig("hook", credentials=True)
 
 
-async def test_who_gets_no_credentials_gets_nothing_of_them(tmp_path: Path) -> None:
+async def test_kubeconfig_without_credentials_contains_no_secrets(tmp_path: Path) -> None:
     for name in ("client.crt", "client.key"):
         (tmp_path / name).write_text(name)
     connection = replace(
@@ -84,7 +84,7 @@ async def test_who_gets_no_credentials_gets_nothing_of_them(tmp_path: Path) -> N
     assert not [word for word in (b"jewel", b"client-", b"ann", b"joe") if word in given]
 
 
-async def test_credentials_that_cannot_be_had_fail_the_run_for_now() -> None:
+async def test_failing_credential_plugin_is_a_transient_failure() -> None:
     class Broken:
         def header(self, *, renew: bool) -> str:
             raise ConnectionConfigError("the exec plugin 'cloud' gave no credentials")
@@ -94,7 +94,7 @@ async def test_credentials_that_cannot_be_had_fail_the_run_for_now() -> None:
     assert caught.value.transient
 
 
-async def test_credentials_that_do_not_come_fail_the_run_for_now(tmp_path: Path) -> None:
+async def test_hanging_credential_plugin_is_a_transient_failure(tmp_path: Path) -> None:
     """An exec plugin may hang for as long as it likes."""
     gate = threading.Event()
 
@@ -114,7 +114,7 @@ async def test_credentials_that_do_not_come_fail_the_run_for_now(tmp_path: Path)
     assert caught.value.transient
 
 
-def test_the_host_that_is_reached_directly() -> None:
+def test_cluster_host_is_empty_behind_a_proxy() -> None:
     assert ClusterAccess(CLUSTER).host == "api.example"
     assert ClusterAccess(replace(CLUSTER, proxy="http://proxy.example")).host == ""
 
@@ -127,5 +127,5 @@ def test_the_host_that_is_reached_directly() -> None:
         (CredentialsPolicy.NONE, False, False),
     ],
 )
-def test_whose_hooks_get_credentials(policy: CredentialsPolicy, module: bool, application: bool) -> None:
+def test_credentials_policy_decides_by_package_kind(policy: CredentialsPolicy, module: bool, application: bool) -> None:
     assert (policy.gives(None), policy.gives("shop")) == (module, application)

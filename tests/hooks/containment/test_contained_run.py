@@ -15,7 +15,7 @@ AS_ROOT = pytest.mark.skipif(not IS_ROOT, reason="only root can start programs a
 FINE = Outcome(Ending.EXITED, 0, b"", b"", Usage(0, 0, 0))
 
 
-async def test_without_containment_a_command_is_what_it_was() -> None:
+async def test_command_without_containment_is_unchanged() -> None:
     async with open_cell(NO_CONTAINMENT, "h") as cell:
         assert cell.user is None
         assert await cell.command(("/x", "-a"), Path("/"), {"A": "b"}, Path("/f")) == Command(
@@ -24,7 +24,7 @@ async def test_without_containment_a_command_is_what_it_was() -> None:
         cell.ended(replace(FINE, survivors_killed=3))
 
 
-async def test_a_user_has_its_home_in_the_folder_of_its_run() -> None:
+async def test_home_of_a_hook_user_is_in_its_run_folder() -> None:
     own = users()
     async with open_cell(Containment(users=own), "h") as cell:
         command = await cell.command(("/x",), Path("/"), {"HOME": "/root"}, Path("/f"))
@@ -35,7 +35,7 @@ async def test_a_user_has_its_home_in_the_folder_of_its_run() -> None:
 
 
 @pytest.mark.parametrize("outcome", [replace(FINE, survivors_killed=1), replace(FINE, survivors_left=1)])
-async def test_a_user_of_whom_something_was_left_is_looked_at_again(
+async def test_user_with_surviving_processes_is_checked_again(
     outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[int] = []
@@ -47,7 +47,7 @@ async def test_a_user_of_whom_something_was_left_is_looked_at_again(
         assert len(looked) == expected
 
 
-async def test_a_user_whose_files_are_still_being_removed_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_user_with_possibly_remaining_processes_is_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
     monkeypatch.setattr("wharfinger.hooks.containment.hook_users._end_all_of", lambda _hook, uid: looked.append(uid))
     containment = Containment(users=users())
@@ -59,7 +59,7 @@ async def test_a_user_whose_files_are_still_being_removed_is_looked_at_again(mon
         cell.processes_may_remain()
 
 
-async def test_a_sandbox_shows_the_package_however_it_was_named() -> None:
+async def test_sandbox_shows_a_package_named_through_a_link() -> None:
     with state_folder() as state:
         hooks = package_in(state)
         (hooks / "hook.sh").write_text("")
@@ -75,7 +75,7 @@ async def test_a_sandbox_shows_the_package_however_it_was_named() -> None:
         assert command.env == {"TMPDIR": "/tmp"}
 
 
-async def test_a_sandbox_shows_a_hook_that_is_in_no_package_of_the_store(tmp_path: Path) -> None:
+async def test_sandbox_shows_a_hook_outside_of_the_store(tmp_path: Path) -> None:
     async with open_cell(Containment(sandbox=Path("/bwrap")), "h") as cell:
         command = await cell.command((str(tmp_path / "hooks" / "h"),), tmp_path, {})
     assert f"--ro-bind {tmp_path} {tmp_path} --ro-bind {tmp_path}/hooks" in " ".join(command.wrapper)
@@ -90,7 +90,7 @@ async def test_a_package_that_cannot_be_opened_is_an_error() -> None:
         assert caught.value.transient
 
 
-async def test_trying_says_what_is_wrong_before_a_hook_depends_on_it(tmp_path: Path) -> None:
+async def test_trial_run_reports_an_unusable_containment(tmp_path: Path) -> None:
     await try_cell(NO_CONTAINMENT)
     with pytest.raises(HookError, match="cannot start"):
         await try_cell(Containment(sandbox=tmp_path / "bwrap"))
@@ -102,10 +102,10 @@ async def test_trying_says_what_is_wrong_before_a_hook_depends_on_it(tmp_path: P
 
 
 @pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox() or "it works")
-async def test_trying_a_sandbox() -> None:
+async def test_trial_run_in_a_sandbox_succeeds() -> None:
     await try_cell(Containment(sandbox=sandbox(), file_bytes=1_000_000))
 
 
 @AS_ROOT
-async def test_trying_a_user() -> None:
+async def test_trial_run_with_a_user_succeeds() -> None:
     await try_cell(Containment(users=users(), processes=20))

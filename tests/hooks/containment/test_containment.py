@@ -18,12 +18,12 @@ def daemon_runs_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("os.geteuid", lambda: request.param)
 
 
-def test_nothing_is_asked_for_by_default() -> None:
+def test_default_containment_enforces_nothing() -> None:
     assert NO_CONTAINMENT.enforced() == ()
     assert NO_CONTAINMENT.limits(BASE) == BASE
 
 
-def test_what_holds_anywhere() -> None:
+def test_memory_and_file_limits_need_no_users_or_sandbox() -> None:
     asked = Containment(memory_bytes=1, open_files=2, file_bytes=3)
     assert [measure.what for measure in asked.enforced() if measure.holds] == [
         "at most 1 bytes of address space for each process",
@@ -46,7 +46,7 @@ def test_what_holds_anywhere() -> None:
     indirect=["daemon_runs_as"],
 )
 @pytest.mark.usefixtures("daemon_runs_as")
-def test_a_limit_on_processes_is_set_only_where_it_counts_those_of_a_run(
+def test_process_limit_is_set_only_if_it_can_count_one_run(
     users: HookUsers | None, sandbox: Path | None, why: str
 ) -> None:
     asked = Containment(users=users, sandbox=sandbox, processes=4)

@@ -38,7 +38,7 @@ def given_to(*asked: str) -> dict[str, str]:
     return dict(hook_environment(DAEMON, [asked_variable(text) for text in asked]).variables)
 
 
-def test_only_what_is_harmless_is_passed_on() -> None:
+def test_only_harmless_variables_are_passed_on_by_default() -> None:
     assert given_to() == {**HARMLESS, **LIBRARY}
 
 
@@ -58,7 +58,7 @@ def test_only_what_is_harmless_is_passed_on() -> None:
         ),
     ],
 )
-def test_what_is_asked_for(asked: list[str], more: dict[str, str]) -> None:
+def test_requested_variables_are_passed_on(asked: list[str], more: dict[str, str]) -> None:
     assert given_to(*asked) == {**HARMLESS, **LIBRARY, **more}
 
 
@@ -66,20 +66,20 @@ def test_what_is_asked_for(asked: list[str], more: dict[str, str]) -> None:
     st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True), st.text(max_size=8)),
     st.lists(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True), max_size=3),
 )
-def test_nothing_else_is_ever_passed_on(environ: dict[str, str], asked: list[str]) -> None:
+def test_only_harmless_and_requested_variables_are_passed_on(environ: dict[str, str], asked: list[str]) -> None:
     made = hook_environment(environ, [asked_variable(name) for name in asked]).variables
     allowed = {*PASSED, *PROXIES, *(name.lower() for name in PROXIES), *asked}
     assert all(name in allowed or name.startswith(PASSED_PREFIX) for name in made)
     assert {made[name] for name in asked if name in made} <= {*environ.values(), str(FOLDER), os.defpath}
 
 
-def test_without_a_path_there_is_the_usual_one() -> None:
+def test_missing_path_variable_gets_the_default() -> None:
     assert hook_environment({}).variables == {"PATH": os.defpath, **LIBRARY}
     own = {"FRAMEWORK_DIR": "/elsewhere"}
     assert hook_environment(own).variables[FRAMEWORK_DIR] == "/elsewhere"
 
 
-def test_a_variable_that_is_not_there_is_a_warning() -> None:
+def test_missing_requested_variable_is_a_warning() -> None:
     made = hook_environment({}, [AskedVariable("GONE")])
     assert made.warnings == (
         "--hook-env GONE: the daemon has no such variable to pass on to hooks; set it, or leave the option out",
@@ -88,7 +88,7 @@ def test_a_variable_that_is_not_there_is_a_warning() -> None:
     assert warning.startswith("--hook-env KUBE*: ")
 
 
-def test_a_proxy_is_passed_on_unless_it_holds_a_password() -> None:
+def test_proxy_with_a_password_is_not_passed_on() -> None:
     proxies = {"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "http://ann:secret@proxy:3128", "no_proxy": "a@b"}
     made = hook_environment(proxies)
     assert "http_proxy" not in made.variables
@@ -114,12 +114,12 @@ def test_the_cluster_is_reached_without_the_proxy() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "=x", "1A", "A B", "A*B", "A*=x", "a-b", "A=\0"])
-def test_what_is_no_name_is_refused(text: str) -> None:
+def test_invalid_variable_names_are_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not NAME"):
         asked_variable(text)
 
 
-def test_a_value_is_never_shown() -> None:
+def test_values_of_variables_are_never_shown() -> None:
     assert "jewel" not in repr(asked_variable("KEY=crown-jewel"))
     assert "jewel" not in repr(hook_environment(DAEMON, [AskedVariable("", is_prefix=True)]))
     with pytest.raises(argparse.ArgumentTypeError) as caught:

@@ -24,12 +24,12 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 5), (-1, 5), (5, 4)])
-def test_root_is_never_among_them(first: int, last: int) -> None:
+def test_invalid_user_ranges_and_root_are_refused(first: int, last: int) -> None:
     with pytest.raises(ValueError, match="is not a range of users"):
         HookUsers(first, last)
 
 
-async def test_no_two_runs_have_the_same_at_a_time() -> None:
+async def test_concurrent_runs_have_different_users() -> None:
     pool = users(2)
     seen: list[int] = []
     together: set[int] = set()
@@ -50,7 +50,7 @@ async def test_no_two_runs_have_the_same_at_a_time() -> None:
     assert set(seen) == {pool.first, pool.last}
 
 
-async def test_a_user_is_looked_at_before_its_first_run_and_after_a_bad_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_user_is_checked_before_its_first_run_and_when_suspect(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
     monkeypatch.setattr(hook_users, "_end_all_of", lambda _hook, uid: looked.append(uid))
     pool = users()
@@ -73,7 +73,7 @@ async def test_a_user_is_looked_at_before_its_first_run_and_after_a_bad_one(monk
 
 @pytest.mark.slow
 @AS_ROOT
-async def test_what_another_daemon_left_running_is_ended_before_the_first_run() -> None:
+async def test_processes_left_by_another_daemon_are_ended_before_the_first_run() -> None:
     pool = users()
     as_user = f"setpriv --reuid={pool.first} --regid={pool.first} --clear-groups --"
     script = f"{as_user} sh -c 'echo $$; exec sleep 1000' &"
@@ -85,7 +85,7 @@ async def test_what_another_daemon_left_running_is_ended_before_the_first_run() 
         assert not is_alive(pid)
 
 
-async def test_a_user_whose_processes_do_not_die_is_an_error_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_user_with_unkillable_processes_is_a_transient_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook_users, "sweep", lambda _marks, _limit: SweepResult(0, 2))
     pool = users()
     for _ in range(2):
@@ -96,7 +96,7 @@ async def test_a_user_whose_processes_do_not_die_is_an_error_and_tried_again(mon
 
 
 @AS_ROOT
-def test_files_of_a_user_are_removed_where_anybody_may_write_and_no_one_elses(tmp_path: Path) -> None:
+def test_files_of_a_user_are_removed_from_shared_folders(tmp_path: Path) -> None:
     uid = users().first
     deep = tmp_path / "deep" / "er"
     deep.mkdir(parents=True)
@@ -111,7 +111,7 @@ def test_files_of_a_user_are_removed_where_anybody_may_write_and_no_one_elses(tm
     assert Path("/etc").is_dir()
 
 
-def test_a_package_is_found_by_any_file_in_it() -> None:
+def test_package_tree_is_found_by_any_file_in_it() -> None:
     state = Path("/state")
     trees = state / "store" / "trees"
     assert package_tree(trees / "ab" / "package" / "hooks" / "x", state) == trees / "ab"
@@ -120,7 +120,7 @@ def test_a_package_is_found_by_any_file_in_it() -> None:
     assert package_tree(Path("/elsewhere/x"), state) is None
 
 
-def test_a_package_is_opened_to_readers_and_its_neighbours_are_not() -> None:
+def test_package_is_made_readable_and_its_neighbours_are_not() -> None:
     with state_folder() as state:
         hooks, other = package_in(state), package_in(state, "1" * 64)
         for name, bits in (("hook.sh", 0o500), ("notes.txt", 0o400)):
@@ -144,7 +144,7 @@ def test_a_package_is_opened_to_readers_and_its_neighbours_are_not() -> None:
         open_tree(Path("/usr/bin/env"), state)
 
 
-def test_a_way_is_opened_from_the_top_down_to_the_folder_and_no_further(tmp_path: Path) -> None:
+def test_traversal_is_allowed_down_to_the_folder_only(tmp_path: Path) -> None:
     way = tmp_path / "a" / "b"
     (way / "c").mkdir(parents=True)
     for folder in (tmp_path, way.parent, way, way / "c"):

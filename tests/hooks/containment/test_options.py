@@ -19,11 +19,11 @@ def parse(*words: str) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def test_without_options_only_files_are_bounded() -> None:
+def test_default_options_limit_only_file_sizes() -> None:
     assert containment_of(parse()) == Containment(file_bytes=FILE_BYTES)
 
 
-def test_every_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_options_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     program = tmp_path / "bwrap"
     program.write_text("#!/bin/sh\necho bubblewrap 0.11.2\n")
@@ -47,13 +47,13 @@ def test_every_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox() or "it works")
-def test_the_sandbox_is_looked_for_on_path() -> None:
+def test_sandbox_program_is_found_on_path() -> None:
     found = containment_of(parse("--hook-sandbox"))
     assert found.sandbox is not None
     assert found.sandbox.name == "bwrap"
 
 
-def test_a_sandbox_that_is_not_there_is_refused() -> None:
+def test_missing_sandbox_program_is_refused() -> None:
     with pytest.raises(ContainmentError, match="no '/no/such' on PATH; install bubblewrap"):
         containment_of(parse("--hook-sandbox=/no/such"))
 
@@ -66,7 +66,7 @@ def test_a_sandbox_that_is_not_there_is_refused() -> None:
         ("exit 3", "does not print its version"),
     ],
 )
-def test_a_sandbox_that_cannot_bound_its_memory_is_refused(tmp_path: Path, script: str, words: str) -> None:
+def test_sandbox_that_cannot_limit_memory_is_refused(tmp_path: Path, script: str, words: str) -> None:
     program = tmp_path / "bwrap"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
@@ -74,20 +74,20 @@ def test_a_sandbox_that_cannot_bound_its_memory_is_refused(tmp_path: Path, scrip
         containment_of(parse(f"--hook-sandbox={program}"))
 
 
-def test_users_need_root(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hook_users_require_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 5)
     with pytest.raises(ContainmentError, match="only root"):
         containment_of(parse("--hook-users=400000-400003"))
 
 
-def test_users_must_be_no_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hook_users_of_existing_accounts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     somebody = next(entry for entry in pwd.getpwall() if entry.pw_uid > 0)
     with pytest.raises(ContainmentError, match=f"{somebody.pw_uid} is {somebody.pw_name}"):
         containment_of(parse(f"--hook-users={somebody.pw_uid}-{somebody.pw_uid}"))
 
 
-def test_groups_and_users_of_containers_are_another_process_too(
+def test_hook_users_overlapping_groups_or_subordinate_ids_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run's group has its user's number; and all that runs as one of the users is killed, rootless containers as well."""
@@ -120,7 +120,7 @@ def test_groups_and_users_of_containers_are_another_process_too(
         "--hook-open-files=many",
     ],
 )
-def test_what_makes_no_sense_is_refused(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_option_values_are_refused(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(word)
     assert word.split("=", maxsplit=1)[0] in capsys.readouterr().err

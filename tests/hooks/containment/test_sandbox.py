@@ -6,7 +6,7 @@ from pathlib import Path
 from wharfinger.hooks.containment.sandbox import SCRATCH_BYTES, sandboxed
 
 
-def test_what_is_hidden_is_hidden_before_what_is_shown_in_it() -> None:
+def test_folders_are_hidden_before_paths_inside_are_shown() -> None:
     words = sandboxed(
         Path("/usr/bin/bwrap"),
         state_dir=Path("/var/lib/w"),
@@ -38,7 +38,7 @@ def test_what_is_hidden_is_hidden_before_what_is_shown_in_it() -> None:
     assert "--die-with-parent" not in words
 
 
-def test_links_in_the_root_stay_links_and_nothing_else_is_shown_twice() -> None:
+def test_links_in_the_root_stay_links_and_special_folders_are_not_bound() -> None:
     words = sandboxed(Path("/b"), state_dir=None, shown=(), writable=None, extra_binds={}, cwd=Path("/"))
     links = {following for word, following in pairwise(words) if word == "--symlink"}
     assert links == {str(entry.readlink()) for entry in Path("/").iterdir() if entry.is_symlink()}
@@ -46,7 +46,7 @@ def test_links_in_the_root_stay_links_and_nothing_else_is_shown_twice() -> None:
     assert not any(first == "--ro-bind" and second in {"/proc", "/dev", "/tmp"} for first, second in pairwise(words))
 
 
-def test_the_daemons_socket_is_covered_where_it_can_be_seen() -> None:
+def test_daemon_socket_is_covered_in_visible_folders() -> None:
     def words(socket: str) -> str:
         return " ".join(
             sandboxed(
@@ -65,7 +65,7 @@ def test_the_daemons_socket_is_covered_where_it_can_be_seen() -> None:
         assert hidden not in words(hidden)
 
 
-def test_what_is_the_sandboxs_own_is_bounded() -> None:
+def test_temporary_file_systems_of_a_sandbox_are_limited() -> None:
     """It is in memory, and no limit of a process counts it."""
     words = sandboxed(Path("/b"), state_dir=Path("/var/lib/w"), shown=(), writable=None, extra_binds={}, cwd=Path("/"))
     made = [index for index, word in enumerate(words) if word == "--tmpfs"]

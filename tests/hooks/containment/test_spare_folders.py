@@ -19,7 +19,7 @@ def names(scratch: Path) -> list[str]:
     return sorted(path.name for path in scratch.iterdir())
 
 
-def test_a_kept_folder_is_the_next_one(tmp_path: Path) -> None:
+def test_retained_folder_is_reused_for_the_next_run(tmp_path: Path) -> None:
     spares = SpareFolders(tmp_path)
     first = made(tmp_path / "first")
     inode = first.stat().st_ino
@@ -31,20 +31,20 @@ def test_a_kept_folder_is_the_next_one(tmp_path: Path) -> None:
     assert not spares.take(tmp_path / "third")
 
 
-def test_no_more_are_kept_than_are_needed(tmp_path: Path) -> None:
+def test_number_of_spare_folders_is_limited(tmp_path: Path) -> None:
     spares = SpareFolders(tmp_path)
     kept = [spares.keep(made(tmp_path / f"f{number}")) for number in range(AT_MOST + 2)]
     assert kept == [True] * AT_MOST + [False] * 2
 
 
-def test_a_folder_whose_mode_the_hook_changed_is_not_kept(tmp_path: Path) -> None:
+def test_folder_with_changed_mode_is_not_retained(tmp_path: Path) -> None:
     folder = made(tmp_path / "f")
     folder.chmod(0o755)
     assert not SpareFolders(tmp_path).keep(folder)
     assert folder.exists()
 
 
-def test_a_folder_with_attributes_is_not_kept(tmp_path: Path) -> None:
+def test_folder_with_extended_attributes_is_not_retained(tmp_path: Path) -> None:
     folder = made(tmp_path / "f")
     try:
         os.setxattr(folder, "user.left", b"behind")
@@ -54,7 +54,7 @@ def test_a_folder_with_attributes_is_not_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["filled", "gone", "a link", "opened"])
-def test_a_spare_that_another_process_touched_is_not_handed_out(tmp_path: Path, what: str) -> None:
+def test_modified_spare_folder_is_not_reused(tmp_path: Path, what: str) -> None:
     spares = SpareFolders(tmp_path)
     spares.keep(made(tmp_path / "f"))
     (spare,) = tmp_path.iterdir()
@@ -73,7 +73,7 @@ def test_a_spare_that_another_process_touched_is_not_handed_out(tmp_path: Path, 
     assert [name for name in names(tmp_path) if what != "a link"] == []
 
 
-def test_a_run_folder_comes_from_the_spares_and_goes_there(tmp_path: Path) -> None:
+def test_run_folder_is_taken_from_and_returned_to_the_spares(tmp_path: Path) -> None:
     spares, run = SpareFolders(tmp_path), run_of(tmp_path / "hook.sh")
     first = make_run_folder(tmp_path, run, None, spares)
     inode = first.path.stat().st_ino
@@ -86,7 +86,7 @@ def test_a_run_folder_comes_from_the_spares_and_goes_there(tmp_path: Path) -> No
     assert names(tmp_path) == []
 
 
-def test_a_folder_with_nothing_else_in_it_is_done_with_at_once(tmp_path: Path) -> None:
+def test_folder_with_only_its_own_files_becomes_a_spare_immediately(tmp_path: Path) -> None:
     spares, run = SpareFolders(tmp_path), run_of(tmp_path / "hook.sh")
     folder = make_run_folder(tmp_path, run, None, spares)
     Path(folder.variables()["METRICS_PATH"]).unlink()
@@ -95,7 +95,7 @@ def test_a_folder_with_nothing_else_in_it_is_done_with_at_once(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("what", ["a file", "a folder in a file's place", "opened"])
-def test_a_folder_with_more_in_it_is_left_to_be_removed(tmp_path: Path, what: str) -> None:
+def test_changed_run_folder_does_not_become_a_spare(tmp_path: Path, what: str) -> None:
     spares, run = SpareFolders(tmp_path), run_of(tmp_path / "hook.sh")
     folder = make_run_folder(tmp_path, run, None, spares)
     match what:

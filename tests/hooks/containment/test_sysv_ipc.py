@@ -23,7 +23,7 @@ def made_by(uid: int) -> dict[str, int]:
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can start programs as other users")
-def test_all_of_a_user_is_removed_and_nothing_of_others() -> None:
+def test_ipc_objects_of_one_user_are_removed() -> None:
     own = users(2)
     for uid in (own.first, own.last):
         for _, *options in KINDS:
@@ -40,12 +40,12 @@ def test_all_of_a_user_is_removed_and_nothing_of_others() -> None:
     assert made_by(own.last) == {"shm": 0, "msg": 0, "sem": 0}
 
 
-def test_a_kernel_without_them_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_without_ipc_tables_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysv_ipc, "TABLES", tmp_path)
     remove_ipc_of(os.getuid())
 
 
-def test_what_is_gone_meanwhile_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ipc_objects_deleted_meanwhile_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysv_ipc, "TABLES", tmp_path)
     for kind, identifier in (("shm", "shmid"), ("msg", "msqid"), ("sem", "semid")):
         (tmp_path / kind).write_text(f"key {identifier} uid cuid\n0 2147483647 77 0\n0 2147483646 0 77\n")

@@ -31,7 +31,7 @@ def ran(metrics: HookMetrics, *documents: object, package: str = "ingress", hook
     return metrics.apply(package, hook, operations(*documents))
 
 
-def test_the_example_of_the_contract() -> None:
+def test_metrics_of_the_contract_example_are_published() -> None:
     metrics = HookMetrics()
     assert (
         ran(
@@ -69,7 +69,7 @@ def test_the_example_of_the_contract() -> None:
         ("global", {"hook": "a.sh", "namespace": "x"}),
     ],
 )
-def test_whose_metrics_they_are_is_not_for_the_hook_to_say(package: str, labels: dict[str, str]) -> None:
+def test_identity_labels_of_a_hook_cannot_be_overridden(package: str, labels: dict[str, str]) -> None:
     metrics = HookMetrics()
     own = {"hook": "other.sh", "namespace": "x"}
     ran(metrics, {"name": "a", "set": 1, "labels": own}, package=package)
@@ -77,7 +77,7 @@ def test_whose_metrics_they_are_is_not_for_the_hook_to_say(package: str, labels:
     assert scraped(metrics)["a"].value(**wanted) == 1
 
 
-def test_a_batch_takes_the_place_of_its_group() -> None:
+def test_new_batch_replaces_the_metrics_of_its_group() -> None:
     metrics = HookMetrics()
     ran(metrics, {"name": "a", "set": 1, "labels": {"n": "1"}, "group": "g"}, {"name": "b", "set": 1, "group": "g"})
     ran(metrics, {"name": "a", "set": 2, "labels": {"n": "2"}, "group": "h"})
@@ -87,14 +87,14 @@ def test_a_batch_takes_the_place_of_its_group() -> None:
     assert sorted(found["a"].samples.values()) == [2, 3, 4]
 
 
-def test_counters_of_a_group_begin_anew_with_each_batch_and_add_up_in_it() -> None:
+def test_counters_of_a_group_restart_with_each_batch() -> None:
     metrics = HookMetrics()
     for _ in range(2):
         ran(metrics, *([{"name": "found_total", "add": 1, "group": "g"}] * 3))
         assert scraped(metrics)["found_total"].value(hook="a.sh", module="ingress") == 3
 
 
-def test_without_a_group_they_last_until_the_hook_publishes_without_one_again() -> None:
+def test_ungrouped_metrics_last_until_the_next_ungrouped_batch() -> None:
     metrics = HookMetrics()
     ran(metrics, {"name": "a", "set": 1}, {"name": "b", "set": 1}, {"name": "c", "set": 1, "group": "g"})
     ran(metrics, {"name": "a", "set": 9}, hook="b.sh")
@@ -109,14 +109,14 @@ def test_without_a_group_they_last_until_the_hook_publishes_without_one_again() 
     assert set(scraped(metrics)) == {"a"}
 
 
-def test_the_group_of_a_hook_is_called_as_the_hook() -> None:
+def test_default_group_is_named_after_the_hook() -> None:
     metrics = HookMetrics()
     ran(metrics, {"name": "a", "set": 1})
     ran(metrics, {"group": "a.sh", "action": "expire"}, hook="b.sh")
     assert scraped(metrics) == {}
 
 
-def test_groups_are_a_packages_own() -> None:
+def test_groups_of_different_packages_are_separate() -> None:
     metrics = HookMetrics()
     ran(metrics, {"name": "a", "set": 1, "group": "g"})
     ran(metrics, {"group": "g", "action": "expire"}, package="prod.shop")
@@ -126,7 +126,7 @@ def test_groups_are_a_packages_own() -> None:
     assert len(scraped(metrics)["a"].samples) == 1, "the hooks of one package share its groups"
 
 
-def test_an_expire_in_the_middle() -> None:
+def test_expire_inside_a_batch_removes_only_earlier_operations() -> None:
     metrics = HookMetrics()
     ran(
         metrics,
@@ -137,7 +137,7 @@ def test_an_expire_in_the_middle() -> None:
     assert set(scraped(metrics)) == {"b"}
 
 
-def test_a_kind_may_change_with_its_batch_and_not_within() -> None:
+def test_metric_kind_may_change_only_between_batches() -> None:
     metrics = HookMetrics()
     ran(metrics, {"name": "a", "set": 1})
     assert ran(metrics, {"name": "a", "add": 5}, {"name": "a", "set": 1}) == (
@@ -149,7 +149,7 @@ def test_a_kind_may_change_with_its_batch_and_not_within() -> None:
     )
 
 
-def test_warnings_are_few_and_no_secrets() -> None:
+def test_warnings_are_limited_and_contain_no_label_values() -> None:
     metrics = HookMetrics()
     many = [{"name": f"bad-{number}", "set": 1} for number in range(100)]
     warnings = ran(metrics, *many)
@@ -166,14 +166,14 @@ def test_warnings_are_few_and_no_secrets() -> None:
     assert scraped(metrics) == {}
 
 
-def test_what_may_not_be_shown_is_not_published() -> None:
+def test_secrets_in_labels_are_masked() -> None:
     metrics = HookMetrics()
     found = operations({"name": "a", "set": 1, "labels": {"password": "it is hunter2", "user": "app"}})
     metrics.apply("ingress", "a.sh", found, masked=lambda text: text.replace("hunter2", "***"))
     assert scraped(metrics)["a"].value(hook="a.sh", module="ingress", password="it is ***", user="app") == 1
 
 
-def test_a_hook_whose_name_is_no_text() -> None:
+def test_hook_name_that_is_not_utf_8_is_escaped() -> None:
     metrics = HookMetrics()
     for hook in ("\udcff.sh", "\udcfe.sh"):
         ran(metrics, {"name": "a", "set": 1}, hook=hook)
@@ -182,7 +182,7 @@ def test_a_hook_whose_name_is_no_text() -> None:
     assert len(parse(metrics.exposition())["wharfinger_hook_run_success_total"].samples) == 2
 
 
-def test_a_package_that_goes_takes_everything_with_it() -> None:
+def test_forgotten_package_loses_all_its_metrics() -> None:
     metrics = HookMetrics()
     for package in ("ingress", "prod.shop"):
         ran(metrics, {"name": "a", "set": 1}, {"name": "b", "set": 1, "group": "g"}, package=package)
@@ -194,7 +194,7 @@ def test_a_package_that_goes_takes_everything_with_it() -> None:
     assert scraped(metrics) == {}
 
 
-def test_the_daemons_own_have_nothing_that_is_not_described() -> None:
+def test_own_metrics_match_their_descriptions() -> None:
     metrics = HookMetrics()
     ran(metrics, {"name": "a", "set": 1}, {"name": "b-", "set": 1})
     metrics.ran(HookRunSample("ingress", "a.sh", "b", "main", RunOutcome.SUCCESS, 1.0, 1.0, 1.0, 1))
@@ -278,7 +278,7 @@ def mutated(source: random.Random) -> bytes:
     return bytes(data)
 
 
-def test_nothing_but_the_declared_error_comes_out_and_scrapers_can_read_what_stays() -> None:
+def test_mutated_metric_files_raise_declared_errors_and_leave_readable_metrics() -> None:
     source = random.Random(34)  # noqa: S311 - the same inputs every time
     limits = MetricLimits(package_bytes=50_000, bytes=80_000, package_samples=60, samples=100)
     metrics, count = HookMetrics(limits), scaled(100_000, 1_200)
@@ -304,13 +304,13 @@ def test_nothing_but_the_declared_error_comes_out_and_scrapers_can_read_what_sta
     assert scraped(metrics) == {}
 
 
-def test_pieces_of_bytes_alone_are_refused() -> None:
+def test_invalid_byte_sequences_are_refused() -> None:
     for piece in BYTES[1:]:
         with pytest.raises(HookError, match="METRICS_PATH"):
             read_metric_operations(read_metrics(b'{"name":"a","set":' + piece, hook="h"), hook="h")
 
 
-def test_no_one_has_the_series_of_another_by_labelling_its_own_so() -> None:
+def test_labels_cannot_claim_the_series_of_another_package() -> None:
     """A Module's hook may label with any namespace, a global one with any module: what is another's then is refused."""
     metrics = HookMetrics()
     published = {"name": "depth", "action": "set", "value": 1}

@@ -26,7 +26,7 @@ def read(*documents: JsonValue) -> tuple[MetricOperation, ...]:
     return read_metric_operations(read_metrics(data, hook="h"), hook="h")
 
 
-def test_the_example_of_the_contract() -> None:
+def test_operations_of_the_contract_example_are_read() -> None:
     assert read(
         {"name": "hook_metric", "action": "set", "value": 33, "labels": {"kind": "pod"}},
         {"name": "runs_total", "action": "add", "value": 1, "labels": {}},
@@ -61,7 +61,7 @@ def test_the_example_of_the_contract() -> None:
         ({"name": "no-name.at all", "set": 1, "labels": {"": "x"}}, Set("", "no-name.at all", {"": "x"}, 1)),
     ],
 )
-def test_one_operation(document: JsonValue, operation: MetricOperation) -> None:
+def test_each_form_of_an_operation_is_read(document: JsonValue, operation: MetricOperation) -> None:
     assert read(document) == (operation,)
 
 
@@ -112,13 +112,13 @@ def test_an_unknown_action_is_dropped(document: JsonValue, why: str) -> None:
         ({"name": "a", "set": 1, "labels": {"b": 1}}, "labels.b: expected a string, found an integer"),
     ],
 )
-def test_what_is_wrong_fails_the_run(document: JsonValue, why: str) -> None:
+def test_invalid_operations_fail_the_run(document: JsonValue, why: str) -> None:
     with pytest.raises(HookError, match=f"hook h: {METRICS}: got bad metrics: document 1.*{why}") as caught:
         read(document, {"name": "b", "set": 1})
     assert (caught.value.file, caught.value.transient) == (METRICS, False)
 
 
-def test_the_document_is_found_by_its_number_and_no_label_value_is_told() -> None:
+def test_errors_name_the_document_number_without_label_values() -> None:
     with pytest.raises(HookError, match=r"document 2 \('b'\)") as caught:
         read({"name": "a", "set": 1}, {"name": "b", "set": "hunter2", "labels": {"password": "hunter2"}})
     assert "hunter2" not in str(caught.value)

@@ -24,11 +24,11 @@ def scraped(runs: RunMetrics) -> dict[str, Family]:
     return parse(exposition(runs.lines()))
 
 
-def test_before_anything_ran() -> None:
+def test_no_metrics_are_published_before_the_first_run() -> None:
     assert scraped(RunMetrics()) == {}
 
 
-def test_every_run_counts() -> None:
+def test_runs_are_counted_by_outcome() -> None:
     runs = RunMetrics()
     runs.ran(SAMPLE)
     runs.ran(HookRunSample("prod.shop", "a.sh", "pods", "main", RunOutcome.SUCCESS, 3.0, 0.5, 0.5, 2048))
@@ -60,7 +60,7 @@ def test_every_run_counts() -> None:
     assert found[f"{PREFIX}success_total"].value(**theirs) == 0
 
 
-def test_what_is_gone_is_not_counted_any_more() -> None:
+def test_forgotten_package_is_no_longer_counted() -> None:
     runs = RunMetrics()
     runs.ran(SAMPLE)
     runs.ran(HookRunSample("ingress", "b.sh", "nightly", "q", RunOutcome.ERROR, 1.0))
@@ -79,7 +79,7 @@ def successes(runs: RunMetrics) -> Family:
     return parse(exposition(lines))[f"{PREFIX}success_total"]
 
 
-def test_rows_are_bounded_and_sums_stay_true() -> None:
+def test_rows_are_limited_and_sums_stay_correct() -> None:
     runs = RunMetrics()
     for number in range(MAX_PACKAGE_ROWS + 5):
         runs.ran(HookRunSample("greedy", "a.sh", f"b{number}", "main", RunOutcome.SUCCESS, 1.0))
@@ -96,7 +96,7 @@ def test_rows_are_bounded_and_sums_stay_true() -> None:
     assert successes(runs).value(module="late", hook="a.sh", binding="b", queue="main") == 1
 
 
-def test_whose_a_runtime_name_is() -> None:
+def test_runtime_names_give_package_and_namespace_labels() -> None:
     assert package_labels("prod.shop") == ("shop", "prod")
     assert package_labels("prod.shop.eu") == ("shop.eu", "prod")
     assert package_labels("ingress") == ("ingress", "")

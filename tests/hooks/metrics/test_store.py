@@ -35,7 +35,7 @@ def publish(store: MetricStore, operation: Publication, package: str = "p", **la
     store.publish(package, operation.group, pairs(**{**operation.labels, **labels}), operation)
 
 
-def test_what_each_action_does() -> None:
+def test_actions_add_set_and_observe_values() -> None:
     store = MetricStore(LIMITS)
     for value in (1, 2.9, 0.4):
         publish(store, Add("g", "runs_total", {}, value))
@@ -53,7 +53,7 @@ def test_what_each_action_does() -> None:
     }
 
 
-def test_a_group_expires_as_a_whole_and_alone() -> None:
+def test_expire_removes_all_series_of_one_group_only() -> None:
     store = MetricStore(LIMITS)
     publish(store, Set("g", "a", {"x": "1"}, 1))
     publish(store, Add("g", "b_total", {}, 1))
@@ -72,7 +72,7 @@ def test_a_group_expires_as_a_whole_and_alone() -> None:
     assert [*store._families, *store._kinds, *store._owners, *store._packages] == []
 
 
-def test_a_series_is_of_the_group_that_published_it_last() -> None:
+def test_a_series_belongs_to_the_group_that_published_it_last() -> None:
     store = MetricStore(LIMITS)
     publish(store, Set("g", "a", {}, 1))
     publish(store, Set("h", "a", {}, 2))
@@ -90,7 +90,7 @@ def test_an_empty_label_is_a_missing_one() -> None:
     assert exposition(store.lines()).splitlines()[1:] == ['a{x=""} 2', 'a{x="1"} 1']
 
 
-def test_no_two_packages_have_the_same_series() -> None:
+def test_series_of_another_package_is_refused() -> None:
     store = MetricStore(LIMITS)
     publish(store, Set("g", "a", {"x": "1"}, 1), package="one")
     with pytest.raises(Refused, match="a: another package publishes it with the same labels"):
@@ -101,7 +101,7 @@ def test_no_two_packages_have_the_same_series() -> None:
     assert scraped(store)["a"].samples == {("a", pairs(x="1")): 3, ("a", pairs(x="2")): 2}
 
 
-def test_labels_are_widened_for_each_package_and_narrowed_again() -> None:
+def test_label_sets_are_widened_and_narrowed_per_package() -> None:
     store = MetricStore(LIMITS)
     publish(store, Set("g", "a", {}, 0))
     publish(store, Set("g", "a", {"x": "1"}, 1))
@@ -160,7 +160,7 @@ def test_labels_are_widened_for_each_package_and_narrowed_again() -> None:
         ),
     ],
 )
-def test_what_is_refused_changes_nothing(first: Publication, second: Publication, why: str) -> None:
+def test_refused_operation_changes_nothing(first: Publication, second: Publication, why: str) -> None:
     store = MetricStore(LIMITS)
     publish(store, first)
     before = exposition(store.lines())
@@ -171,7 +171,7 @@ def test_what_is_refused_changes_nothing(first: Publication, second: Publication
     scraped(store)
 
 
-def test_a_name_is_free_again_once_no_one_uses_it() -> None:
+def test_metric_name_is_free_once_its_last_series_is_removed() -> None:
     store = MetricStore(LIMITS)
     publish(store, Observe("g", "a", {}, 1, (1,)), package="one", module="one")
     publish(store, Observe("g", "a", {}, 1, (2,)), package="two", module="two")
@@ -194,7 +194,7 @@ def test_a_name_is_free_again_once_no_one_uses_it() -> None:
         (MetricLimits(labels=3), "more than 3 labels of one name"),
     ],
 )
-def test_there_is_an_end(limits: MetricLimits, why: str) -> None:
+def test_store_limits_refuse_new_series(limits: MetricLimits, why: str) -> None:
     store = MetricStore(limits)
     with pytest.raises(Refused, match=why):
         for number in range(100):
@@ -208,7 +208,7 @@ def test_there_is_an_end(limits: MetricLimits, why: str) -> None:
     assert set(scraped(store)) == {"b"}
 
 
-def test_a_package_that_has_no_room_leaves_it_to_others() -> None:
+def test_package_at_its_limit_does_not_affect_other_packages() -> None:
     store = MetricStore(MetricLimits(package_samples=3))
     for package in ("one", "two"):
         for number in range(3):
@@ -218,7 +218,7 @@ def test_a_package_that_has_no_room_leaves_it_to_others() -> None:
     assert len(scraped(store)["a"].samples) == 6
 
 
-def test_a_histogram_counts_for_all_its_lines() -> None:
+def test_all_lines_of_a_histogram_count_against_the_limit() -> None:
     store = MetricStore(MetricLimits(package_samples=9))
     publish(store, Observe("g", "a", {}, 1, (1, 2)))
     with pytest.raises(Refused, match="more than 9 samples of one package"):
@@ -227,7 +227,7 @@ def test_a_histogram_counts_for_all_its_lines() -> None:
     assert sum(len(family.samples) for family in scraped(store).values()) == 9
 
 
-def test_a_hostile_package_is_bounded_in_bytes_whatever_it_widens() -> None:
+def test_label_widening_counts_against_the_byte_limit_of_a_package() -> None:
     """Labels of every series count for all series of the name: the text is bounded, not just what was written."""
     limits = MetricLimits(package_bytes=100_000)
     store, refused = MetricStore(limits), 0
