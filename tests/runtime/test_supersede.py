@@ -21,7 +21,7 @@ from wharfinger.runtime.status.summary import State, summarize
 pytestmark = pytest.mark.unmeasured
 
 PATIENCE_S = 300
-AT_ONCE_S = 1.0 if FULL else 60.0
+AT_ONCE_S = 1.0 if FULL else 20.0
 """A second on an idle machine. On a busy one only much less than the grace period of an ordinary end."""
 
 MIXED = tuple(Where)

@@ -73,7 +73,7 @@ def _profile(args: argparse.Namespace) -> int:
 
     async def text(client: DebugClient) -> str:
         if sys.stderr.isatty():
-            write_note(f"sampling for {seconds:g} s")
+            write_note(f"requesting a profile of {seconds:g} s")
         return printable(profile_text(await client.profile(seconds), output, columns), allow="\n")
 
     return print_answer(args, text, when_empty="no samples")

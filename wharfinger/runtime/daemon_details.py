@@ -174,7 +174,7 @@ class MemorySnapshot:
 
     ``own_bytes`` is the memory of the daemon's process now, ``peak_bytes`` the most that was resident since the start.
     ``programs`` are all processes below it, by program. ``parts`` are what the daemon keeps in its own memory; their sizes are
-    those of the data, without Python's overhead, so they are less than the process takes for them.
+    estimates, with little of Python's overhead, so the process takes more for them.
     """
 
     own_bytes: int

@@ -9,7 +9,7 @@ implements the same protocol against a running daemon, so code that prints a sna
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.problem import Problem
@@ -31,6 +31,14 @@ if TYPE_CHECKING:  # a client that needs no explanations and no YAML starts fast
         ResourceSnapshot,
     )
     from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
+
+
+ACCEPTED: Final = "Accepted"
+REMOVED: Final = "Removed"
+"""The types of two conditions that only snapshots have, and only at times.
+
+The condition ACCEPTED is False while the resource cannot be acted on; REMOVED is False while the package is being removed.
+"""
 
 
 @dataclass(frozen=True, slots=True)

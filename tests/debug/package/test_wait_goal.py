@@ -32,12 +32,15 @@ def test_goals_are_parsed_and_printed(text: str, goal: Goal, said: str) -> None:
     assert str(goal) == said
 
 
-@pytest.mark.parametrize(
-    "text", ["", "condition=", "condition=X=maybe", "condition=Ready=Unknown", "Loaded", "jsonpath={.a}"]
-)
+@pytest.mark.parametrize("text", ["", "condition=", "condition=X=maybe", "Loaded", "jsonpath={.a}"])
 def test_invalid_goals_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected ready"):
         read_goal(text)
+
+
+def test_a_package_is_never_ready_unknown() -> None:
+    with pytest.raises(ValueError, match=r"^Ready is only True or False; found 'condition=Ready=Unknown'$"):
+        read_goal("condition=Ready=Unknown")
 
 
 def test_a_goal_is_reached_by_state_condition_or_deletion() -> None:

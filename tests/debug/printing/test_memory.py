@@ -14,7 +14,7 @@ bash           1           3.0 MiB
 all together   4           183 MiB
 The daemon itself had at most 150 MiB.
 
-KEPT IN THE DAEMON   NUMBER   SIZE OF THE DATA
+KEPT IN THE DAEMON   NUMBER   ESTIMATED SIZE
 packages             3
 renders              7        2.5 MiB
 """

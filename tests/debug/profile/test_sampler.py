@@ -1,13 +1,16 @@
 """The sampling thread, in this process."""
 
 import gc
+import sys
 import threading
 import weakref
+from types import FrameType
 
 import trio
 
 from wharfinger.debug.profile.profile import MAIN, OTHERS
 from wharfinger.debug.profile.sampler import Sampler
+from wharfinger.debug.profile.samples import ProcessorTimes, Samples
 
 
 async def test_the_event_loop_continues_and_its_waiting_is_sampled() -> None:
@@ -43,13 +46,30 @@ async def test_other_threads_are_sampled() -> None:
 
 async def test_the_sampler_ends_when_it_is_stopped() -> None:
     sampler = Sampler(60.0, interval_s=0.001)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(trio.to_thread.run_sync, sampler.run)
-        sampler.stop()
+    sampler.stop()
+    found = await trio.to_thread.run_sync(sampler.run)
+    assert found.seconds < 30
+    assert sampler.is_stopped
 
 
 class Kept:
     """Something that a frame refers to."""
+
+
+def test_samples_retain_no_frame() -> None:
+    """A retained frame would keep the variables of its function alive."""
+
+    def frame() -> tuple[FrameType, weakref.ref[Kept]]:
+        kept = Kept()
+        return sys._getframe(), weakref.ref(kept)
+
+    samples = Samples(1)
+    found, reference = frame()
+    samples.add({1: found}, 0.01)
+    del found
+    gc.collect()
+    assert reference() is None
+    assert samples.profile(0.01, ProcessorTimes(0.0, 0.0, 0.0)).samples == 1
 
 
 def test_no_frame_is_retained_after_a_sample() -> None:

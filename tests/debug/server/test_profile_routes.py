@@ -30,6 +30,7 @@ class Sampling:
     def __init__(self) -> None:
         self.begun = trio.Event()
         self.ended = trio.Event()
+        self.seconds: list[float] = []
         self.token = trio.lowlevel.current_trio_token()
 
     def make(self, seconds: float) -> Sampler:
@@ -39,7 +40,9 @@ class Sampling:
             def run(self) -> ProfileSnapshot:
                 sampling.token.run_sync_soon(sampling.begun.set)
                 try:
-                    return super().run()
+                    found = super().run()
+                    sampling.seconds.append(found.seconds)
+                    return found
                 finally:
                     sampling.token.run_sync_soon(sampling.ended.set)
 
@@ -99,7 +102,8 @@ async def test_a_second_profile_is_refused_while_the_first_runs(tmp_path: Path, 
                 await socket_client(path).profile(1)
             assert str(raised.value) == BUSY
             assert (await socket_client(path).daemon()).packages == 3, "the daemon still answers"
-        await sampling.ended.wait()  # because its client has gone; otherwise it would sample for a minute
+        await sampling.ended.wait()
+        assert sampling.seconds[0] < 30, "the sampling ends when its client disconnects"
         assert (await socket_client(path).profile(0.02)).samples > 0
 
 
@@ -116,8 +120,38 @@ async def test_a_stopping_daemon_does_not_wait_for_a_profile(tmp_path: Path, sam
         nursery.start_soon(ask)
         await sampling.begun.wait()
     await sampling.ended.wait()
+    assert sampling.seconds[0] < 30
     assert failed == [f"the daemon on {path} was stopped before the profile was complete"]
-    assert not profile_routes._SAMPLING.locked()
+    assert not profile_routes._REQUESTED.locked()
+
+
+async def test_a_profile_is_refused_while_an_abandoned_one_is_still_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, begun, end = tmp_path / "s", trio.Event(), threading.Event()
+    token = trio.lowlevel.current_trio_token()
+
+    def slow(*_: object) -> str:
+        token.run_sync_soon(begun.set)
+        end.wait(60)
+        return "text"
+
+    monkeypatch.setattr(profile_routes, "profile_text", slow)
+    try:
+        async with open_debug_server(path, CannedInspector()), by_hand(path) as client:
+            with socket.socket(socket.AF_UNIX) as first:
+                first.connect(str(path))
+                first.sendall(f"GET {PROFILE}?seconds=0.01 HTTP/1.1\r\nHost: d\r\n\r\n".encode())
+                await begun.wait()
+            while profile_routes._REQUESTED.locked():
+                await trio.lowlevel.checkpoint()
+            assert BUSY in (await client.get(PROFILE, params={"seconds": "0.01"})).text
+            end.set()
+            while profile_routes._WORKING.locked():
+                await trio.lowlevel.checkpoint()
+            assert (await client.get(PROFILE, params={"seconds": "0.01"})).text == "text"
+    finally:
+        end.set()
 
 
 async def test_a_profile_can_be_taken_while_all_worker_threads_are_in_use(tmp_path: Path) -> None:

@@ -23,6 +23,13 @@ async def test_a_pool_keeps_the_wanted_number_of_workers_ready() -> None:
         assert (found.ready, found.waiting, pool.serves) == (3, 0, True)
 
 
+async def test_a_started_zygote_is_reported_to_the_memory_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = trio.Event()
+    monkeypatch.setattr(MemoryBudget, "note_start", lambda _: started.set())
+    async with open_interpreter_pool(Interpreter(sys.executable, ()), 0, None, MemoryBudget(GIB)):
+        await started.wait()
+
+
 async def test_a_worker_that_was_killed_is_replaced() -> None:
     async with open_interpreter_pool(Interpreter(sys.executable, ()), 2, None, MemoryBudget(GIB)) as pool:
         await until_ready(pool, 2)

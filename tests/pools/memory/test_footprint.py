@@ -65,6 +65,22 @@ def test_all_processes_below_one_are_counted_by_program() -> None:
     assert footprints_below(process.pid) == {}
 
 
+def test_an_ended_thread_hides_no_children_of_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda path: [path / "4000000", *tasks(path)])
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert process.pid in module._children(os.getpid())
+        process.communicate(b"\n")
+
+
+def test_the_peak_memory_is_that_of_this_program_only() -> None:
+    """A program that replaces another one in `exec` has the peak of that one in ``getrusage``."""
+    told = "from wharfinger.pools.memory.footprint import peak_memory; print(peak_memory())"
+    text = f"import os, sys\nlarge = b'x' * (200 << 20)\nos.execv(sys.executable, [sys.executable, '-c', {told!r}])"
+    found = int(subprocess.run([sys.executable, "-c", text], capture_output=True, check=True, timeout=300).stdout)
+    assert 1 << 20 < found < 150 << 20
+
+
 def test_without_shares_from_the_kernel_all_resident_pages_count(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = footprint(os.getpid())
 

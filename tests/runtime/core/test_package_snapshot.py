@@ -35,6 +35,8 @@ from wharfinger.runtime.core.package_snapshot import (
     waiting_queue,
 )
 from wharfinger.runtime.inspector import (
+    ACCEPTED,
+    REMOVED,
     MonitorSnapshot,
     OperationSnapshot,
     ProgressSnapshot,
@@ -48,7 +50,6 @@ from wharfinger.runtime.package.instance import Tools
 from wharfinger.runtime.resources.settings import ResolvedSettings
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.tasks.pipeline import Pipeline
-from wharfinger.runtime.why.stage_causes import ACCEPTED, REMOVED
 
 BUSY = (
     "configVersion: v1\nonStartup: 3\nafterHelm: 1\nschedule: [{name: often, crontab: '* * * * *'}]\n"

@@ -1,8 +1,10 @@
 """Values of machines as JSON: equal values have equal bytes, and decoding them gives an equal value."""
 
 import contextlib
+import hashlib
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,8 @@ from wharfinger.queue.events import Enqueued, Failed
 from wharfinger.queue.fifo import Fifo
 from wharfinger.queue.state import QueueState
 from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes
-from wharfinger.runtime.recording.machines import PACKAGE, QUEUE, SCHEDULER
+from wharfinger.runtime.recording.machines import MACHINES, PACKAGE, QUEUE, SCHEDULER
+from wharfinger.runtime.recording.record import FORMAT
 from wharfinger.runtime.scheduler.state import Graph
 from wharfinger.runtime.status.package_status import Stage, Truth
 
@@ -79,6 +82,21 @@ def test_texts_are_masked_but_names_are_not() -> None:
     assert QUEUE.codec.encode(Failed(1, "no", permanent=True, at=0.0, draw=0.0), lambda _: "***") == [
         "Failed", 1, "***", True, 0.0, 0.0,
     ]  # fmt: skip
+
+
+def test_a_record_with_other_names_is_refused() -> None:
+    form: JsonValue = ["#Enqueued", {"run": 1, "work": "Load"}]
+    with pytest.raises(CanonicalError, match="expected the fields of this version"):
+        QUEUE.codec.decode(form)
+
+
+def test_the_names_in_recordings_belong_to_their_format() -> None:
+    """Raise FORMAT when this fails, and write the new digest here: recordings of the former format cannot be read any more."""
+    names = {name: machine.codec.names() for name, machine in sorted(MACHINES.items())}
+    assert (FORMAT, hashlib.sha256(msgspec.json.encode(names, order="sorted")).hexdigest()[:16]) == (
+        6,
+        "343ae116a0fce6e6",
+    )
 
 
 def test_values_of_other_classes_are_refused() -> None:

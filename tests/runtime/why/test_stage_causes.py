@@ -7,6 +7,8 @@ import pytest
 from tests.runtime.support.explained import SINCE, condition, downloading, failing, known, node, package, ready, task
 from wharfinger.runtime.daemon_details import SlotsSnapshot
 from wharfinger.runtime.inspector import (
+    ACCEPTED,
+    REMOVED,
     ConditionSnapshot,
     HookSnapshot,
     OperationSnapshot,
@@ -20,8 +22,6 @@ from wharfinger.runtime.status.reasons import advice
 from wharfinger.runtime.why.causes import Cause, Known
 from wharfinger.runtime.why.remedies import WAIT, of_failed_hook, of_hook, of_shares, of_slots, of_work
 from wharfinger.runtime.why.stage_causes import (
-    ACCEPTED,
-    REMOVED,
     aside_cause,
     gate_failure,
     is_being_brought,

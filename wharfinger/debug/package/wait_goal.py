@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, TypeAlias, assert_never
 
-from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.inspector import ACCEPTED, REMOVED, PackageSnapshot
 
 READY: Final = "ready"
 DELETED: Final = "deleted"
 _CONDITION: Final = "condition="
-_AT_TIMES: Final = ("Accepted", "Removed")
-"""Conditions that a package has only while its resource cannot be acted on, or is being removed."""
 _STATUSES: Final = {"true": "True", "false": "False", "unknown": "Unknown"}
 
 
@@ -61,8 +59,9 @@ def read_goal(text: str) -> Goal:
     if text.startswith(_CONDITION) and kind and found:
         if kind.lower() != READY:
             return HasCondition(kind, found)
-        if found != "Unknown":
-            return Ready(found == "True")
+        if found == "Unknown":
+            raise ValueError(f"{kind} is only True or False; found {text!r}")
+        return Ready(found == "True")
     raise ValueError(f"expected ready, deleted or condition=TYPE[=True|False|Unknown], found {text!r}")
 
 
@@ -88,7 +87,9 @@ def unknown_condition(goal: Goal, package: PackageSnapshot) -> str:
     """
     if not isinstance(goal, HasCondition):
         return ""
-    known = {each.type.lower(): each.type for each in package.conditions} | {each.lower(): each for each in _AT_TIMES}
+    known = {each.type.lower(): each.type for each in package.conditions} | {
+        each.lower(): each for each in (ACCEPTED, REMOVED)
+    }
     if goal.type.lower() in known:
         return ""
     near = get_close_matches(goal.type.lower(), known, 1)

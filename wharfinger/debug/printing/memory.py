@@ -23,7 +23,7 @@ def memory_lines(memory: MemorySnapshot) -> list[str]:
     return [
         *layout(("PROGRAM", "PROCESSES", "MEMORY"), processes, None),
         f"The daemon itself had at most {size_text(memory.peak_bytes)}.",
-        *(["", *layout(("KEPT IN THE DAEMON", "NUMBER", "SIZE OF THE DATA"), parts, None)] if parts else []),
+        *(["", *layout(("KEPT IN THE DAEMON", "NUMBER", "ESTIMATED SIZE"), parts, None)] if parts else []),
     ]
 
 

@@ -28,6 +28,11 @@ class Sampler:
         """End the profile before its time."""
         self._stopped.set()
 
+    @property
+    def is_stopped(self) -> bool:
+        """True if the profile was ended before its time."""
+        return self._stopped.is_set()
+
     def run(self) -> ProfileSnapshot:
         """Sample until the time is over, or until it is stopped, and return the profile."""
         main, own = threading.main_thread().ident or 0, threading.get_ident()

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from wharfinger.debug.profile.profile import MAIN, OTHERS, FrameSnapshot, ProfileSnapshot
+from wharfinger.formats.listing import counted
 from wharfinger.formats.text_table import layout
 
 MAX_ROWS: Final = 20
@@ -31,8 +32,7 @@ def profile_lines(profile: ProfileSnapshot, columns: int | None) -> list[str]:
 
 
 def _summary(profile: ProfileSnapshot) -> Iterator[str]:
-    threads = "1 thread" if profile.threads == 1 else f"{profile.threads} threads"
-    yield f"{profile.seconds:.2f} s, {profile.samples} samples, {threads}"
+    yield f"{profile.seconds:.2f} s, {counted(profile.samples, 'sample')}, {counted(profile.threads, 'thread')}"
     yield ""
     rows = []
     for thread, wait in ((MAIN, "waiting for I/O and timers"), (OTHERS, "waiting")):

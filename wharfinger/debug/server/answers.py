@@ -31,7 +31,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class StreamedRoute:
-    """A path whose answer may be streamed. It accepts GET only, and cannot be followed."""
+    """A path whose answer may be streamed. It accepts GET and HEAD only, and cannot be followed."""
 
     answer: Callable[[Inspector, Request], Awaitable[Answer]]
     parameters: frozenset[str] = frozenset()

@@ -30,8 +30,12 @@ _MEDIA_TYPES: Final[dict[ProfileFormat, str]] = {
     "collapsed": _TEXT,
     "text": _TEXT,
 }
-_SAMPLING: Final = threading.Lock()
-"""Held while a profile of this process is taken."""
+_REQUESTED: Final = threading.Lock()
+"""Held while a request for a profile is open."""
+_WORKING: Final = threading.Lock()
+"""Held by the thread that takes a profile. If the client disconnects while the profile is written, the thread outlasts the
+request.
+"""
 
 
 async def _profile(_inspector: Inspector, request: Request) -> Answer:
@@ -43,21 +47,21 @@ async def _profile(_inspector: Inspector, request: Request) -> Answer:
     output = next((known for known in PROFILE_FORMATS if known == asked), None)
     if output is None:
         return text_answer(400, f"unknown output: {asked[:MAX_SHOWN]}; known: {listing_text(PROFILE_FORMATS)}")
-    if _SAMPLING.locked():
+    if _REQUESTED.locked() or _WORKING.locked():
         return text_answer(503, f"{UNAVAILABLE}{BUSY}")
     return StreamingResponse(200, partial(_sampled, seconds, output), _MEDIA_TYPES[output])
 
 
 @asynccontextmanager
 async def _sampled(seconds: float, output: ProfileFormat) -> AsyncIterator[AsyncIterator[bytes]]:
-    if not _SAMPLING.acquire(blocking=False):
+    if not _REQUESTED.acquire(blocking=False):
         raise CutError("another profile has been begun since the answer")
     sampler = Sampler(seconds)
     try:
         yield _Document(sampler, output)
     finally:
         sampler.stop()
-        _SAMPLING.release()
+        _REQUESTED.release()
 
 
 class _Document:
@@ -80,7 +84,9 @@ class _Document:
         return await trio.to_thread.run_sync(self._take, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1))
 
     def _take(self) -> bytes:
-        return profile_text(self._sampler.run(), self._output).encode("utf-8", "replace")
+        with _WORKING:
+            profile = self._sampler.run()
+            return b"" if self._sampler.is_stopped else profile_text(profile, self._output).encode("utf-8", "replace")
 
 
 PROFILE_ROUTES: Final[dict[str, StreamedRoute]] = {PROFILE: StreamedRoute(_profile, frozenset({SECONDS, "output"}))}

@@ -5,6 +5,7 @@ workers is their real size. ``private`` is the part that no other process has, w
 """
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -57,6 +58,18 @@ def _resident(pid: int) -> Footprint | None:
     return Footprint(int(resident) * _PAGE, (int(resident) - int(shared)) * _PAGE)
 
 
+def peak_memory() -> int:
+    """Return the most memory of this process that was resident at once, in bytes; 0 if the kernel does not tell.
+
+    ``getrusage`` is not used, because its maximum includes the program that was replaced by this one in ``exec``.
+    """
+    try:
+        lines = Path("/proc/self/status").read_bytes().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * _KIB for line in lines if line.startswith(b"VmHWM:")), 0)
+
+
 def footprints_below(pid: int) -> dict[str, list[Footprint]]:
     """Return the memory of all children of a process, and of their children, by the names of their programs."""
     found: dict[str, list[Footprint]] = {}
@@ -74,11 +87,12 @@ def footprints_below(pid: int) -> dict[str, list[Footprint]]:
 
 def _children(pid: int) -> list[int]:
     """Return the children that any thread of a process has; none if the process has ended, or the kernel does not list them."""
-    try:
-        lists = [each.read_bytes() for each in Path(f"/proc/{pid}/task").glob("*/children")]
-    except OSError:
-        return []
-    return [int(word) for each in lists for word in each.split()]
+    found: list[int] = []
+    with suppress(OSError):  # the process has ended
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):  # the thread has ended
+                found += map(int, (task / "children").read_bytes().split())
+    return found
 
 
 def _program(pid: int) -> str:

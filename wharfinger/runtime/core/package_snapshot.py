@@ -23,6 +23,8 @@ from wharfinger.hooks.watching.monitor import Monitor
 from wharfinger.queue.dump import QueueDump
 from wharfinger.queue.slots import Slots
 from wharfinger.runtime.inspector import (
+    ACCEPTED,
+    REMOVED,
     ConditionSnapshot,
     HookSnapshot,
     MonitorSnapshot,
@@ -39,7 +41,6 @@ from wharfinger.runtime.status.progress import Progress
 from wharfinger.runtime.status.summary import summarize
 from wharfinger.runtime.tasks.start_tasks import ORDERS, order_of
 from wharfinger.runtime.why.causes import moment_after
-from wharfinger.runtime.why.stage_causes import ACCEPTED, REMOVED
 
 MOST_FAILING: Final = 10
 """The limit on the number of failing objects that are shown for one release."""

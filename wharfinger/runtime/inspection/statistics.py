@@ -5,9 +5,7 @@ Each part of the daemon has its own counts; this module only collects them.
 """
 
 import os
-import resource
 from collections.abc import Iterator
-from typing import Final
 
 from wharfinger.cluster.releases.options import EngineStatistics
 from wharfinger.hooks.metrics.hook_metrics import HookMetrics
@@ -18,7 +16,7 @@ from wharfinger.packages.settings.cel_pool import CelPool, CelStatistics
 from wharfinger.packages.store.disk_store import DiskStore
 from wharfinger.packages.store.store import Store
 from wharfinger.pools.interpreters.warm_start import WarmStarts
-from wharfinger.pools.memory.footprint import footprint, footprints_below
+from wharfinger.pools.memory.footprint import footprint, footprints_below, peak_memory
 from wharfinger.queue.dump import QueuesStatistics
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import Kind
@@ -37,8 +35,6 @@ from wharfinger.runtime.daemon_details import (
 )
 from wharfinger.runtime.inspection.package_logs import PackageLogs
 from wharfinger.runtime.recording.recorder import Recorder
-
-_KIB: Final = 1024
 
 
 def statistics(runtime: Runtime) -> StatisticsSnapshot:
@@ -71,7 +67,7 @@ def memory_of_processes() -> MemorySnapshot:
     ]
     return MemorySnapshot(
         own_bytes=own.total if own is not None else 0,
-        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB,
+        peak_bytes=peak_memory(),
         programs=tuple(sorted(programs, key=lambda each: (-(each.bytes or 0), each.part))),
     )
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from rpds import HashTrieMap
 
-from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot, QueueSnapshot
+from wharfinger.runtime.inspector import ACCEPTED, ConditionSnapshot, PackageSnapshot, QueueSnapshot
 from wharfinger.runtime.plan.bodies import Finding, Judged, PlanBodies, Refused
 from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.scheduler.graph import Topology
@@ -27,7 +27,6 @@ from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.status.summary import State
 from wharfinger.runtime.why.causes import Known
 from wharfinger.runtime.why.explanation import explain
-from wharfinger.runtime.why.stage_causes import ACCEPTED
 
 MAX_LOOKS: Final = 100_000
 MAX_CAUSES: Final = 16

@@ -348,6 +348,12 @@ class Codec:
         """
         return kind in self._quick
 
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Return the names that recordings contain: the fields of each class, and the members of each enumeration."""
+        return {tag: record.names for tag, record in self._by_tag.items()} | {
+            tag: tuple(members) for tag, members in self._members.items()
+        }
+
     def plain(self, form: JsonValue) -> JsonValue:
         """Return the canonical form of a value that was read in the fast form. Raises CanonicalError."""
         return self.encode(self.decode(form))
@@ -365,6 +371,8 @@ class Codec:
             if (record := self._by_tag.get(tag)) is not None:
                 return record.make(*(self.decode(item) for item in rest))
             if tag[:1] == "#" and (record := self._by_tag.get(tag[1:])) is not None:
+                if isinstance(rest[0], dict) and rest[0].keys() != set(record.names):  # convert ignores unknown names
+                    raise ValueError(f"{', '.join(sorted(rest[0].keys() ^ set(record.names)))}")
                 return msgspec.convert(rest[0], cast("type", record.make))
             if (members := self._members.get(tag)) is not None:
                 return members[str(rest[0])]

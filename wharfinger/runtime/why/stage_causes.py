@@ -12,20 +12,20 @@ from datetime import datetime
 from typing import Final
 
 from wharfinger.formats.listing import listed
-from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot, ProgressSnapshot, TaskSnapshot
+from wharfinger.runtime.inspector import (
+    ACCEPTED,
+    REMOVED,
+    ConditionSnapshot,
+    PackageSnapshot,
+    ProgressSnapshot,
+    TaskSnapshot,
+)
 from wharfinger.runtime.status import reasons
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import HELD, Reason, explanation
 from wharfinger.runtime.status.summary import State
 from wharfinger.runtime.why.causes import MOST_NAMED, Cause, Known, moment_after
 from wharfinger.runtime.why.remedies import WAIT, of_failed_hook, of_hook, of_reason, of_shares, of_slots, of_work
-
-ACCEPTED: Final = "Accepted"
-REMOVED: Final = "Removed"
-"""The types of two conditions that only snapshots have.
-
-The condition ACCEPTED is False if the resource cannot be acted on; REMOVED is False while the package is being removed.
-"""
 
 _HELD: Final = "a slot"
 _OF_GATES: Final = {"Disable": "cannot be stopped", "EnabledScript": "cannot run its enabled script"}
