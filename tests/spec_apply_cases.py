@@ -34,7 +34,7 @@ IDENTITY: Final[dict[str, Coverage]] = {
     ),
     "labels and annotations of resources": (
         _SPEC + "test_objects_and_records_name_their_release",
-        _OPERATIONS + "test_under_maintenance_what_people_change_is_left_to_them",
+        _OPERATIONS + "test_changes_by_users_stay_under_maintenance",
         _OWNERSHIP + "test_owned_labels_and_annotates_a_copy",
     ),
     "labels of the release": (
@@ -57,7 +57,7 @@ UPGRADE: Final[dict[str, Coverage]] = {
         "tests/packages/rendering/test_helm_renderer.py::test_no_chart_at_all",
     ),
     "2 under maintenance a marked, deployed release is left": (
-        _OPERATIONS + "test_under_maintenance_what_people_change_is_left_to_them"
+        _OPERATIONS + "test_changes_by_users_stay_under_maintenance"
     ),
     "2 pending, failed or unmarked is applied once": (
         _SPEC + "test_an_incomplete_release_is_applied_even_under_maintenance"
@@ -161,11 +161,11 @@ DRIFT: Final[dict[str, Coverage]] = {
     ),
     "absent is told": (
         _MONITOR + "test_a_deleted_object_is_restored",
-        _KEEPING + "test_an_object_that_another_process_deletes_is_there_again",
+        _KEEPING + "test_a_deleted_object_is_restored",
     ),
     "checked at once when asked": (
         _KEPT + "test_a_release_with_drift_is_not_unchanged",
-        _KEEPING + "test_a_forced_look_takes_back_what_a_user_did",
+        _KEEPING + "test_a_forced_run_reverts_a_users_revision",
     ),
 }
 
@@ -204,7 +204,7 @@ HEALTH: Final[dict[str, Coverage]] = {
     "desired defaults to 1": _CASES,
     "package state": (
         _HEALTH + "test_the_health_of_a_release_has_one_state",
-        _KEEPING + "test_what_breaks_down_is_told_until_it_is_back",
+        _KEEPING + "test_a_failed_workload_is_reported_until_it_recovers",
     ),
     "Unknown forgets": (
         _HEALTHS + "test_a_deleted_object_is_reported",

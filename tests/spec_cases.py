@@ -302,16 +302,16 @@ SETTINGS: Final[dict[str, Coverage]] = {
 APPLICATIONS: Final[dict[str, Coverage]] = {
     "resource-not-found": (
         "tests/runtime/test_controller_modules.py::test_a_resource_deleted_before_its_first_reconciliation_leaves_nothing",
-        _RUNTIME + "test_an_object_that_vanishes_is_removed_by_what_is_known_of_it",
+        _RUNTIME + "test_a_package_whose_resource_vanishes_is_still_removed",
     ),
     "package-not-found": _SPEC_CONTROLLER + "test_a_missing_package_is_reported_and_can_be_replaced_by_another",
-    "version-not-found": _RUNTIME + "test_a_missing_version_is_said_and_the_old_one_stays",
+    "version-not-found": _RUNTIME + "test_a_missing_version_is_reported_and_the_old_one_stays",
     "version-is-draft": (
         _SPEC_CONTROLLER + "test_a_version_without_readable_metadata_is_skipped_in_a_range",
         _SPEC_CONTROLLER + "test_an_exact_version_without_readable_metadata_is_refused",
         "tests/runtime/test_versions.py::test_a_package_waits_for_the_first_scan_of_its_repository",
     ),
-    "repository-not-found": _RUNTIME + "test_a_missing_repository_is_said_and_its_arrival_wakes",
+    "repository-not-found": _RUNTIME + "test_a_missing_repository_is_reported_and_its_creation_noticed",
     "successful-reconcile": _RUNTIME + "test_an_application_becomes_ready_and_is_applied",
     "successful-reconcile all-falses": "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
     "successful-reconcile some-falses": "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
@@ -322,7 +322,7 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
     "version-switch": _SPEC_CONTROLLER + "test_versions_are_switched_up_and_down",
     "version-update": (
         _SPEC_CONTROLLER + "test_versions_are_switched_up_and_down",
-        _RUNTIME + "test_every_status_that_is_written_of_an_update_is_true",
+        _RUNTIME + "test_every_status_written_during_an_update_is_true",
     ),
     "package-switch": _SPEC_CONTROLLER + "test_a_missing_package_is_reported_and_can_be_replaced_by_another",
     "stale-owner-references": _SPEC_CONTROLLER + "test_stale_owner_references_are_neither_followed_nor_changed",
@@ -330,7 +330,7 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
         _SPEC_CONTROLLER + "test_correcting_a_repository_retries_its_failed_packages",
         "tests/runtime/test_controller_inputs.py::test_a_new_registry_password_does_not_affect_installed_packages",
     ),
-    "maintenance-mode": "tests/runtime/core/test_operations.py::test_under_maintenance_what_people_change_is_left_to_them",
+    "maintenance-mode": "tests/runtime/core/test_operations.py::test_changes_by_users_stay_under_maintenance",
     "update-settings": _RUNTIME + "test_new_settings_are_applied_without_a_download",
     "delete": _RUNTIME + "test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
     "delete-not-attached": (

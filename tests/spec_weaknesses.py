@@ -131,7 +131,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
             "tests/cluster/test_health_workloads.py::test_every_status_change_of_daemon_sets_and_jobs_is_reported",
             _HEALTH + "test_a_release_becomes_healthy_and_every_message_change_is_reported",
             "tests/cluster/health/test_health.py::test_a_changed_message_is_a_difference_and_a_further_ready_object_is_not",
-            "tests/runtime/core/test_release_events.py::test_what_breaks_down_is_told_until_it_is_back",
+            "tests/runtime/core/test_release_events.py::test_a_failed_workload_is_reported_until_it_recovers",
         ),
     ),
     17: (
@@ -148,7 +148,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         (
             "tests/queue/test_service.py::test_a_permanent_failure_parks_until_an_input_changes",
             "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_word",
-            "tests/runtime/core/test_runtime.py::test_what_cannot_be_rendered_is_stalled_until_the_settings_change",
+            "tests/runtime/core/test_runtime.py::test_a_package_that_cannot_be_rendered_is_stalled_until_its_settings_change",
         ),
     ),
     19: (

@@ -83,7 +83,7 @@ COVERED: Final = {
     "deduplication of a ResourceSet": "tests/offline/building/test_resource_templates.py::"
     "test_resources_come_before_the_template_and_each_object_once",
     "a change during a run is not lost": "tests/runtime/fixpoint/test_machine.py::"
-    "test_what_is_read_and_changed_during_the_run_is_looked_at_again_at_cost",
+    "test_a_change_of_a_read_id_during_a_run_causes_a_charged_run",
     "a chain of forty selectors": f"{_RESOURCE_SET}::test_a_chain_of_forty_selections_has_the_same_bytes_each_time",
     "readyExpr": "tests/offline/controllers/test_readiness.py::test_a_tree_with_expressions",
     "the same bytes, three times, by 1, 2 and 4 workers": f"{_ORCHESTRATOR}::"

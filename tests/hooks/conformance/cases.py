@@ -101,8 +101,8 @@ CASES: Final[dict[int, Case]] = {
         "converge sequence",
         _module(14, "converge", part="runtime"),
         (
-            "tests/runtime/core/test_global_rounds.py::test_hooks_run_around_all_of_them_and_see_the_global_values",
-            "tests/runtime/core/test_global_rounds.py::test_after_all_hooks_that_never_settle_are_named",
+            "tests/runtime/core/test_global_rounds.py::test_global_hooks_run_before_and_after_all_packages",
+            "tests/runtime/core/test_global_rounds.py::test_afterall_hooks_that_never_settle_are_reported",
             "tests/runtime/test_rounds_interrupted.py::test_a_restart_makes_one_round",
         ),
     ),

@@ -50,7 +50,7 @@ CASES: Final[dict[type[Source], dict[str, str]]] = {
         POLICY: _REFUSED,
     },
     ArchiveSource: {
-        INSTALLED: f"{_STORIES}::test_an_archive_is_installed_if_it_has_its_digest",
+        INSTALLED: f"{_STORIES}::test_an_archive_is_installed_only_with_the_expected_digest",
         MISSING: f"{_HERE}/test_archives.py::test_an_archive_by_url_has_the_digest_of_its_folder",
         LOGIN: f"{_HERE}/test_archives.py::test_a_login_is_for_the_named_server_only",
         TAMPERED: f"{_HERE}/test_archives.py::test_bytes_with_another_digest_are_never_unpacked",

@@ -1,4 +1,4 @@
-"""Whether the cluster is bootstrapped, at a control plane in this process."""
+"""Detection of a bootstrapped cluster, with a control plane in this process."""
 
 import logging
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ def config_map(name: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
 
 
-async def test_a_cluster_that_is_bootstrapped_already() -> None:
+async def test_an_existing_bootstrap_is_found_at_the_start() -> None:
     async with memory_cluster() as client:
         await client.create(config_map("done"))
         async with open_bootstrap(client, DONE) as bootstrap:
@@ -32,7 +32,7 @@ async def test_a_cluster_that_is_bootstrapped_already() -> None:
                 await bootstrap.wait_finished()
 
 
-async def test_a_cluster_that_is_bootstrapped_later(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_later_bootstrap_is_noticed(autojump_clock: trio.testing.MockClock) -> None:
     async with memory_cluster() as client, open_bootstrap(client, DONE) as bootstrap, trio.open_nursery() as nursery:
         assert not bootstrap.finished
         finished = trio.Event()
@@ -42,7 +42,7 @@ async def test_a_cluster_that_is_bootstrapped_later(autojump_clock: trio.testing
             finished.set()
 
         nursery.start_soon(wait)
-        await client.create(config_map("other"))  # another of that namespace says nothing
+        await client.create(config_map("other"))  # another ConfigMap of that namespace does not count
         with trio.move_on_after(60):
             await finished.wait()
         assert not finished.is_set()
@@ -54,7 +54,7 @@ async def test_a_cluster_that_is_bootstrapped_later(autojump_clock: trio.testing
 
 @dataclass
 class Hiding:
-    """A ClusterClient that may not list until it is allowed to."""
+    """A ClusterClient that refuses lists until it is told otherwise."""
 
     client: ClusterClient
     allowed: trio.Event = field(default_factory=trio.Event)
@@ -70,7 +70,7 @@ class Hiding:
         return await self.client.list(resource, namespace, label_selector=label_selector, field_selector=field_selector)
 
 
-async def test_nothing_is_said_before_it_is_known_and_the_log_says_why(
+async def test_the_start_waits_for_the_bootstrap_state_and_logs_the_error(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, logger="wharfinger")

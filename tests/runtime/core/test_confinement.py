@@ -1,4 +1,4 @@
-"""Which releases may have objects in their own namespace only."""
+"""Releases that may only have objects in their own namespace."""
 
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.runtime.core.confinement import Confinement

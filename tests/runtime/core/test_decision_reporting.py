@@ -1,4 +1,4 @@
-"""What is said of packages after a start: nothing that is untrue, and everything in the end."""
+"""The reported decisions about packages after a start: never a wrong one, and all of them in the end."""
 
 import os
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from wharfinger.formats.json.value import find_str
 async def restarted(ground: Ground, folder: Path, **needs: str) -> AsyncIterator[tuple[World, int, list[str]]]:
     """A daemon that finds ``needs`` installed, and the Module ``ground`` that only loads once its gate is written to.
 
-    With all that the resources say, as state and message.
+    Yields also the list of all reported statuses, as state and message.
     """
     async with ground.open_world() as world:
         await world.repository()
@@ -54,7 +54,7 @@ async def restarted(ground: Ground, folder: Path, **needs: str) -> AsyncIterator
 
 
 @pytest.mark.slow
-async def test_who_needs_what_is_still_being_loaded_is_on_its_way_and_not_suspended(tmp_path: Path) -> None:
+async def test_packages_whose_dependency_is_being_loaded_are_not_suspended(tmp_path: Path) -> None:
     needs = {"house": mandatory("ground"), "roof": mandatory("house"), "tent": any_of("ground", "absent")}
     async with open_ground(tmp_path) as ground, restarted(ground, tmp_path, **needs) as (world, gate, said):
         os.write(gate, b"go\n" * 8)
@@ -64,8 +64,8 @@ async def test_who_needs_what_is_still_being_loaded_is_on_its_way_and_not_suspen
 
 
 @pytest.mark.slow
-async def test_who_needs_what_cannot_be_loaded_is_suspended_then(tmp_path: Path) -> None:
-    """Each in its turn, also those of one another's groups."""
+async def test_packages_whose_dependency_cannot_be_loaded_are_suspended(tmp_path: Path) -> None:
+    """One after the other, also members of each other's groups."""
     needs = {"house": mandatory("ground"), "roof": mandatory("house"), "ham": any_of("ground", "eggs")}
     needs["eggs"] = any_of("ground", "ham")
     async with open_ground(tmp_path) as ground, restarted(ground, tmp_path, **needs) as (world, gate, said):
@@ -78,7 +78,7 @@ async def test_who_needs_what_cannot_be_loaded_is_suspended_then(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_who_lacks_what_was_never_installed_is_suspended_at_once(tmp_path: Path) -> None:
+async def test_a_package_whose_dependency_is_not_installed_is_suspended_at_once(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()

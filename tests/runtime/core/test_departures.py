@@ -1,4 +1,4 @@
-"""The line of packages that leave."""
+"""The queue of packages that leave this shard."""
 
 import trio
 import trio.testing
@@ -6,7 +6,7 @@ import trio.testing
 from wharfinger.runtime.core.departures import Departures
 
 
-async def test_names_are_taken_in_their_order_and_waited_for() -> None:
+async def test_names_are_taken_in_order() -> None:
     line, taken = Departures(), list[str]()
 
     async def take() -> None:

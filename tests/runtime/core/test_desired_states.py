@@ -1,4 +1,4 @@
-"""The desired state that a resource, its source and its settings make."""
+"""The desired state that follows from a resource, its source and its settings."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -21,13 +21,13 @@ SOURCE = FolderSource(Path("/packages"))
 BEFORE = desired_state(SPEC, SOURCE, ResolvedSettings({"a": 1}))
 
 
-def test_the_same_resource_wishes_the_same() -> None:
+def test_equal_inputs_give_equal_desired_states() -> None:
     assert desired_state(replace(SPEC, generation=2), SOURCE, ResolvedSettings({"a": 1})) == BEFORE
     assert (BEFORE.package, BEFORE.version, BEFORE.namespace) == ("web", "1.0.0", "prod")
     assert SPEC.id == AppId("prod", "shop")
 
 
-def test_every_part_of_a_wish_is_compared() -> None:
+def test_every_part_of_a_desired_state_is_compared() -> None:
     directives = SPEC.directives
     changed = [
         desired_state(replace(SPEC, version="2.0.0"), SOURCE, ResolvedSettings({"a": 1})),

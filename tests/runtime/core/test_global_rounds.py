@@ -1,4 +1,4 @@
-"""Global hooks around all packages: who runs before whom, what a global value changes, who is switched on and off by a hook."""
+"""Global hooks around all packages: the order of runs, the effect of a global value, and Modules switched by a hook."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ echo "$(basename "$0"):$(jq -r '[.[].binding] | join(",")' "$BINDING_CONTEXT_PAT
 
 
 def hook(notes: Path, config: str, patch: str = "") -> str:
-    """A hook that notes its name and why it runs; ``patch`` is what it does to the values, in the shell's words."""
+    """A hook that notes its name and the reason of its run; ``patch`` is shell code that patches the values."""
     script = HOOK.replace("CONFIG", config).replace("NOTES", str(notes))
     return script + (f'echo "{patch}" >"$VALUES_JSON_PATCH_PATH"\n' if patch else "")
 
@@ -68,7 +68,7 @@ async def colour(world: World, name: str) -> str:
 
 
 @pytest.mark.slow
-async def test_hooks_run_around_all_of_them_and_see_the_global_values(tmp_path: Path) -> None:
+async def test_global_hooks_run_before_and_after_all_packages(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(
         tmp_path,
@@ -96,7 +96,7 @@ async def test_hooks_run_around_all_of_them_and_see_the_global_values(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_a_hook_switches_a_module_off_and_its_user_has_the_last_word(tmp_path: Path) -> None:
+async def test_a_hook_may_disable_a_module_unless_spec_enabled_is_set(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1', add("/extraOneEnabled", '"false"'))})
     a_module(tmp_path, "extra-one", {})
@@ -114,7 +114,7 @@ async def test_a_hook_switches_a_module_off_and_its_user_has_the_last_word(tmp_p
 
 
 @pytest.mark.slow
-async def test_settings_of_global_reach_all_of_them(tmp_path: Path) -> None:
+async def test_settings_of_the_global_module_reach_all_packages(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1')})
     a_module(tmp_path, "alpha", {"own.sh": hook(notes, '"afterHelm": 1')})
@@ -130,7 +130,7 @@ async def test_settings_of_global_reach_all_of_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_after_all_hooks_that_never_settle_are_named(tmp_path: Path) -> None:
+async def test_afterall_hooks_that_never_settle_are_reported(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1', add("/global/count", "$(date +%s%N)"))})
     async with open_world(tmp_path) as world:
@@ -139,8 +139,8 @@ async def test_after_all_hooks_that_never_settle_are_named(tmp_path: Path) -> No
         assert noted(notes) == ["all.sh:afterAll"] * 6
 
 
-async def test_global_hooks_add_to_what_they_are_shown(tmp_path: Path) -> None:
-    """``discovery`` and ``modules`` are there in VALUES_PATH, and in nobody's values until somebody adds to them."""
+async def test_global_hooks_may_patch_discovery_and_modules(tmp_path: Path) -> None:
+    """Both are present in VALUES_PATH, and are not part of any values until a hook adds to them."""
     notes = tmp_path / "notes"
     patch = add("/global/discovery/clusterDomain", '"cluster.local"')
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1', patch)})
@@ -158,7 +158,7 @@ async def test_global_hooks_add_to_what_they_are_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_after_a_restart_the_after_all_hooks_wait_for_packages_that_are_still_loaded(tmp_path: Path) -> None:
+async def test_after_a_restart_afterall_hooks_wait_for_packages_being_loaded(tmp_path: Path) -> None:
     notes, gate = tmp_path / "notes", tmp_path / "gate"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1, "afterAll": 1')})
     slow = f"[[ -p {gate} ]] && cat {gate} >/dev/null\nset -e\n"

@@ -1,4 +1,4 @@
-"""The task of an event for a hook, and when there is none."""
+"""The task for an event of a hook, and when there is none."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from wharfinger.runtime.package.findings import HooksStarting
 
 
 @pytest.mark.parametrize("state", ["never started", "started", "stopped"])
-def test_hooks_that_are_stopped_get_no_task(state: str) -> None:
+def test_stopped_hooks_get_no_task(state: str) -> None:
     one, hook, scope = instance(), a_hook(WATCHING % "slow"), WorkScope("hooks")
     hooks, inbox = package_hooks(hook), Inbox(hook, "slow")
     inbox.add(Occurrence(hook.config.kubernetes[0], None))
@@ -29,7 +29,7 @@ def test_hooks_that_are_stopped_get_no_task(state: str) -> None:
     assert inbox.waiting  # a task takes the events when its turn comes
 
 
-def test_a_readiness_hook_is_not_run_by_events() -> None:
+def test_events_do_not_run_readiness_hooks() -> None:
     one, hook = instance(), replace(a_hook(WATCHING % "main"), kind=HookKind.READINESS)
     hooks, inbox = package_hooks(hook), Inbox(hook, "main")
     inbox.add(Occurrence(hook.config.kubernetes[0], None))

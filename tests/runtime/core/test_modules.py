@@ -1,4 +1,4 @@
-"""The Modules that are on, as others see them."""
+"""The Modules that are on, as hooks and templates see them."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from wharfinger.runtime.scheduler.scheduler import Scheduler
 
 
 def world(*on: PackageId, off: tuple[PackageId, ...] = ()) -> Modules:
-    """Packages that are loaded, each with the length of its name as its weight."""
+    """Return loaded packages, each with the length of its name as its weight."""
     scheduler, instances = Scheduler(), dict[str, Instance]()
     scheduler.apply(Resumed())
     for identity in (*on, *off):

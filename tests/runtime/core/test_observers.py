@@ -6,7 +6,7 @@ from tests.runtime.support.world import open_world
 from wharfinger.runtime.core.observers import UNOBSERVED, Observers
 
 
-def test_nothing_is_observed_unless_it_is_asked_for() -> None:
+def test_observers_are_off_by_default() -> None:
     assert Observers(None, None, None, None) == UNOBSERVED
 
 

@@ -1,4 +1,4 @@
-"""Suspending and going on, maintenance, force and reset: what people say about how a package is looked after."""
+"""Operations by users: suspending and resuming, maintenance, force and reset."""
 
 import dataclasses
 import os
@@ -31,7 +31,7 @@ async def data_of(world: World, name: str) -> JsonObject:
 
 
 @pytest.mark.slow
-async def test_a_suspended_package_is_left_as_it_is_until_it_goes_on(tmp_path: Path) -> None:
+async def test_a_suspended_package_is_not_changed_until_it_is_resumed(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("web", "1.1.0")
@@ -54,7 +54,7 @@ async def test_a_suspended_package_is_left_as_it_is_until_it_goes_on(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_a_package_that_begins_suspended_begins_nothing(tmp_path: Path) -> None:
+async def test_a_package_created_suspended_is_not_installed(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -65,7 +65,7 @@ async def test_a_package_that_begins_suspended_begins_nothing(tmp_path: Path) ->
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_suspending_interrupts_a_wait_and_rests_the_hooks(tmp_path: Path) -> None:
+async def test_suspending_interrupts_a_wait_and_stops_the_hooks(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         hook = bash("{configVersion: v1, schedule: [{name: never, crontab: '0 0 1 1 *'}]}", ":")
@@ -84,7 +84,7 @@ async def test_suspending_interrupts_a_wait_and_rests_the_hooks(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_a_disable_that_is_missed_while_suspended_follows_when_it_goes_on(tmp_path: Path) -> None:
+async def test_a_disable_during_a_suspension_takes_effect_on_resumption(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -100,7 +100,7 @@ async def test_a_disable_that_is_missed_while_suspended_follows_when_it_goes_on(
         assert await world.config_map("wharfinger-system", "web") is None
 
 
-async def test_an_uninstall_that_a_suspend_cuts_short_is_taken_up_when_it_goes_on(tmp_path: Path) -> None:
+async def test_an_uninstall_interrupted_by_a_suspension_continues_on_resumption(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
     hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, beforeDeleteHelm: 1}", "before")}
     async with open_world(tmp_path) as world:
@@ -122,7 +122,7 @@ async def test_an_uninstall_that_a_suspend_cuts_short_is_taken_up_when_it_goes_o
 
 
 @pytest.mark.slow
-async def test_a_suspended_module_holds_no_one_back(tmp_path: Path) -> None:
+async def test_a_suspended_module_delays_no_other_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -140,8 +140,8 @@ async def test_a_suspended_module_holds_no_one_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_needs_a_suspended_module_goes_on_also_after_a_restart(tmp_path: Path) -> None:
-    """Nothing is done for the module, but what is installed of it is known to be there."""
+async def test_dependents_of_a_suspended_module_run_even_after_a_restart(tmp_path: Path) -> None:
+    """The module itself does not run, but its installed release counts."""
     needs = "requirements: {modules: {mandatory: [{name: web, constraint: '>=1.0'}]}}\n"
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -159,7 +159,7 @@ async def test_what_needs_a_suspended_module_goes_on_also_after_a_restart(tmp_pa
             await world.until_state("prod", "app", "Ready")
             downloads = len(world.downloads)
         async with ground.open_world() as world:
-            # Of this generation only this process can have spoken.
+            # Only this process can have written a status of this generation.
             await world.change("prod", "app", {"settings": {"mode": "slow"}})
             await world.until_state("prod", "app", "Ready")
             await world.until_state("", "web", "Suspended")
@@ -167,7 +167,7 @@ async def test_what_needs_a_suspended_module_goes_on_also_after_a_restart(tmp_pa
 
 
 @pytest.mark.slow
-async def test_under_maintenance_what_people_change_is_left_to_them(tmp_path: Path) -> None:
+async def test_changes_by_users_stay_under_maintenance(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -191,7 +191,7 @@ async def test_under_maintenance_what_people_change_is_left_to_them(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_under_maintenance_the_version_that_is_there_is_the_one_that_is_told(tmp_path: Path) -> None:
+async def test_the_installed_version_is_reported_under_maintenance(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("web", "1.1.0")
@@ -209,7 +209,7 @@ async def test_under_maintenance_the_version_that_is_there_is_the_one_that_is_to
 
 
 @pytest.mark.slow
-async def test_a_forced_package_is_fetched_again_under_the_same_version(tmp_path: Path) -> None:
+async def test_a_forced_package_is_downloaded_again(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -230,7 +230,7 @@ async def test_a_forced_package_is_fetched_again_under_the_same_version(tmp_path
 
 
 @pytest.mark.slow
-async def test_a_reset_forgets_what_hooks_have_done_once(tmp_path: Path) -> None:
+async def test_a_reset_runs_startup_hooks_again_without_patched_values(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     hook = bash(
         "{configVersion: v1, onStartup: 1}",
@@ -255,7 +255,7 @@ async def test_a_reset_forgets_what_hooks_have_done_once(tmp_path: Path) -> None
         assert find_str(await data_of(world, "out"), "data", "seen") == "1"
 
 
-async def test_replicas_and_resources_are_what_the_user_says(tmp_path: Path) -> None:
+async def test_replicas_and_resources_can_be_overridden(tmp_path: Path) -> None:
     deployment = (
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: front}\nspec:\n  replicas: 1\n"
         "  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n"
@@ -288,7 +288,7 @@ async def test_replicas_and_resources_are_what_the_user_says(tmp_path: Path) -> 
         assert find(plain, "status", "warnings") is None
 
 
-async def test_a_removal_while_suspended_takes_everything_away(tmp_path: Path) -> None:
+async def test_a_removal_during_a_suspension_deletes_everything(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -302,7 +302,7 @@ async def test_a_removal_while_suspended_takes_everything_away(tmp_path: Path) -
 
 
 def voting(folder: Path) -> Path:
-    """A module with an enabled script; as long as its setting ``slow`` is true it never gets ready."""
+    """A module with an enabled script; while its setting ``slow`` is true, it never becomes ready."""
     files = {
         "module.yaml": "name: voting\nversion: 1.0.0\n",
         "Chart.yaml": "apiVersion: v2\nname: voting\nversion: 1.0.0\n",
@@ -318,7 +318,7 @@ def voting(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-async def test_a_vote_does_not_wait_for_what_it_may_supersede(tmp_path: Path) -> None:
+async def test_a_vote_does_not_wait_for_a_superseded_run(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(voting(tmp_path / "voting"), "voting", "1.0.0")
@@ -329,7 +329,7 @@ async def test_a_vote_does_not_wait_for_what_it_may_supersede(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-async def test_a_vote_does_not_wait_behind_settings_that_were_wrong(tmp_path: Path) -> None:
+async def test_a_vote_does_not_wait_for_invalid_settings(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(voting(tmp_path / "voting"), "voting", "1.0.0")
@@ -340,13 +340,13 @@ async def test_a_vote_does_not_wait_behind_settings_that_were_wrong(tmp_path: Pa
 
 
 class Unforgetting(Journal):
-    """A journal whose disk is full whenever something is to be forgotten."""
+    """A journal whose disk is full whenever entries are to be deleted."""
 
     def forget(self, package: str) -> None:
         raise JournalError(f"{package}: database or disk is full")
 
 
-async def test_a_removal_is_over_although_its_steps_cannot_be_forgotten(tmp_path: Path) -> None:
+async def test_a_removal_completes_although_its_steps_cannot_be_deleted(tmp_path: Path) -> None:
     async with (
         open_ground(tmp_path) as ground,
         dataclasses.replace(ground, journal=Unforgetting(None)).open_world() as world,

@@ -1,4 +1,4 @@
-"""One package as a snapshot: everything a person asks for, nothing that may not be shown."""
+"""One package as a snapshot: all that users can query, and no secrets."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -57,11 +57,11 @@ BUSY = (
 )
 
 
-def test_a_package_just_heard_of() -> None:
+def test_a_new_package_has_a_pending_snapshot() -> None:
     snapshot = package_snapshot(instance(), QueueDump("prod.shop", ()))
     assert (snapshot.name, snapshot.kind, snapshot.namespace) == ("prod.shop", "Application", "prod")
     assert (snapshot.state, snapshot.digest, snapshot.release_revision) == ("Pending", "", 0)
-    # Stages that a package may not have are done until their task says otherwise.
+    # Optional stages count as done until their task reports otherwise.
     assert [condition.type for condition in snapshot.conditions if condition.status == "True"] == [
         "CustomResourcesApplied", "WebhooksEnsured",
     ]  # fmt: skip
@@ -70,7 +70,7 @@ def test_a_package_just_heard_of() -> None:
     assert snapshot.hooks == ()
 
 
-def test_what_stands_over_the_stages_is_a_condition_of_its_own() -> None:
+def test_a_blocked_spec_and_a_held_removal_have_conditions_of_their_own() -> None:
     one = instance()
     assert not {ACCEPTED, REMOVED} & {
         each.type for each in package_snapshot(one, QueueDump("prod.shop", ())).conditions
@@ -90,7 +90,7 @@ def test_what_stands_over_the_stages_is_a_condition_of_its_own() -> None:
     )
 
 
-def test_hooks_say_what_they_are_bound_to_and_how_they_ran() -> None:
+def test_hooks_are_shown_with_bindings_and_runs() -> None:
     one = instance()
     config = read_hook_config(BUSY.encode(), hook="hooks/a.sh")
     put(one, files={"hooks": (Hook("hooks/a.sh", Path("/x"), (), Path("/"), config),)})
@@ -114,8 +114,8 @@ def test_secrets_are_hidden_by_path_and_by_text() -> None:
         assert "1234" not in str(shown)
 
 
-async def test_a_hook_that_ran_and_one_that_failed(tmp_path: Path) -> None:
-    """What a hook prints of a secret is masked in what it is said to have failed with."""
+async def test_the_error_of_a_failed_hook_is_shown_and_masked(tmp_path: Path) -> None:
+    """A secret in the output of a hook is masked in its error."""
     hooks = {
         "a-good.sh": bash("{configVersion: v1, onStartup: 1}", "true"),
         "b-bad.sh": bash("{configVersion: v1, onStartup: 2}", 'jq -r .hooked.token "$CONFIG_VALUES_PATH" >&2; exit 3'),
@@ -151,7 +151,7 @@ def running(name: str, index: int = 1, lane: str = "main") -> TaskSnapshot:
 
 @asynccontextmanager
 async def waiting(slots: Slots, *packages: str) -> AsyncIterator[None]:
-    """Somebody has the one slot for renders, and the packages wait for it."""
+    """Occupy the only slot for renders, so that the packages wait for it."""
 
     over = trio.Event()
 
@@ -170,7 +170,7 @@ async def waiting(slots: Slots, *packages: str) -> AsyncIterator[None]:
         over.set()
 
 
-def test_what_another_process_wants_and_what_it_found() -> None:
+def test_maintenance_progress_warnings_and_definitions_are_shown() -> None:
     one = instance()
     put(one, statuses.set_maintenance(one.status, "NoResourceReconciliation", NOW))
     put(one, statuses.tracking(one.status, ("ConfigMap a",), ("Deployment b",), NOW))
@@ -187,7 +187,7 @@ def test_what_another_process_wants_and_what_it_found() -> None:
     assert (snapshot.suspended, snapshot.state, snapshot.crds) == (True, "Suspended", None)
 
 
-async def test_operations_and_limits_are_those_of_the_package() -> None:
+async def test_operations_and_limits_of_the_package_are_shown() -> None:
     slots = Slots(ONE_SLOT)
     entry = OperationSnapshot("update", ("download",), ("install",), (), earlier=False)
     around = Surroundings({"prod.shop": (entry,), "prod.other": ()}, slots, ())
@@ -200,7 +200,7 @@ async def test_operations_and_limits_are_those_of_the_package() -> None:
     assert surrounded(one, around).waits_for == ()
 
 
-async def test_a_task_that_runs_says_which_limit_it_waits_for() -> None:
+async def test_a_running_task_shows_the_limit_that_it_waits_for() -> None:
     slots = Slots(ONE_SLOT)
     around = Surroundings({}, slots, ())
     waits = replace(running("Load", 2), running=False)
@@ -230,14 +230,16 @@ async def test_a_task_that_runs_says_which_limit_it_waits_for() -> None:
         (("ingress", "metrics"), True, "the custom resource definitions of ingress, metrics"),
     ],
 )
-def test_a_task_that_waits_for_definitions_says_whose(trying: tuple[str, ...], established: bool, says: str) -> None:
+def test_a_task_that_waits_for_definitions_names_their_packages(
+    trying: tuple[str, ...], established: bool, says: str
+) -> None:
     queue = QueueSnapshot("prod.shop", (running(AWAIT_CRDS), replace(running("Run", 2), running=False)))
     found = waiting_queue(queue, Surroundings({}, Slots(ONE_SLOT), trying), established=established)
     assert [task.waits_for for task in found.tasks] == [says, ""]
 
 
-async def test_what_the_hooks_of_a_package_follow_and_what_the_journal_has(tmp_path: Path) -> None:
-    """A hook that waits to be let go, with an event of its own that it has not been told."""
+async def test_watches_of_hooks_and_waiting_events_are_shown(tmp_path: Path) -> None:
+    """The hook waits at a gate, and an event is queued for it."""
     config = "{configVersion: v1, kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {a: b}}}]}"
     gate = tmp_path / "gate"
     body = f'if grep -q Event "$BINDING_CONTEXT_PATH"; then until [ -e {gate} ]; do sleep 0.02; done; fi'
@@ -255,12 +257,12 @@ async def test_what_the_hooks_of_a_package_follow_and_what_the_journal_has(tmp_p
                 ):
                     await trio.lowlevel.checkpoint()
         finally:
-            gate.touch()  # or nothing would ever end
+            gate.touch()  # the hook would wait for ever
         assert found.monitors == (MonitorSnapshot("hooks/a.sh", "maps", True, False, 2, 1, 0, 1, 0, ""),)
         assert (found.hooks[0].waiting, found.hooks[0].reduced) == (1, 0)
 
 
-def test_what_fails_of_a_release_is_told_with_its_attempt_the_next_one_and_what_was_before() -> None:
+def test_a_failing_object_is_shown_with_its_attempts_and_history() -> None:
     failure = Failure(
         Identity("ConfigMap", "prod", "front"),
         ClusterError("no quota"),
@@ -278,7 +280,7 @@ def test_what_fails_of_a_release_is_told_with_its_attempt_the_next_one_and_what_
     assert text == "ConfigMap prod/front: no quota; attempt 4 failed, attempt 5 is under way"
 
 
-async def test_operations_are_distinguished_by_package() -> None:
+async def test_operations_of_different_packages_are_separate() -> None:
     journal = Journal(None)
     for package, operation in (
         ("prod.app", Operation.UPDATE),

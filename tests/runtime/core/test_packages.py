@@ -1,4 +1,4 @@
-"""What follows from what tasks say."""
+"""The consequences of the events that tasks report."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,7 @@ async def ready(world: World) -> Instance:
     return world.runtime.instances["prod.shop"]
 
 
-async def test_event_hooks_fail_and_recover_lane_by_lane(tmp_path: Path) -> None:
+async def test_failures_of_event_hooks_are_tracked_by_lane(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         one, packages = await ready(world), world.runtime.packages
         packages.emit(one, EventHookDone("hooks/b.sh", "hooks/main", ""))
@@ -49,7 +49,7 @@ async def test_event_hooks_fail_and_recover_lane_by_lane(tmp_path: Path) -> None
         assert summarize(one.status)[0] == "Ready"
 
 
-async def test_a_stage_that_ran_through_has_no_failed_hook_but_those_in_lanes(tmp_path: Path) -> None:
+async def test_a_successful_stage_clears_failures_of_hooks_outside_of_lanes(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         one, packages = await ready(world), world.runtime.packages
         packages.emit(
@@ -63,7 +63,7 @@ async def test_a_stage_that_ran_through_has_no_failed_hook_but_those_in_lanes(tm
         assert one.status.stages[Stage.HOOKS].truth is Truth.FALSE
 
 
-async def test_what_hooks_did_is_counted(tmp_path: Path) -> None:
+async def test_runs_of_hooks_are_counted(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         one, packages = await ready(world), world.runtime.packages
         packages.emit(one, HookDone("hooks/a.sh", "exit status 1"))
@@ -75,7 +75,7 @@ async def test_what_hooks_did_is_counted(tmp_path: Path) -> None:
         assert (one.hooks.history["hooks/a.sh"].runs, one.hooks.history["hooks/a.sh"].last_error) == (2, "")
 
 
-async def test_changed_values_ask_for_a_run_now_or_after_the_one_that_runs(tmp_path: Path) -> None:
+async def test_changed_values_order_a_run_now_or_after_the_current_one(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         one, runtime = await ready(world), world.runtime
         run = one.node.run
@@ -86,11 +86,11 @@ async def test_changed_values_ask_for_a_run_now_or_after_the_one_that_runs(tmp_p
         assert one.node.run == run + 1
         assert one.applied.dirty
         await runtime.queues.wait_idle("prod.shop")
-        assert one.node.run in (run + 1, run + 2)  # the run that was on its way may have seen the change
+        assert one.node.run in (run + 1, run + 2)  # the run that was under way may have seen the change
         assert not one.applied.dirty
 
 
-async def test_a_release_is_placed_before_anything_is_written(tmp_path: Path) -> None:
+async def test_the_namespace_of_a_release_is_recorded_before_it_is_written(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         one = await ready(world)
         assert one.status.namespace == "prod"
@@ -98,7 +98,7 @@ async def test_a_release_is_placed_before_anything_is_written(tmp_path: Path) ->
         assert (one.status.namespace, one.status.version) == ("", "")
 
 
-async def test_only_packages_with_a_script_are_asked_again_when_others_are_loaded(tmp_path: Path) -> None:
+async def test_only_enabled_scripts_run_again_when_other_packages_are_loaded(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         one, runtime = await ready(world), world.runtime
         assert one.files.definition is not None

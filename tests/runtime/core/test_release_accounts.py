@@ -1,4 +1,4 @@
-"""The account of a release is that of the package that has claimed it."""
+"""The account of a release: that of the package that has claimed it."""
 
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ OWNER = Owner("shop", "prod")
 
 
 @pytest.mark.parametrize("required", [False, True])
-def test_an_account_comes_with_the_claim(*, required: bool) -> None:
+def test_a_release_has_the_account_of_its_package(*, required: bool) -> None:
     claims, instance = (
         ReleaseClaims(lambda _name: None),
         Instance(Package(SHOP, statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC)))),
@@ -37,5 +37,5 @@ def test_an_account_comes_with_the_claim(*, required: bool) -> None:
                 account_of(OWNER)
         else:
             assert account_of(OWNER) is None
-        claims.claim(SHOP)  # known, but without an account by now
+        claims.claim(SHOP)  # claimed again, but without an account now
         instance.state = applied(instance.state, AccountGiven(""))

@@ -1,4 +1,4 @@
-"""What becomes of releases after they were applied, as their packages' status tells it."""
+"""Releases after they were applied: what their packages' status reports."""
 
 import logging
 import re
@@ -92,7 +92,7 @@ async def open_shop(
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait for what no object tells."""
+    """Wait for a condition that no object shows."""
     with trio.fail_after(PATIENCE_S):
         while not holds():
             await trio.testing.wait_all_tasks_blocked(0.005)
@@ -121,21 +121,21 @@ def reason_of(world: World, obj: JsonObject) -> str:
 
 
 async def set_phase(world: World, phase: str) -> None:
-    """What the custom resource's controller would write."""
+    """Write a phase as the custom resource's controller would."""
     await world.until_object(THING, lambda _obj: True)
     await world.client.merge_patch(THING, {"status": {"phase": phase}}, subresource="status")
 
 
 @asynccontextmanager
 async def open_thing(folder: Path) -> AsyncIterator[World]:
-    """A world with a package that has an object of a kind of its own, which is ready, and may be unready for half a second."""
+    """A world with a package that has a custom resource, which is ready, and may be unready for half a second."""
     async with open_world(folder, grace_s=0.5) as world:
         await install_thing(world)
         yield world
 
 
 async def install_thing(world: World) -> None:
-    """Install a package that has an object of a kind of its own, until it is ready."""
+    """Install a package that has a custom resource, until it is ready."""
     await world.allow_cluster()
     await world.push("web", "1.0.0", {"crds/things.yaml": DEFINITION, "templates/thing.yaml": THING_YAML})
     await world.repository()
@@ -147,7 +147,7 @@ async def install_thing(world: World) -> None:
 
 
 async def persons_revision(world: World, revision: int) -> None:
-    """What a helm command leaves: one more revision, which no daemon wrote."""
+    """Write what a helm command writes: one more revision, which no daemon wrote."""
     name = f"sh.helm.release.v1.shop.v{revision - 1}"
     ours = from_secret(await world.client.get(ObjectKey(SECRET, "prod", name)))
     theirs = replace(ours, document={**ours.document, "version": revision}, holder="")
@@ -161,9 +161,7 @@ def instance_of(world: World) -> Instance:
 # -- drift
 
 
-async def test_drift_is_corrected_and_nothing_is_said_but_in_the_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_corrected_drift_is_only_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger.runtime.core.packages")
     async with open_shop(tmp_path) as world:
         before = await world.until_state("prod", "shop", "Ready")
@@ -176,7 +174,7 @@ async def test_drift_is_corrected_and_nothing_is_said_but_in_the_log(
         assert find_object(after, "status") == find_object(before, "status")
 
 
-async def test_an_object_that_another_process_deletes_is_there_again(tmp_path: Path) -> None:
+async def test_a_deleted_object_is_restored(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         uid = find_str(await world.client.get(SHOP), "metadata", "uid")
         await world.client.delete(SHOP)
@@ -184,14 +182,14 @@ async def test_an_object_that_another_process_deletes_is_there_again(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_drift_is_warned_of_where_that_is_asked_for_until_it_is_over(tmp_path: Path) -> None:
+async def test_drift_is_a_warning_in_mode_warn_until_it_ends(tmp_path: Path) -> None:
     async with open_shop(tmp_path, {"drift": {"mode": "warn"}}) as world:
         await set_text(world, "changed")
         warned = await world.until("prod", "shop", lambda obj: "drift" in warnings_of(obj))
         assert "drift: ConfigMap prod/shop: /data/text by somebody" in warnings_of(warned)
         assert find_str(warned, "status", "summary", "state") == "Ready"
         assert await text_of(world) == "changed"
-        # What is asked for next does not take it back, and goes on saying so.
+        # The next change does not correct it, and the warning stays.
         await world.change("prod", "shop", {"settings": {"more": 1}})
         still = await world.until_state("prod", "shop", "Ready")
         assert await text_of(world) == "changed"
@@ -203,7 +201,7 @@ async def test_drift_is_warned_of_where_that_is_asked_for_until_it_is_over(tmp_p
         assert find_int(still, "status", "release", "revision") > 0
 
 
-async def test_what_is_pruned_is_said_with_its_reason(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_pruned_objects_are_logged_with_the_reason(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger.runtime.core.release_events")
     async with open_shop(tmp_path) as world:
         await world.until_state("prod", "shop", "Ready")
@@ -218,7 +216,7 @@ async def test_what_is_pruned_is_said_with_its_reason(tmp_path: Path, caplog: py
 
 
 @pytest.mark.slow
-async def test_troubles_are_warnings_without_secrets_until_they_are_over(
+async def test_problems_of_a_release_are_warnings_without_secrets(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger.runtime.core.packages")
@@ -237,7 +235,7 @@ async def test_troubles_are_warnings_without_secrets_until_they_are_over(
 
 
 class RefusingClient(LimitedClient):
-    """Refuses every apply while it is told to."""
+    """A client that refuses every apply while it is told to."""
 
     refuses = False
 
@@ -250,7 +248,7 @@ class RefusingClient(LimitedClient):
 
 
 @pytest.mark.slow
-async def test_a_correction_that_is_refused_is_a_warning_and_why_says_when_it_is_tried_again(
+async def test_a_refused_correction_is_a_warning_with_the_next_attempt(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_ground(tmp_path) as ground:
@@ -290,7 +288,7 @@ async def test_a_correction_that_is_refused_is_a_warning_and_why_says_when_it_is
             await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
 
 
-async def test_where_drift_is_off_no_one_looks(tmp_path: Path) -> None:
+async def test_drift_is_not_detected_in_mode_off(tmp_path: Path) -> None:
     async with open_shop(tmp_path, {"drift": {"mode": "warn"}}) as world:
         await set_text(world, "changed")
         await world.until("prod", "shop", lambda obj: "drift" in warnings_of(obj))
@@ -305,7 +303,7 @@ async def test_where_drift_is_off_no_one_looks(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_fight_is_told_with_the_name_of_who_fights_and_ends_with_it(tmp_path: Path) -> None:
+async def test_contested_drift_is_reported_with_the_other_writer(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         with trio.fail_after(PATIENCE_S):
             for number in range(6):
@@ -316,7 +314,7 @@ async def test_a_fight_is_told_with_the_name_of_who_fights_and_ends_with_it(tmp_
         assert reason_of(world, fought) == "DriftFought"
         assert "stubborn" in message_of(fought)
         assert find_str(world.condition(fought, "Stalled"), "status") == "False"
-        # Looking again finds nothing new, and does not say that all is well.
+        # Another run finds nothing new, and does not report success.
         world.runtime.packages.send(Rescheduled("prod.shop", "again"))
         assert instance_of(world).applied.fought
         await world.change("prod", "shop", {"drift": {"ignore": [{"paths": ["/data/text"]}]}})
@@ -333,7 +331,7 @@ def fight(name: str) -> Fight:
 
 
 @pytest.mark.slow
-async def test_fights_are_named_up_to_a_few_and_one_that_was_told_too_early_is_told_again(tmp_path: Path) -> None:
+async def test_contested_objects_are_listed_up_to_a_limit_and_reported_after_a_run(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         keeping, runtime, instance = world.runtime.releases, world.runtime, instance_of(world)
         drift = Drift(SHOP_ID, missing=False, fields=(DriftedField("/data/text", "a"),))
@@ -349,7 +347,7 @@ async def test_fights_are_named_up_to_a_few_and_one_that_was_told_too_early_is_t
 
 
 @pytest.mark.slow
-async def test_of_releases_that_no_one_has_nothing_is_told(tmp_path: Path) -> None:
+async def test_events_of_unknown_releases_are_ignored(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         keeping, stranger = world.runtime.releases, Owner("stranger", "prod")
         before = instance_of(world).status
@@ -359,7 +357,7 @@ async def test_of_releases_that_no_one_has_nothing_is_told(tmp_path: Path) -> No
         assert instance_of(world).status is before
 
 
-async def test_what_the_cluster_says_shows_no_secret(tmp_path: Path) -> None:
+async def test_texts_from_the_cluster_are_masked(tmp_path: Path) -> None:
     secret = "t0psecret-t0psecret"
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -391,8 +389,8 @@ async def test_what_the_cluster_says_shows_no_secret(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_breaks_down_is_told_until_it_is_back(tmp_path: Path) -> None:
-    """By rules of its author: for a kind that nobody else knows."""
+async def test_a_failed_workload_is_reported_until_it_recovers(tmp_path: Path) -> None:
+    """By health rules of the package's author, for a custom kind."""
     async with open_thing(tmp_path) as world:
         for phase, reason in (("Busy", "Unhealthy"), ("Broken", "WorkloadFailed")):
             await set_phase(world, phase)
@@ -407,8 +405,8 @@ async def test_what_breaks_down_is_told_until_it_is_back(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-async def test_what_breaks_down_while_no_daemon_runs_is_told_by_the_next(tmp_path: Path) -> None:
-    """What an earlier process left Ready is not Ready for ever: nothing ends the wait for it."""
+async def test_a_workload_that_failed_while_no_daemon_ran_is_reported(tmp_path: Path) -> None:
+    """A Ready status of an earlier process is checked again, because no task waits for the objects."""
     async with open_ground(tmp_path) as plain:
         ground = replace(plain, grace_s=0.2)
         async with ground.open_world() as world:
@@ -423,8 +421,8 @@ async def test_what_breaks_down_while_no_daemon_runs_is_told_by_the_next(tmp_pat
 
 
 @pytest.mark.slow
-async def test_a_deployment_that_is_scaled_leaves_its_package_ready(tmp_path: Path) -> None:
-    """An HPA on a busy API server: the generation moves, is observed later, and Pods are ready later still."""
+async def test_scaling_a_deployment_leaves_its_package_ready(tmp_path: Path) -> None:
+    """An HPA on a busy API server: the generation changes, is observed later, and Pods are ready later still."""
     async with open_shop(tmp_path, files={"templates/web.yaml": DEPLOYMENT_YAML}) as world:
         deployment = ObjectKey(DEPLOYMENT, "prod", "front")
         seen: list[tuple[str, str, str, str]] = []
@@ -445,8 +443,8 @@ async def test_a_deployment_that_is_scaled_leaves_its_package_ready(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_what_breaks_down_before_it_was_judged_is_told_when_it_is(tmp_path: Path) -> None:
-    """A wait that is over, and a hook that still has a say: what happened between must not be lost."""
+async def test_a_workload_that_failed_during_a_run_is_reported_after_it(tmp_path: Path) -> None:
+    """The wait for readiness is over, but a hook is still to run: the failure in between must not be lost."""
     async with open_thing(tmp_path) as world:
         runtime, instance = world.runtime, instance_of(world)
         runtime.packages.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", "at work"))
@@ -464,8 +462,8 @@ async def test_what_breaks_down_before_it_was_judged_is_told_when_it_is(tmp_path
 
 
 @pytest.mark.slow
-async def test_a_rollout_of_the_next_run_is_no_breakdown(tmp_path: Path) -> None:
-    """While something is applied, what runs is judged by who waits for it."""
+async def test_a_rollout_during_a_run_is_not_a_failure(tmp_path: Path) -> None:
+    """While a run applies objects, its own wait decides about their readiness."""
     async with open_shop(tmp_path) as world:
         instance = instance_of(world)
         world.runtime.packages.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", "at work"))
@@ -473,11 +471,11 @@ async def test_a_rollout_of_the_next_run_is_no_breakdown(tmp_path: Path) -> None
         assert (summarize(instance.status).state, summarize(instance.status).message) == ("Updating", "at work")
 
 
-# -- people
+# -- users
 
 
 @pytest.mark.slow
-async def test_a_users_revision_is_told_and_left_until_something_else_is_asked_for(tmp_path: Path) -> None:
+async def test_a_users_revision_is_reported_and_stays_until_the_next_change(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         await persons_revision(world, 2)
         warned = await world.until("prod", "shop", lambda obj: "release:" in warnings_of(obj))
@@ -485,7 +483,7 @@ async def test_a_users_revision_is_told_and_left_until_something_else_is_asked_f
         assert find_str(warned, "status", "summary", "state") == "Ready"
         await set_text(world, "theirs", by="helm")
         await until(lambda: bool(world.runtime.tools.releases.drifts(OWNER)))
-        # Another look, for whatever reason, is no desired state.
+        # Another run, for whatever reason, is not a new desired state.
         world.runtime.packages.send(Rescheduled("prod.shop", "again"))
         await world.runtime.queues.wait_idle("prod.shop")
         assert await text_of(world) == "theirs"
@@ -501,7 +499,7 @@ async def test_a_users_revision_is_told_and_left_until_something_else_is_asked_f
 
 
 @pytest.mark.slow
-async def test_a_forced_look_takes_back_what_a_user_did(tmp_path: Path) -> None:
+async def test_a_forced_run_reverts_a_users_revision(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         await persons_revision(world, 2)
         await world.until("prod", "shop", lambda obj: "(revision 2)" in warnings_of(obj))
@@ -513,7 +511,7 @@ async def test_a_forced_look_takes_back_what_a_user_did(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_is_taken_away_has_no_warnings_left(tmp_path: Path) -> None:
+async def test_an_uninstalled_package_has_no_warnings(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -529,10 +527,10 @@ async def test_what_is_taken_away_has_no_warnings_left(tmp_path: Path) -> None:
         assert find(gone, "status", "warnings") is None
 
 
-# -- whose work it is
+# -- packages that are charged
 
 
-async def test_work_is_charged_to_the_package_and_else_to_no_one(tmp_path: Path) -> None:
+async def test_work_is_charged_to_the_owner_of_the_release(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         charging = Charging(world.runtime.claims)
         with charging(OWNER):
@@ -543,7 +541,7 @@ async def test_work_is_charged_to_the_package_and_else_to_no_one(tmp_path: Path)
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("stage", [Stage.HOOKS, Stage.LOADED])
-async def test_other_stages_are_no_reason_to_look_again(tmp_path: Path, stage: Stage) -> None:
+async def test_other_stages_do_not_change_the_report_of_drift(tmp_path: Path, stage: Stage) -> None:
     async with open_shop(tmp_path) as world:
         instance = instance_of(world)
         put(instance, applied={"fought": ("x",)})

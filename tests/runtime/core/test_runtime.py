@@ -1,4 +1,4 @@
-"""The life of packages, from desired state to Ready to gone, on real parts."""
+"""The life of packages, from desired state to Ready to removal, on real parts."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -43,7 +43,7 @@ spec: {{template: {{spec: {{restartPolicy: Never, containers: [{{name: a, image:
 """
 
 
-async def test_a_charts_tests_are_no_part_of_installing_it(tmp_path: Path) -> None:
+async def test_test_hooks_of_a_chart_are_not_run(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"templates/tests/check.yaml": HOOK.format(event="test", more="")})
         await world.repository()
@@ -52,7 +52,7 @@ async def test_a_charts_tests_are_no_part_of_installing_it(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_a_charts_hooks_run_and_a_failed_one_is_said(tmp_path: Path) -> None:
+async def test_hooks_of_a_chart_run_and_a_failed_one_is_reported(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("good", "1.0.0", {"templates/hook.yaml": HOOK.format(event="pre-install", more="")})
         await world.push("bad", "1.0.0", {"templates/hook.yaml": HOOK.format(event="pre-install", more=FAILS)})
@@ -96,7 +96,7 @@ async def test_new_settings_are_applied_without_a_download(tmp_path: Path) -> No
         assert len(world.downloads) == downloads
 
 
-async def test_a_missing_version_is_said_and_the_old_one_stays(tmp_path: Path) -> None:
+async def test_a_missing_version_is_reported_and_the_old_one_stays(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -105,15 +105,15 @@ async def test_a_missing_version_is_said_and_the_old_one_stays(tmp_path: Path) -
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
         obj = await world.until("prod", "shop", has_reason("ArtifactNotFound"))
         assert "2.0.0" in find_str(obj, "status", "summary", "message")
-        assert find_str(obj, "status", "summary", "state") == "Updating"  # the old one serves
+        assert find_str(obj, "status", "summary", "state") == "Updating"  # the old version still runs
         assert await world.config_map("prod", "shop") is not None
-        # Back to what is there: the backoff of the failed download is cut short.
+        # Back to the installed version: the backoff of the failed download is interrupted.
         await world.change("prod", "shop", {"packageVersion": "1.0.0"})
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_every_status_that_is_written_of_an_update_is_true(tmp_path: Path) -> None:
-    """Ready with the new version is said only once what the new version applied has been looked at."""
+async def test_every_status_written_during_an_update_is_true(tmp_path: Path) -> None:
+    """Ready with the new version is reported only once the objects of the new version have been checked."""
     written: list[tuple[int, str, str]] = []
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -136,7 +136,7 @@ async def test_every_status_that_is_written_of_an_update_is_true(tmp_path: Path)
         assert "Ready" not in {state for generation, _, state in written if generation == 2}
 
 
-async def test_a_repushed_version_is_taken_up_when_it_is_asked_for(tmp_path: Path) -> None:
+async def test_a_repushed_version_is_downloaded_on_request(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"templates/broken.yaml": '{{ fail "broken on purpose" }}'})
         await world.repository()
@@ -149,14 +149,14 @@ async def test_a_repushed_version_is_taken_up_when_it_is_asked_for(tmp_path: Pat
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_what_is_parked_is_tried_again_after_a_while(tmp_path: Path) -> None:
+async def test_a_stalled_package_is_retried_after_a_while(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"templates/broken.yaml": '{{ fail "broken on purpose" }}'})
         await world.repository()
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Failed")
         await world.push("web", "1.0.0", {"templates/broken.yaml": ""})
-        assert world.runtime.retry_stalled("prod.shop")  # not yet
+        assert world.runtime.retry_stalled("prod.shop")  # it is not time yet
         now = world.runtime.now
         world.runtime.now = lambda: now() + STALLED_RETRY
         assert not world.runtime.retry_stalled("prod.shop")
@@ -165,7 +165,7 @@ async def test_what_is_parked_is_tried_again_after_a_while(tmp_path: Path) -> No
         assert not world.runtime.retry_stalled("prod.nobody")
 
 
-async def test_a_removal_that_cannot_go_on_says_why(tmp_path: Path) -> None:
+async def test_a_blocked_removal_is_reported_with_the_reason(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -182,7 +182,7 @@ async def test_a_removal_that_cannot_go_on_says_why(tmp_path: Path) -> None:
         await world.until_gone("prod", "shop")
 
 
-async def test_a_repository_that_cannot_be_read_is_blamed_itself(tmp_path: Path) -> None:
+async def test_an_invalid_repository_is_named_as_the_cause(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         broken = repository("no-path")
         await world.client.create(broken)
@@ -192,7 +192,7 @@ async def test_a_repository_that_cannot_be_read_is_blamed_itself(tmp_path: Path)
         assert "PackageRepository default" in find_str(obj, "status", "summary", "message")
 
 
-async def test_a_missing_repository_is_said_and_its_arrival_wakes(tmp_path: Path) -> None:
+async def test_a_missing_repository_is_reported_and_its_creation_noticed(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.create("prod", "shop")
@@ -202,7 +202,7 @@ async def test_a_missing_repository_is_said_and_its_arrival_wakes(tmp_path: Path
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_a_package_that_never_gets_ready_holds_no_other(tmp_path: Path) -> None:
+async def test_a_package_that_never_becomes_ready_delays_no_other(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("slow", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
         await world.push("web", "1.0.0")
@@ -243,7 +243,7 @@ async def test_a_removal_interrupts_a_wait(tmp_path: Path) -> None:
 
 
 async def test_a_package_of_an_earlier_process_is_removed_too(tmp_path: Path) -> None:
-    """A runtime that has never heard of a package still uninstalls it before it lets the object go."""
+    """A runtime that does not know a package still uninstalls it before it removes the finalizer."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -256,8 +256,8 @@ async def test_a_package_of_an_earlier_process_is_removed_too(tmp_path: Path) ->
         assert await world.config_map("prod", "shop") is None
 
 
-async def test_another_writers_release_is_not_uninstalled(tmp_path: Path) -> None:
-    """An Application that never got anywhere takes no release of the same name with it."""
+async def test_a_foreign_release_is_not_uninstalled(tmp_path: Path) -> None:
+    """An Application that was never installed does not uninstall a release of the same name."""
     async with open_world(tmp_path) as world:
         config: JsonObject = {
             "apiVersion": "v1",
@@ -287,13 +287,13 @@ async def test_another_writers_release_is_not_uninstalled(tmp_path: Path) -> Non
         assert await world.config_map("prod", "theirs") is not None
 
 
-async def test_an_object_that_vanishes_is_removed_by_what_is_known_of_it(tmp_path: Path) -> None:
+async def test_a_package_whose_resource_vanishes_is_still_removed(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
-        # The finalizer is taken off by hand while the object is deleted.
+        # A user removes the finalizer while the object is deleted.
         key = ObjectKey(APPLICATION, "prod", "shop")
         await world.delete("prod", "shop")
         with suppress(NotFoundError):
@@ -305,7 +305,7 @@ async def test_an_object_that_vanishes_is_removed_by_what_is_known_of_it(tmp_pat
         assert await world.config_map("prod", "shop") is None
 
 
-async def test_what_cannot_be_rendered_is_stalled_until_the_settings_change(tmp_path: Path) -> None:
+async def test_a_package_that_cannot_be_rendered_is_stalled_until_its_settings_change(tmp_path: Path) -> None:
     schema = '{"type": "object", "properties": {"text": {"type": "string"}}}'
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"values.schema.json": schema})

@@ -1,4 +1,4 @@
-"""Votes that depend on other packages: which script is asked again, and when."""
+"""Votes that depend on other packages: which script runs again, and when."""
 
 from dataclasses import dataclass, field, replace
 
@@ -48,7 +48,7 @@ class Ground:
         return one
 
     def switch_on(self, name: str) -> None:
-        """A Module before `web` is on."""
+        """Enable a Module that precedes `web`."""
         self.add(name, replace(VOTING, weight=10, enabled_script=False))
         self.scheduler.apply(IntentSet(name, enabled=True))
         self.scheduler.apply(NodeAdded(Node(name, "1.0.0", NO_REQUIREMENTS)))
@@ -89,7 +89,7 @@ def test_a_vote_is_provisional_while_an_installed_package_is_not_loaded() -> Non
     assert ground.since() == []
 
 
-def test_a_package_that_is_not_known_makes_a_vote_provisional_and_one_that_goes_does_not() -> None:
+def test_a_vote_is_provisional_for_unknown_but_not_for_leaving_packages() -> None:
     ground = Ground()
     ground.unreported.unknown.add("dns")
     ground.votes.record(ground.web, VOTE)
@@ -103,7 +103,7 @@ def test_a_package_that_is_not_known_makes_a_vote_provisional_and_one_that_goes_
     assert ground.since() == [recorded(provisional=True), *[recorded(provisional=False)] * 2]
 
 
-def test_a_package_that_is_gone_is_not_asked_again() -> None:
+def test_the_script_of_a_forgotten_package_does_not_run_again() -> None:
     ground = Ground()
     ground.unreported.unknown.add("dns")
     ground.votes.record(ground.web, VOTE)
@@ -114,12 +114,12 @@ def test_a_package_that_is_gone_is_not_asked_again() -> None:
     assert ground.since() == []
 
 
-def test_a_script_that_sees_others_is_asked_once_after_a_change() -> None:
+def test_a_script_that_sees_other_modules_runs_once_after_a_change() -> None:
     ground = Ground()
     ground.votes.rerun_one_if_modules_changed(ground.web)
     assert ground.since() == [asked(forced=False)]
     ground.votes.rerun_if_modules_changed()
-    assert ground.since() == []  # nothing has turned
+    assert ground.since() == []  # the set of enabled Modules is the same
     ground.switch_on("dns")
     ground.votes.rerun_if_modules_changed()
     assert ground.since() == [asked("dns", forced=False)]
@@ -130,7 +130,7 @@ def test_a_script_that_sees_others_is_asked_once_after_a_change() -> None:
     assert ground.since() == []
 
 
-def test_a_script_is_not_asked_while_its_package_is_loaded_anew() -> None:
+def test_a_script_does_not_run_while_its_package_is_loaded_again() -> None:
     ground = Ground()
     ground.lifecycle.reconcile("web", DESIRED)
     ground.lifecycle.begin_update("web")

@@ -1,4 +1,4 @@
-"""The runtime put up and taken down."""
+"""Start and end of the runtime."""
 
 import dataclasses
 import logging
@@ -29,7 +29,7 @@ DONE = ObjectKey(CONFIG_MAP, "prod", "done")
 
 
 async def installed(ground: Ground) -> None:
-    """A package that waits for what never gets ready, and one whose hook watches."""
+    """Install a package that waits for an object that never becomes ready, and one whose hook watches."""
     async with ground.open_world() as world:
         await world.push("slow", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
         await world.push_folder(hooked(ground.folder / "hooked", {"count.sh": COUNTING}), "hooked", "1.0.0")
@@ -42,14 +42,14 @@ async def installed(ground: Ground) -> None:
 
 
 @pytest.mark.slow
-async def test_leaving_does_not_wait_for_what_only_waits_and_the_next_goes_on(
+async def test_a_stop_does_not_wait_for_waiting_packages_and_the_next_start_continues(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, logger="wharfinger")
     async with open_ground(tmp_path) as ground:
         with trio.fail_after(60):
             await installed(ground)
-        # Between two daemons nobody is told of anything, and the next one shows its hooks all there is.
+        # Between two daemons no events are delivered, and the next daemon synchronises its hooks with all objects.
         await ground.client.create(config_map("between", {"watch": "me"}))
         async with ground.open_world() as world:
             await until_data(world, "out", "seen", "1")
@@ -67,7 +67,7 @@ async def test_events_and_ticks_reach_the_runtime(tmp_path: Path) -> None:
             await world.until_state("prod", "app", "Ready")
             await world.client.create(config_map("new", {"watch": "me"}))
             await until_data(world, "out", "seen", "1")
-            assert world.runtime.build_schedule_tasks("0 0 * * *") == ()  # nobody is bound to it
+            assert world.runtime.build_schedule_tasks("0 0 * * *") == ()  # no hook is bound to it
             await world.until_state("prod", "app", "Ready")
             world.runtime.stop("over")
             await world.client.create(config_map("late", {"watch": "me"}))
@@ -75,13 +75,13 @@ async def test_events_and_ticks_reach_the_runtime(tmp_path: Path) -> None:
             assert find_str(await world.config_map("prod", "out"), "data", "seen") == "1"
 
 
-def test_what_decides_what_may_be_on() -> None:
+def test_gate_facts_contain_versions_bundle_and_bootstrap() -> None:
     facts = Facts("v1.34.0", "1.60", UTC, edition="ee", bundle="Default", bootstrapped_by=DONE)
     assert facts.gate_facts(bootstrapped=False) == GateFacts("v1.34.0", "1.60", False, "ee", "Default")
     assert Facts("v1.34.0", "", UTC).gate_facts(bootstrapped=True) == GateFacts("v1.34.0")
 
 
-async def test_packages_wait_for_the_bootstrap_and_are_not_put_to_rest_by_its_trace(tmp_path: Path) -> None:
+async def test_packages_wait_for_the_bootstrap_once(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground, dataclasses.replace(ground, bootstrapped_by=DONE).open_world() as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -98,10 +98,10 @@ async def test_packages_wait_for_the_bootstrap_and_are_not_put_to_rest_by_its_tr
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_a_daemon_that_starts_anew_decides_nothing_before_it_knows_of_the_bootstrap(
+async def test_a_restarted_daemon_waits_for_the_bootstrap_state_before_it_decides(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Or what runs would be put to rest, and begun again a moment later."""
+    """Otherwise running packages would be suspended, and resumed a moment later."""
     async with open_ground(tmp_path) as ground:
         await ground.client.create(config_map("done"))
         bootstrapped = dataclasses.replace(ground, bootstrapped_by=DONE)
@@ -119,7 +119,7 @@ async def test_a_daemon_that_starts_anew_decides_nothing_before_it_knows_of_the_
 
 
 class HeldClient(LimitedClient):
-    """Holds what is applied until it may go on."""
+    """A client that delays applies until they are released."""
 
     def __init__(self, client: ClusterClient, held: trio.Event, go: trio.Event) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -133,7 +133,7 @@ class HeldClient(LimitedClient):
         return await super().apply(obj, field_manager=field_manager, force=force, dry_run=dry_run)
 
 
-async def test_what_is_being_applied_gets_to_its_end_when_the_runtime_is_left(tmp_path: Path) -> None:
+async def test_a_running_apply_is_completed_at_the_end_of_the_runtime(tmp_path: Path) -> None:
     """The release engine outlasts the queues whose tasks work with it."""
     held, go = trio.Event(), trio.Event()
     record = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")

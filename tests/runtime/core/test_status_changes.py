@@ -1,4 +1,4 @@
-"""The changes of a status: who is notified, and when a line is logged."""
+"""The changes of a status: which listener is notified, and when a line is logged."""
 
 import logging
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from wharfinger.runtime.status.package_status import PackageStatus, Stage
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_the_listener_of_statuses_is_notified_instead_of_that_of_names() -> None:
+def test_a_status_listener_replaces_the_listener_of_names() -> None:
     named, seen = list[str](), list[tuple[str, PackageStatus, PackageStatus]]()
     one = instance()
     before = one.status
@@ -24,7 +24,7 @@ def test_the_listener_of_statuses_is_notified_instead_of_that_of_names() -> None
     assert (named, seen) == (["prod.shop"], [("prod.shop", before, one.status)])
 
 
-def test_another_state_is_logged_and_another_message_of_the_same_is_not(caplog: pytest.LogCaptureFixture) -> None:
+def test_only_changed_states_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger")
     one, changes = instance(), StatusChanges(lambda: NOW, lambda _name: None)
     for message in ("one", "two"):

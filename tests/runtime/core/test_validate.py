@@ -1,4 +1,4 @@
-"""Whether settings would be taken: from what is loaded, from what is stored, or not known yet."""
+"""Validation of settings: by the loaded package, by the stored one, or not known yet."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,7 +50,7 @@ async def install(world: World, settings: JsonObject | None = None) -> None:
 
 
 @pytest.mark.slow
-async def test_a_loaded_package_answers(tmp_path: Path) -> None:
+async def test_settings_are_validated_by_the_loaded_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await install(world, {"class": "a", "text": "x"})
 
@@ -75,7 +75,7 @@ async def test_a_loaded_package_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_asking_changes_nothing(tmp_path: Path) -> None:
+async def test_validation_changes_nothing(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await install(world, {"text": "x"})
         instance = world.runtime.instances["prod.app"]
@@ -99,7 +99,7 @@ async def test_asking_changes_nothing(tmp_path: Path) -> None:
         ) == before
 
 
-async def test_a_package_that_could_not_be_fetched_is_not_known(tmp_path: Path) -> None:
+async def test_settings_of_a_package_that_was_not_downloaded_cannot_be_validated(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.create("prod", "app", package="absent")
@@ -108,8 +108,8 @@ async def test_a_package_that_could_not_be_fetched_is_not_known(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_what_is_stored_answers_where_nothing_is_loaded(tmp_path: Path) -> None:
-    """As after a restart: an instance that has done nothing yet, beside the record and the files of the daemon before."""
+async def test_settings_are_validated_by_the_stored_package_if_none_is_loaded(tmp_path: Path) -> None:
+    """As after a restart: a new instance, with the record and the files of the former daemon."""
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         await install(world, {"class": "a"})
         tools = world.runtime.tools
@@ -125,7 +125,7 @@ async def test_what_is_stored_answers_where_nothing_is_loaded(tmp_path: Path) ->
         assert await validate_settings(other, tools, {}) == UnknownSettings(NOT_KNOWN)
 
 
-async def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
+async def test_settings_of_an_unreadable_package_cannot_be_validated(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await install(world)
         instance = world.runtime.instances["prod.app"]

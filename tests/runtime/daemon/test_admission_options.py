@@ -15,7 +15,7 @@ def parsed(*arguments: str) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def test_options() -> None:
+def test_admission_options_give_an_endpoint() -> None:
     assert admission_endpoint(parsed()) is None
     assert admission_endpoint(parsed("--admission", "h:1")) == Endpoint("h", 1)
     both = parsed("--admission=:1", "--admission-service=a/b")

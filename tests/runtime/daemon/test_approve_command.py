@@ -15,7 +15,7 @@ from wharfinger.runtime.resources.resources import APPLICATION, MODULE
 from wharfinger.runtime.versions.version_policy import APPROVED
 
 
-async def test_the_version_that_waits_or_the_named_one_is_approved(tmp_path: Path) -> None:
+async def test_the_waiting_or_the_given_version_is_approved(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:  # without a daemon, which would correct the status
         await ground.client.create(application("prod", "shop"))
         key = ObjectKey(APPLICATION, "prod", "shop")
@@ -38,11 +38,11 @@ async def test_the_version_that_waits_or_the_named_one_is_approved(tmp_path: Pat
             await approve(ground.client, "prod.nothing", "")
 
 
-def test_what_cannot_be_a_version_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_version_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["approve", "prod.shop", "a b"]) == 2
     assert "error: VERSION: version 'a b' cannot be a tag" in capsys.readouterr().err
 
 
-def test_without_a_cluster_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_kubeconfig_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["approve", "prod.shop", "--kubeconfig", str(tmp_path / "none")]) == 1
     assert "no such file" in capsys.readouterr().err

@@ -24,7 +24,7 @@ from wharfinger.runtime.daemon import cluster_connection
 from wharfinger.runtime.daemon.cluster_connection import read_connection
 
 
-async def test_the_child_reads_what_this_process_would_read(tmp_path: Path) -> None:
+async def test_the_child_returns_the_same_connection_as_this_process(tmp_path: Path) -> None:
     path = write_kubeconfig(tmp_path, {"token": SECRET, "as": "ann"}, namespace="prod")
     connection = await read_connection(path, "", tmp_path / "certificates", None)
     assert connection == load_connection(path)
@@ -32,7 +32,7 @@ async def test_the_child_reads_what_this_process_would_read(tmp_path: Path) -> N
     assert (await read_connection(path, "two", tmp_path / "certificates", None)).server == "http://127.0.0.1:8001"
 
 
-async def test_certificates_are_there_after_the_end_of_the_child(tmp_path: Path) -> None:
+async def test_certificates_exist_after_the_end_of_the_child(tmp_path: Path) -> None:
     data = base64.b64encode(b"PEM").decode()
     cluster: JsonObject = {"server": "https://one.example", "certificate-authority-data": data}
     certificates = tmp_path / "certificates"
@@ -53,12 +53,12 @@ async def test_a_token_file_is_read_by_the_daemon(tmp_path: Path) -> None:
     assert connection.authorization.header(renew=False) == "Bearer two"
 
 
-async def test_a_refusal_of_the_child_is_raised(tmp_path: Path) -> None:
+async def test_an_error_of_the_child_is_raised(tmp_path: Path) -> None:
     with pytest.raises(ConnectionConfigError, match="no such file; give one with --kubeconfig"):
         await read_connection(tmp_path / "none", "", tmp_path / "certificates", None)
 
 
-async def test_a_plugin_is_run_once_and_by_this_process(tmp_path: Path) -> None:
+async def test_a_credential_plugin_runs_once_in_this_process(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     answer = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}'
     plugin = write_plugin(tmp_path, f"open({str(calls)!r}, 'a').write('x')\nprint({answer!r})")
@@ -83,12 +83,12 @@ async def test_a_kubeconfig_in_a_pipe_is_read_once(tmp_path: Path, monkeypatch: 
     assert connection == load_connection(path)
 
 
-async def test_a_path_that_cannot_be_looked_up_is_an_error_of_the_connection(tmp_path: Path) -> None:
+async def test_an_invalid_path_is_a_configuration_error(tmp_path: Path) -> None:
     with pytest.raises(ConnectionConfigError, match="File name too long"):
         await read_connection(tmp_path / ("x" * 300), "", tmp_path / "certificates", None)
 
 
-async def test_this_process_reads_the_connection_if_its_folder_is_gone(
+async def test_this_process_reads_the_connection_if_its_folder_was_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(_kind: type[Path]) -> Path:
@@ -108,14 +108,14 @@ async def test_this_process_reads_the_connection_if_the_child_cannot(
     assert await read_connection(path, "", tmp_path / "certificates", None) == load_connection(path)
 
 
-async def test_files_of_the_environment_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_files_of_the_variable_kubeconfig_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_kubeconfig(tmp_path, {"token": SECRET})
     monkeypatch.setenv("KUBECONFIG", os.pathsep.join((str(tmp_path / "none"), str(path))))
     connection = await read_connection(None, "", tmp_path / "certificates", None)
     assert connection.server == "https://one.example:6443"
 
 
-def test_the_daemon_does_not_import_the_package(tmp_path: Path) -> None:
+def test_the_daemon_does_not_import_the_kubernetes_package(tmp_path: Path) -> None:
     path = write_kubeconfig(tmp_path, {"token": SECRET})
     program = (
         "import sys, trio; from pathlib import Path;"

@@ -1,4 +1,4 @@
-"""``wharfinger run``: its arguments and what it says when it cannot start. The daemon itself: test_daemon.py."""
+"""``wharfinger run``: its arguments and its messages if it cannot start. The daemon itself: test_daemon.py."""
 
 import argparse
 from pathlib import Path
@@ -17,7 +17,7 @@ def parse(*arguments: str) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def test_defaults() -> None:
+def test_options_have_their_defaults() -> None:
     args = parse()
     assert (args.kubeconfig, args.context, args.state_dir, args.socket) == (None, "", None, None)
     assert (args.helm, args.grace, args.log_format, args.log_level) == ("helm", 30.0, "text", "info")
@@ -25,30 +25,30 @@ def test_defaults() -> None:
     assert (args.edition, args.bundle, args.bootstrapped_by) == ("", "", None)
 
 
-def test_what_packages_are_installed_in() -> None:
+def test_edition_bundle_and_bootstrap_are_read() -> None:
     args = parse("--edition", "ee", "--bundle", "Default", "--bootstrapped-by", "kube-system/done.v1")
     assert (args.edition, args.bundle) == ("ee", "Default")
     assert args.bootstrapped_by == ObjectKey(CONFIG_MAP, "kube-system", "done.v1")
 
 
-def test_limits_and_what_of_them_is_kept_for_others() -> None:
+def test_limits_and_shares_have_their_defaults() -> None:
     args = parse()
     assert (args.max_work, args.max_downloads, args.max_renders) == (16, 8, 3)
     assert (args.max_namespace_share, args.max_registry_share) == (75, 50)
     assert (args.download_least_speed, args.download_window) == (16.0, 20.0)
 
 
-def test_the_lease_may_be_granted_for_another_time() -> None:
+def test_the_lease_duration_can_be_set() -> None:
     assert parse().lease_duration == 15.0
     assert parse("--lease-duration=3").lease_duration == 3.0
 
 
-def test_a_shard_is_a_name() -> None:
+def test_a_shard_has_a_name() -> None:
     assert (parse().shard, parse("--shard=blue").shard) == ("", "blue")
 
 
 @pytest.mark.parametrize("written", ["Blue", "a=b", "-a"])
-def test_other_names_of_shards_are_refused(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_names_of_shards_are_refused(written: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(f"--shard={written}")
     assert f"{written!r} is not the name of a shard" in capsys.readouterr().err
@@ -57,7 +57,7 @@ def test_other_names_of_shards_are_refused(written: str, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     "other", ["--admission=127.0.0.1:9443", "--worker-pools", "--modules-dir=.", "--global-hooks-dir=."]
 )
-def test_what_belongs_to_no_namespace_is_not_for_a_shard(other: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cluster_wide_options_are_refused_with_a_shard(other: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--shard", "blue", other]) == 2
     assert f"{other.partition('=')[0]} may be used only without --shard" in capsys.readouterr().err
 
@@ -78,16 +78,14 @@ def test_a_share_is_a_percentage(option: str, written: str, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("written", ["0", "-1", "nan", "inf", "fast", "1048577"])
-def test_a_least_speed_is_above_nothing(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_minimum_speed_is_above_zero(written: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(f"--download-least-speed={written}")
     assert f"expected a number of KiB/s, above 0 and at most 1048576, found {written!r}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("written", ["", "done", "/done", "kube-system/", "a/b/c", "Kube/done", "a.b/done", "a/-b"])
-def test_the_config_map_of_the_bootstrap_has_a_namespace_and_a_name(
-    written: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_bootstrap_config_map_has_a_namespace_and_a_name(written: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse("--bootstrapped-by", written)
     assert f"{written!r} is not NAMESPACE/CONFIGMAP" in capsys.readouterr().err
@@ -109,13 +107,13 @@ def test_a_grace_time_is_between_0_and_3600_seconds(seconds: str, capsys: pytest
     assert "expected a number of seconds, above 0 and at most 3600" in capsys.readouterr().err
 
 
-def test_folders_of_packages_may_be_several() -> None:
+def test_several_folders_of_packages_may_be_given() -> None:
     args = parse("--local-packages", "a", "--local-packages", "b")
     assert args.local_packages == [Path("a"), Path("b")]
 
 
 @pytest.mark.parametrize("more", [("--kubeconfig", "x"), ("--context", "x")])
-def test_an_embedded_cluster_and_another_one_are_too_many(
+def test_an_embedded_and_an_external_cluster_are_mutually_exclusive(
     more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", "--embedded", *more]) == 2
@@ -131,7 +129,7 @@ def test_an_embedded_cluster_and_another_one_are_too_many(
         ("--bundle", "Default", "give both"),
     ],
 )
-def test_an_option_that_cannot_be_meant_is_refused_before_anything_starts(
+def test_invalid_options_are_refused_before_anything_is_created(
     option: str, value: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", "--state-dir", str(tmp_path / "state"), option, value]) == 2
@@ -149,7 +147,7 @@ def test_an_option_that_cannot_be_meant_is_refused_before_anything_starts(
         (["--embedded", "--chaos", "absent.yaml"], "No such file"),
     ],
 )
-def test_an_option_of_the_embedded_control_plane_that_cannot_be(
+def test_invalid_options_of_the_embedded_control_plane_are_refused(
     more: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", *more]) == 2
@@ -157,7 +155,7 @@ def test_an_option_of_the_embedded_control_plane_that_cannot_be(
 
 
 @pytest.mark.slow
-def test_an_embedded_cluster_that_cannot_be_is_an_error_with_a_reason(
+def test_a_failed_start_of_the_embedded_control_plane_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "embedded").mkdir()
@@ -168,20 +166,18 @@ def test_an_embedded_cluster_that_cannot_be_is_an_error_with_a_reason(
     assert "data.db" in said
 
 
-def test_no_helm_is_an_error_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_helm_is_an_error_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--helm", "no-such-helm"]) == 1
     assert "install Helm" in capsys.readouterr().err
 
 
-def test_a_state_folder_that_cannot_be_is_an_error_with_a_remedy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unusable_state_folder_is_an_error_with_a_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert main(["run", "--state-dir", str(tmp_path / "file" / "state")]) == 1
     assert "--state-dir" in capsys.readouterr().err
 
 
-def test_a_kubeconfig_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_kubeconfig_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["run", "--state-dir", str(tmp_path / "s"), "--kubeconfig", str(tmp_path / "none")]
     assert main(arguments) == 1
     assert str(tmp_path / "none") in capsys.readouterr().err
@@ -208,20 +204,20 @@ def test_a_kubeconfig_that_is_not_there_is_an_error(tmp_path: Path, capsys: pyte
         ("--config-map", "system/settings", "config_map", ObjectKey(CONFIG_MAP, "system", "settings")),
     ],
 )
-def test_values_of_options_of_run(option: str, written: str, name: str, value: object) -> None:
+def test_options_accept_their_values(option: str, written: str, name: str, value: object) -> None:
     assert getattr(parse(), name) != value
     assert getattr(parse(option, written), name) == value
 
 
 @pytest.mark.parametrize("option", ["--on-startup", "--synchronization"])
-def test_when_hooks_of_run_are_repeated(option: str) -> None:
+def test_repetition_options_accept_needed_and_always(option: str) -> None:
     name = option.strip("-").replace("-", "_")
     first, second = (getattr(parse(option, written), name) for written in ("needed", "always"))
     assert first != second
 
 
 @pytest.mark.parametrize(("written", "is_taken"), [("512Mi", True), ("1Gi", True), ("much", False), ("-1", False)])
-def test_the_memory_of_pools_of_run(written: str, is_taken: bool) -> None:
+def test_the_memory_of_pools_is_a_quantity(written: str, is_taken: bool) -> None:
     if is_taken:
         assert parse("--pool-memory", written).pool_memory >= 512 << 20
         return

@@ -1,4 +1,4 @@
-"""The configuration of a daemon: what holds if nothing else is asked for."""
+"""The configuration of a daemon: its defaults."""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -10,7 +10,7 @@ from wharfinger.runtime.daemon.leadership import LEASE_S
 from wharfinger.runtime.resources.application_scope import ApplicationScope
 
 
-def test_the_defaults_are_the_careful_ones(tmp_path: Path) -> None:
+def test_the_defaults_are_restrictive(tmp_path: Path) -> None:
     config = DaemonConfig(None, "", tmp_path, tmp_path / "socket", Path("helm"), 30.0)
     assert config.application_scope is ApplicationScope.NAMESPACE
     assert (config.admission, config.metrics_address, config.local_packages) == (None, "", ())

@@ -1,4 +1,4 @@
-"""The daemon as a process: start, signals, a second start, a lost cluster, `kill -9` and what comes after."""
+"""The daemon as a process: start, signals, a second start, a lost cluster, `kill -9` and the start after it."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def daemon(folder: Path, kubeconfig: Path, *more: str) -> Iterator[Program]:
 
 
 def dead_kubeconfig(folder: Path) -> Path:
-    """A kubeconfig of a server that nobody listens on."""
+    """A kubeconfig of a server that does not listen."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -52,11 +52,11 @@ def dead_kubeconfig(folder: Path) -> Path:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_stops_the_daemon_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as running:
         ready = running.wait_line("ready:")
         assert "http://127.0.0.1:" in ready
-        assert "@" not in ready  # the kubeconfig's server has credentials in it
+        assert "@" not in ready  # the server's address in the kubeconfig contains credentials
         path = tmp_path / "state" / "run" / "debug.sock"
         assert path.stat().st_mode & 0o777 == 0o600
         assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -66,7 +66,7 @@ def test_a_signal_stops_it_cleanly(tmp_path: Path, number: signal.Signals) -> No
 
 
 @pytest.mark.slow
-def test_the_service_manager_is_told(tmp_path: Path) -> None:
+def test_states_are_sent_to_the_service_manager(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.settimeout(60)
         receiver.bind(str(tmp_path / "notify"))
@@ -103,7 +103,7 @@ def test_a_second_daemon_is_refused_with_a_remedy(tmp_path: Path) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("content", [None, "not: a kubeconfig", "{"])
-def test_a_bad_kubeconfig_is_one_line(tmp_path: Path, content: str | None) -> None:
+def test_an_invalid_kubeconfig_is_a_one_line_error(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "kubeconfig"
     if content is not None:
         path.write_text(content)
@@ -114,17 +114,17 @@ def test_a_bad_kubeconfig_is_one_line(tmp_path: Path, content: str | None) -> No
 
 
 @pytest.mark.slow
-def test_no_helm_is_one_line(tmp_path: Path) -> None:
+def test_missing_helm_is_a_one_line_error(tmp_path: Path) -> None:
     done = attempt(*wharfinger("run", "--helm", "no-such-helm"))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: no 'no-such-helm' on PATH; install Helm 3.14 or newer, or name it with --helm\n"
 
 
 @pytest.mark.slow
-def test_a_cluster_that_does_not_answer_is_awaited_and_can_be_stopped(tmp_path: Path) -> None:
+def test_the_daemon_waits_for_an_unreachable_cluster_and_can_be_stopped(tmp_path: Path) -> None:
     with daemon(tmp_path, dead_kubeconfig(tmp_path)) as running:
         running.wait_line("trying again")
-        # It can be asked meanwhile: alive, not ready.
+        # It answers commands meanwhile: alive, not ready.
         listed = attempt(*wharfinger("get", "packages", "--socket", str(tmp_path / "state" / "run" / "debug.sock")))
         assert (listed.returncode, listed.stdout) == (0, "")
         running.process.terminate()
@@ -132,7 +132,7 @@ def test_a_cluster_that_does_not_answer_is_awaited_and_can_be_stopped(tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_server_that_accepts_and_never_answers_does_not_hold_a_signal_up(tmp_path: Path) -> None:
+def test_a_hanging_server_does_not_delay_a_signal(tmp_path: Path) -> None:
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen()
@@ -147,7 +147,7 @@ def test_a_server_that_accepts_and_never_answers_does_not_hold_a_signal_up(tmp_p
 
 
 @pytest.mark.slow
-def test_an_exec_plugin_that_hangs_does_not_hold_a_signal_up(tmp_path: Path) -> None:
+def test_a_hanging_exec_plugin_does_not_delay_a_signal(tmp_path: Path) -> None:
     plugin = tmp_path / "plugin"
     os.mkfifo(tmp_path / "started")
     plugin.write_text(f"#!/bin/sh\necho here > {tmp_path}/started\nexec sleep 60\n")
@@ -163,8 +163,8 @@ def test_an_exec_plugin_that_hangs_does_not_hold_a_signal_up(tmp_path: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_relative_paths_mean_the_folder_it_was_started_in(tmp_path: Path) -> None:
-    """Helm runs in a folder of its own; a relative state folder or helm must not be looked for there."""
+def test_paths_are_relative_to_the_folder_in_which_the_daemon_was_started(tmp_path: Path) -> None:
+    """Helm runs in a folder of its own, in which a relative state folder or helm would not be found."""
     state = os.path.relpath(tmp_path / "state", ROOT)
     with control_plane(tmp_path) as kubeconfig:
         command = wharfinger("run", "--kubeconfig", os.path.relpath(kubeconfig, ROOT), "--state-dir", state)
@@ -175,8 +175,8 @@ def test_relative_paths_mean_the_folder_it_was_started_in(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
-    """A hook that runs is let finish, unless a person is out of patience; it does not outlive the daemon."""
+def test_a_second_signal_ends_the_daemon_at_once(tmp_path: Path) -> None:
+    """After one signal a running hook may finish; after the second one it is killed with the daemon."""
     os.mkfifo(tmp_path / "held")
     hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "first")}
     hooked(tmp_path / "packages" / "hooked", hooks)
@@ -199,7 +199,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_the_grace_time_bounds_the_whole(tmp_path: Path) -> None:
+def test_the_grace_time_limits_the_whole_stop(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
     hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "first")}
     hooked(tmp_path / "packages" / "hooked", hooks)
@@ -216,7 +216,7 @@ def test_the_grace_time_bounds_the_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_ledger_is_said_and_set_aside(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_reported_and_set_aside(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir(mode=0o700)
     (tmp_path / "state" / "journal.db").write_bytes(b"not a database at all" * 100)
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as running:
@@ -227,7 +227,7 @@ def test_a_damaged_ledger_is_said_and_set_aside(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_embedded_control_plane_that_dies_ends_the_daemon_with_its_last_words(tmp_path: Path) -> None:
+def test_the_death_of_the_embedded_control_plane_ends_the_daemon(tmp_path: Path) -> None:
     with embedded_daemon(tmp_path) as running:
         running.wait_line("ready:")
         (plane,) = children(running.process.pid, "control-plane")
@@ -238,7 +238,7 @@ def test_an_embedded_control_plane_that_dies_ends_the_daemon_with_its_last_words
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_faults_of_the_embedded_control_plane_are_borne(tmp_path: Path) -> None:
+def test_the_daemon_tolerates_faults_of_the_embedded_control_plane(tmp_path: Path) -> None:
     rules = "error code=503 verb=create times=1; drop-after verb=patch times=1; cut-watch after=1s times=2"
     with embedded_daemon(tmp_path, "--chaos", rules) as running:
         running.wait_line("ready:")
@@ -261,8 +261,8 @@ MODULE_OF_OTHERS = {
 
 
 @pytest.mark.slow
-def test_a_modules_directory_as_addon_operator_takes_it(tmp_path: Path) -> None:
-    """Its Chart.yaml has no apiVersion, and a number for a version: Helm renders it. Of one that is wrong, nobody pushes."""
+def test_a_modules_directory_is_read_as_addon_operator_reads_it(tmp_path: Path) -> None:
+    """A Chart.yaml without apiVersion and with a number as version is accepted, because Helm renders it."""
     module = write(tmp_path / "modules" / "001-sysctl-tuner", MODULE_OF_OTHERS)
     write(
         tmp_path / "modules" / "002-broken",
@@ -284,7 +284,7 @@ def test_a_modules_directory_as_addon_operator_takes_it(tmp_path: Path) -> None:
             "helm", "list", "-n", "wharfinger-system", "--output=json", env={"KUBECONFIG": str(kubectl.kubeconfig)}
         )
         assert '"chart":"sysctl-tuner-1"' in listed
-        # Helm lists the version of the package; templates see the one that they have always seen.
+        # Helm lists the version of the package; templates see the version that they have always seen.
         assert '"chart":"versioned-v2.5.0"' in listed
         seen = kubectl("get", "configmap", "versioned", "-n", "wharfinger-system", "--output=jsonpath={.data.seen}")
         assert seen == "0.2.0"
@@ -295,7 +295,7 @@ def test_a_modules_directory_as_addon_operator_takes_it(tmp_path: Path) -> None:
 
 
 def applied(folder: Path, kubeconfig: Path, registry: str) -> None:
-    """A package pushed, and an Application of it applied with kubectl."""
+    """Push a package, and create an Application of it with kubectl."""
     env = {"KUBECONFIG": str(kubeconfig)}
     source = chart(folder / "chart", "web", "1.0.0")
     run(*wharfinger("package", "push", str(source), f"{registry}/packages/web:1.0.0", "--plain-http"))
@@ -322,9 +322,10 @@ def wait_ready(kubeconfig: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_killed_and_started_again_it_goes_on(tmp_path: Path) -> None:
-    """A daemon is killed with SIGKILL right after it has read the desired state. The next daemon takes the package to Ready,
-    and the one after that keeps the revision.
+async def test_a_killed_daemon_continues_after_a_restart(tmp_path: Path) -> None:
+    """A daemon is killed with SIGKILL right after it has read the desired state.
+
+    The next daemon takes the package to Ready, and the one after that keeps the revision.
     """
     async with open_registry_server(tmp_path) as address:
         with control_plane(tmp_path) as kubeconfig:
@@ -337,7 +338,7 @@ async def test_killed_and_started_again_it_goes_on(tmp_path: Path) -> None:
             for _ in range(2):
                 with daemon(tmp_path, kubeconfig) as again:
                     again.wait_line("ready:")
-                    again.wait_line("default/shop: Ready")  # said by this daemon, not left by the one before
+                    again.wait_line("default/shop: Ready")  # reported by this daemon, not by the previous one
                     wait_ready(kubeconfig)
                     again.process.terminate()
                     assert again.wait() == 0
@@ -349,8 +350,10 @@ async def test_killed_and_started_again_it_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_credential_helper_of_the_daemons_user_logs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`wharfinger package push` and the daemon both ask it; the password is not in the log."""
+async def test_the_credential_helper_of_the_daemons_user_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`wharfinger package push` and the daemon both call it; the password is not in the log."""
     helper = tmp_path / "bin" / "docker-credential-porter"
     helper.parent.mkdir()
     answer = f'{{"Username": "{USER}", "Secret": "{PASSWORD}"}}'

@@ -1,4 +1,4 @@
-"""What is examined: programs, folders, a daemon, and a cluster; each with its verdict."""
+"""Checks of `wharfinger doctor`: programs, folders, a daemon, and a cluster; each with its verdict."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def absent(path: Path) -> str:
 async def examined(
     folder: Path, kubeconfig: Path | None = None, helm: str = "", version: str = ""
 ) -> dict[str, Finding]:
-    """The findings by subject; with ``version`` such a daemon runs."""
+    """Return the findings by subject; with ``version`` a daemon of that version runs."""
     findings: list[Finding] = []
     state = folder / "state"
     examined = Examined(kubeconfig or folder / "none", "", state, state / "debug.sock", helm or HELM)
@@ -44,7 +44,7 @@ async def examined(
 
 @pytest.fixture(autouse=True)
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder on PATH."""
+    """The only folder on PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -68,7 +68,9 @@ def script(path: Path, body: str) -> Path:
         (None, FAILED, "no 'helm' on PATH"),
     ],
 )
-async def test_helm(tmp_path: Path, programs: Path, body: str | None, verdict: Verdict, says: str) -> None:
+async def test_helm_must_exist_and_be_recent_enough(
+    tmp_path: Path, programs: Path, body: str | None, verdict: Verdict, says: str
+) -> None:
     if body is not None:
         script(programs / "helm", body)
     found = (await examined(tmp_path, helm="helm"))["helm"]
@@ -77,7 +79,7 @@ async def test_helm(tmp_path: Path, programs: Path, body: str | None, verdict: V
     assert ("Helm 3.14 or newer" in found.remedy) == (verdict is FAILED)
 
 
-async def test_programs_of_hooks(tmp_path: Path, programs: Path) -> None:
+async def test_missing_programs_of_hooks_are_warnings(tmp_path: Path, programs: Path) -> None:
     script(programs / "bash", "")
     found = await examined(tmp_path)
     assert found["bash"] == Finding("bash", OK, str(programs / "bash"))
@@ -85,7 +87,7 @@ async def test_programs_of_hooks(tmp_path: Path, programs: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_chart_engine(tmp_path: Path, programs: Path) -> None:
+async def test_a_missing_or_broken_chart_engine_is_a_warning(tmp_path: Path, programs: Path) -> None:
     assert "make engine" in (await examined(tmp_path))["chart engine"].remedy
     (programs / "wharfinger-engine").symlink_to(engine_program())
     assert (await examined(tmp_path))["chart engine"].verdict is OK
@@ -94,7 +96,7 @@ async def test_the_chart_engine(tmp_path: Path, programs: Path) -> None:
     assert (await examined(tmp_path))["chart engine"].verdict is WARNING
 
 
-async def test_the_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_state_folder_must_be_usable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = tmp_path / "state"
     assert (await examined(tmp_path))["state folder"] == Finding(
         "state folder", OK, f"{state} (the daemon will create it)"
@@ -104,7 +106,7 @@ async def test_the_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert (found.verdict, "cannot write to" in found.message) == (FAILED, True)
     state.unlink()
     state.mkdir()
-    state.chmod(0o755)  # whatever the umask is
+    state.chmod(0o755)  # independent of the umask
     assert (await examined(tmp_path))["state folder"].remedy == f"chmod 700 {state}"
     state.chmod(0o700)
     assert (await examined(tmp_path))["state folder"] == Finding("state folder", OK, str(state))
@@ -114,14 +116,14 @@ async def test_the_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "belongs to user" in (await examined(tmp_path))["state folder"].message
 
 
-async def test_a_running_daemon(tmp_path: Path) -> None:
+async def test_a_missing_or_outdated_daemon_is_a_warning(tmp_path: Path) -> None:
     assert (await examined(tmp_path))["daemon"].verdict is WARNING
     found = (await examined(tmp_path, version="0.0.1"))["daemon"]
     assert (found.verdict, "has version 0.0.1, this program" in found.message) == (WARNING, True)
     assert (await examined(tmp_path, version=wharfinger.__version__))["daemon"].verdict is OK
 
 
-def test_the_examined_rights_are_those_of_the_options(tmp_path: Path) -> None:
+def test_the_checked_rights_depend_on_the_options(tmp_path: Path) -> None:
     examined = Examined(None, "", tmp_path, tmp_path / "socket", "helm")
     assert examined.rights == NEEDED
     assert replace(examined, admission=True).rights == (*NEEDED, *FOR_ADMISSION)
@@ -129,13 +131,13 @@ def test_the_examined_rights_are_those_of_the_options(tmp_path: Path) -> None:
     assert every.rights == (*NEEDED, *FOR_POOLS, *FOR_ADMISSION, *FOR_ACCOUNTS)
 
 
-async def test_without_a_kubeconfig_the_rest_is_skipped(tmp_path: Path) -> None:
+async def test_checks_of_the_cluster_are_skipped_without_a_kubeconfig(tmp_path: Path) -> None:
     found = await examined(tmp_path)
     assert (found["kubeconfig"].verdict, "no such file" in found["kubeconfig"].message) == (FAILED, True)
     assert {found[subject].verdict for subject in OF_CLUSTER} == {SKIPPED}
 
 
-async def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_server_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "CLUSTER_S", 0.01)
     found = await examined(tmp_path, dead_kubeconfig(tmp_path))
     assert [found[subject].verdict for subject in OF_CLUSTER] == [FAILED, *4 * [SKIPPED]]
@@ -150,7 +152,9 @@ async def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest
         (3600, r"this machine's clock is (3599|3600) s ahead of the API server's"),
     ],
 )
-async def test_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shift_s: int, says: str) -> None:
+async def test_a_wrong_clock_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shift_s: int, says: str
+) -> None:
     monkeypatch.setenv("PATH", PATH)
     async with open_ground(tmp_path) as ground:
         monkeypatch.setattr(doctor, "utc_now", lambda: datetime.now(UTC) + timedelta(seconds=shift_s))
@@ -160,7 +164,9 @@ async def test_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shift_
         assert ("chrony" in found.remedy) == bool(shift_s)
 
 
-async def test_a_server_that_does_not_tell_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_clock_check_is_skipped_if_the_server_reports_no_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", PATH)
     async with open_ground(tmp_path) as ground:
 
@@ -171,7 +177,7 @@ async def test_a_server_that_does_not_tell_its_time(tmp_path: Path, monkeypatch:
         assert (await doctor._clock(ground.client)).verdict is SKIPPED
 
 
-async def test_the_registries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_registry_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", PATH)
     async with open_ground(tmp_path, with_password=True) as ground:
         assert (await doctor._registries(ground.client)).message == "no PackageRepository names a registry"

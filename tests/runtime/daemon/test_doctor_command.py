@@ -1,4 +1,4 @@
-"""`wharfinger doctor` as people run it."""
+"""`wharfinger doctor` as users run it."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ from wharfinger.runtime.daemon.doctor_command import finding_text
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_a_sound_machine_and_one_that_lacks_rights(tmp_path: Path) -> None:
+def test_doctor_succeeds_on_a_sound_machine_and_reports_missing_rights(tmp_path: Path) -> None:
     with control_plane(tmp_path) as admin:
         words = ("--state-dir", str(tmp_path / "state"), "--helm", str(tool("helm")))
         environment = {"PATH": f"{engine_program().parent}:/usr/bin:/bin"}
@@ -48,7 +48,9 @@ def test_a_sound_machine_and_one_that_lacks_rights(tmp_path: Path) -> None:
             assert needed in done.stdout, needed
 
 
-def test_nothing_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_reports_everything_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     words = ["doctor", "--state-dir", str(tmp_path / "state"), "--kubeconfig", str(tmp_path / "none")]
     assert main(words) == 1
@@ -61,7 +63,7 @@ def test_nothing_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
 
 
 @pytest.mark.parametrize("verdict", Verdict)
-def test_a_finding_is_safe_on_a_terminal(verdict: Verdict) -> None:
+def test_findings_are_escaped_for_a_terminal(verdict: Verdict) -> None:
     text = finding_text(Finding("rights", verdict, "a\x1b[31mb", "do\nthis"))
     assert text.count("\n") == 2
     assert "\x1b" not in text

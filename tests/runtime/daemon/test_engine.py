@@ -1,4 +1,4 @@
-"""The chart engine of a daemon: which program renders is in the log."""
+"""The chart engine of a daemon: the log names the program that renders."""
 
 import logging
 from pathlib import Path
@@ -17,13 +17,13 @@ def program(folder: Path, body: str) -> Path:
 
 
 async def said(caplog: pytest.LogCaptureFixture, found: Path | None, tmp_path: Path) -> tuple[str, str]:
-    """The version of the engine, "" for none, and the log."""
+    """Return the version of the engine, "" for none, and the log."""
     with caplog.at_level(logging.INFO):
         async with open_engine(found, tmp_path / "scratch", None, RenderLimits()) as engine:
             return ("" if engine is None else engine.versions.helm), caplog.text
 
 
-async def test_an_engine_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_names_the_engine(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     version, log = await said(caplog, program(tmp_path, "echo v4.3.1"), tmp_path)
     assert version == "v4.3.1"
     assert "rendered by the chart engine (built with the library of helm v4.3.1)" in log
@@ -35,9 +35,7 @@ async def test_without_an_engine_helm_renders(tmp_path: Path, caplog: pytest.Log
     assert "rendered by helm template; `make engine` builds" in log
 
 
-async def test_an_engine_that_cannot_be_run_is_no_reason_not_to_start(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_broken_engine_does_not_prevent_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     version, log = await said(caplog, program(tmp_path, "exit 3"), tmp_path)
     assert version == ""
     assert "WARNING" in log

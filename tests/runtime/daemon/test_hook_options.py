@@ -1,4 +1,4 @@
-"""Options about hooks: where folders are, in both spellings, and what is wrong with them."""
+"""Options about hooks: folders, in both spellings, and their errors."""
 
 import argparse
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ def folders(*arguments: str, environment: Mapping[str, str] | None = None) -> Ad
     return addon_folders(parsed(*arguments), environment or {})
 
 
-def test_nothing_is_the_default() -> None:
+def test_no_folders_are_used_by_default() -> None:
     args = parsed()
     assert not addon_folders(args, {})
     assert folders_problem(addon_folders(args, {})) == ""
     assert (args.on_startup, args.synchronization) == (Repeat.LAYOUT, Repeat.LAYOUT)
 
 
-def test_folders_are_named_by_options_or_the_environment(tmp_path: Path) -> None:
+def test_folders_are_given_by_options_or_the_environment(tmp_path: Path) -> None:
     for name in ("a", "b", "g"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "README.md").write_text("something")
@@ -50,7 +50,7 @@ def test_folders_are_named_by_options_or_the_environment(tmp_path: Path) -> None
     assert folders("--modules-dir", f"{b}", environment=both).modules == (b,)
 
 
-def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+def test_invalid_folders_are_reported(tmp_path: Path) -> None:
     assert "not a folder" in folders_problem(folders("--modules-dir", str(tmp_path / "none")))
     alone = folders("--config-map", "ns/addon-operator")
     assert alone.config_map == ObjectKey(CONFIG_MAP, "ns", "addon-operator")
@@ -58,12 +58,12 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--config-map", "x"), ("--on-startup", "never"), ("--synchronization", "")])
-def test_what_cannot_be_is_refused(arguments: tuple[str, str]) -> None:
+def test_invalid_values_are_refused(arguments: tuple[str, str]) -> None:
     with pytest.raises(SystemExit):
         parsed(*arguments)
 
 
-def test_a_folder_of_global_hooks_with_nothing_in_it_is_refused(tmp_path: Path) -> None:
+def test_an_empty_folder_of_global_hooks_is_refused(tmp_path: Path) -> None:
     (tmp_path / "hooks").mkdir()
     empty = folders("--global-hooks-dir", str(tmp_path))
     assert "expected hooks, found no file" in folders_problem(empty)
@@ -71,7 +71,7 @@ def test_a_folder_of_global_hooks_with_nothing_in_it_is_refused(tmp_path: Path) 
     assert folders_problem(empty) == ""
 
 
-def test_the_config_map_may_be_named_as_addon_operator_has_it(tmp_path: Path) -> None:
+def test_the_variables_of_addon_operator_name_the_config_map(tmp_path: Path) -> None:
     environment = {"ADDON_OPERATOR_NAMESPACE": "ns", "ADDON_OPERATOR_CONFIG_MAP": "settings"}
     named = folders("--modules-dir", str(tmp_path), environment=environment)
     assert named.config_map == ObjectKey(CONFIG_MAP, "ns", "settings")
@@ -80,7 +80,7 @@ def test_the_config_map_may_be_named_as_addon_operator_has_it(tmp_path: Path) ->
     assert folders("--modules-dir", str(tmp_path), environment=alone).config_map is None
 
 
-def test_what_hooks_are_given() -> None:
+def test_variables_and_credentials_of_hooks_are_read() -> None:
     args = parsed()
     assert (args.hook_env, args.hook_credentials) == ([], CredentialsPolicy.MODULES)
     args = parsed("--hook-env", "A", "--hook-env", "B=1", "--hook-credentials", "all")
@@ -95,19 +95,21 @@ def test_what_hooks_are_given() -> None:
         (("--hook-env", "A B"), "'A B' is not NAME, NAME=VALUE"),
     ],
 )
-def test_what_hooks_cannot_be_given(arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_variables_and_credentials_of_hooks_are_refused(
+    arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         parsed(*arguments)
     assert why in capsys.readouterr().err
 
 
-def test_the_memory_of_pools() -> None:
+def test_the_memory_of_pools_is_read_as_a_quantity() -> None:
     assert parsed().pool_memory == 0
     assert parsed("--pool-memory", "512Mi").pool_memory == 512 * 1024**2
 
 
 @pytest.mark.parametrize("size", ["none", "16Mi", "0", "many", "512MB"])
-def test_a_memory_of_pools_that_is_none_or_too_little_is_refused(size: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_or_too_small_memory_of_pools_is_refused(size: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parsed("--pool-memory", size)
     assert size in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""One daemon of a cluster is at work at a time: who it is, who waits and takes over, what becomes of one that lost its turn."""
+"""One daemon of a cluster is the leader at a time: its identity, standbys that take over, and a leader that lost its Lease."""
 
 import json
 from collections.abc import AsyncIterator
@@ -49,10 +49,10 @@ async def open_cluster() -> AsyncIterator[ClusterClient]:
             yield client
 
 
-# -- who it is
+# -- identity
 
 
-def test_a_state_folder_has_one_identity_for_good(tmp_path: Path) -> None:
+def test_the_identity_of_a_state_folder_never_changes(tmp_path: Path) -> None:
     identity = identity_of(tmp_path)
     host, _, number = identity.rpartition("_")
     assert (bool(host), len(number)) == (True, 36)
@@ -65,27 +65,27 @@ def test_a_state_folder_has_one_identity_for_good(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n"])
-def test_an_identity_that_was_never_written_whole_is_made_anew(tmp_path: Path, content: bytes) -> None:
+def test_an_incomplete_identity_is_replaced(tmp_path: Path, content: bytes) -> None:
     (tmp_path / IDENTITY_FILE).write_bytes(content)
     assert identity_of(tmp_path) == (tmp_path / IDENTITY_FILE).read_text().strip()
 
 
-def test_whatever_is_in_the_file_can_be_written_in_a_lease(tmp_path: Path) -> None:
+def test_any_content_of_the_file_fits_into_a_lease(tmp_path: Path) -> None:
     (tmp_path / IDENTITY_FILE).write_bytes(b"\xff" * 10_000)
     assert len(identity_of(tmp_path)) == MAX_IDENTITY
 
 
-def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+def test_an_unusable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / IDENTITY_FILE).mkdir()
     with pytest.raises(StateDirError, match=r"identity: .*; check the disk and the owner of the state folder"):
         identity_of(tmp_path)
 
 
-# -- whose turn it is
+# -- leadership
 
 
 class NotYet(LimitedClient):
-    """Fails to make a namespace a few times."""
+    """A client that fails to create a namespace a few times."""
 
     def __init__(self, client: ClusterClient, failures: int) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -98,7 +98,7 @@ class NotYet(LimitedClient):
         return await super().create(obj)
 
 
-async def test_the_namespace_is_made_as_often_as_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_creation_of_the_namespace_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leadership, "RETRY_S", 0.01)
     async with open_cluster() as client:
         patient = NotYet(client, 2)
@@ -108,7 +108,7 @@ async def test_the_namespace_is_made_as_often_as_it_takes(tmp_path: Path, monkey
         assert patient.failures == 0
 
 
-async def test_a_second_daemon_waits_until_the_first_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_second_daemon_waits_for_the_end_of_the_first(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
     two.mkdir()
@@ -130,7 +130,7 @@ async def test_a_second_daemon_waits_until_the_first_is_gone(tmp_path: Path, cap
 
 
 @pytest.mark.slow
-async def test_a_lease_that_another_process_takes_ends_the_block(tmp_path: Path) -> None:
+async def test_a_lost_lease_ends_the_leadership(tmp_path: Path) -> None:
     async with open_cluster() as client:
         with pytest.raises(LeaseLostError, match="does not hold it any more"):
             async with open_leadership(client, tmp_path, clock):
@@ -163,7 +163,7 @@ def test_two_daemons_of_one_cluster_work_one_after_the_other(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_one_that_waits_for_its_turn_can_be_stopped(tmp_path: Path) -> None:
+def test_a_standby_can_be_stopped(tmp_path: Path) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path / "one", kubeconfig) as first:
         first.wait_line("ready:")
         with daemon(tmp_path / "two", kubeconfig) as second:
@@ -173,7 +173,7 @@ def test_one_that_waits_for_its_turn_can_be_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_daemon_whose_lease_is_taken_ends_and_says_why(tmp_path: Path) -> None:
+def test_a_daemon_that_lost_its_lease_ends_with_an_error(tmp_path: Path) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as running:
         running.wait_line("ready:")
         taken = '{"spec": {"holderIdentity": "somebody else"}}'

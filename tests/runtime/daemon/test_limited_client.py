@@ -1,4 +1,4 @@
-"""The limited client: the contract of every client, which calls take a slot, and whose they are."""
+"""The limited client: the contract of every client, which calls take a slot, and the package they are charged to."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -56,21 +56,21 @@ async def limited(limits: SlotLimits | None = None) -> AsyncIterator[tuple[Limit
 
 
 def used(slots: Slots) -> tuple[int, int]:
-    """In use and waiting."""
+    """Return the slots in use, and the waiting calls."""
     numbers = slots.statistics().kinds[Kind.API]
     return numbers.used, numbers.waiting
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CONTRACT)
-async def test_contract(name: str) -> None:
+async def test_the_contract_of_clients_is_fulfilled(name: str) -> None:
     async with limited() as (client, slots):
         await CONTRACT[name](client)
         assert used(slots) == (0, 0)
 
 
 @pytest.mark.parametrize("name", LIMITED)
-async def test_a_call_waits_for_a_slot_and_gives_it_back(name: str) -> None:
+async def test_a_call_waits_for_a_slot_and_releases_it(name: str) -> None:
     async with limited(SlotLimits(api=1)) as (client, slots):
         await client.create(config_map("a", v="1"))
         go, over = trio.Event(), trio.Event()
@@ -92,7 +92,7 @@ async def test_a_call_waits_for_a_slot_and_gives_it_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LIMITED)
-async def test_a_slot_is_held_while_the_server_answers_and_no_longer_where_it_refuses(name: str) -> None:
+async def test_a_refused_call_releases_its_slot(name: str) -> None:
     slots = Slots(SlotLimits())
     seen: list[tuple[int, int]] = []
 
@@ -130,7 +130,7 @@ async def test_watches_and_discovery_take_no_slot() -> None:
 
 
 class Read:
-    """A task that reads one object that is not there."""
+    """A task that reads one object that does not exist."""
 
     name = "Read"
 
@@ -142,7 +142,7 @@ class Read:
             await self.client.get(key("missing"))
 
 
-async def test_a_call_is_that_of_the_package_on_whose_queue_it_is_made() -> None:
+async def test_a_call_is_charged_to_the_package_of_its_queue() -> None:
     async with limited(SlotLimits(api=1)) as (client, slots), open_queues() as queues:
         async with slots.use(Kind.API, "another.package"):
             queues.enqueue("shop.web", Read(client), WorkScope("update of shop.web"))
@@ -152,8 +152,8 @@ async def test_a_call_is_that_of_the_package_on_whose_queue_it_is_made() -> None
         assert queues.statistics().retired == 1
 
 
-async def test_one_package_that_floods_the_server_leaves_room_for_the_next() -> None:
-    """Two slots, one server that answers nobody: the flood has one of them, whatever else it asks for."""
+async def test_a_package_that_floods_the_server_leaves_a_slot_for_others() -> None:
+    """With two slots and a hanging server, the flood occupies one of them, however many calls it makes."""
     slots = Slots(SlotLimits(api=2))
     async with memory_cluster() as real:
         client = LimitedClient(real, slots)

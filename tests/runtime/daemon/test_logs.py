@@ -1,4 +1,4 @@
-"""Log lines: one record is one line, in text and in JSON, and says which package it is about."""
+"""Log lines: one record is one line, in text and in JSON, and names its package."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from wharfinger.runtime.daemon.logs import LogFormat, set_up_logging
 log = logging.getLogger("wharfinger.test")
 
 
-def test_text_is_one_line_whatever_is_in_it() -> None:
+def test_a_text_record_is_one_line_whatever_it_contains() -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.TEXT, "info", stream)
     log.info("from a registry: %s", "a\nb\x1b[31m")
@@ -26,7 +26,7 @@ def test_text_is_one_line_whatever_is_in_it() -> None:
     assert " INFO " in stream.getvalue()
 
 
-def test_json_is_one_object_a_line() -> None:
+def test_a_json_record_is_one_object_on_one_line() -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.JSON, "debug", stream)
     log.debug("x\ny")
@@ -35,7 +35,7 @@ def test_json_is_one_object_a_line() -> None:
     assert record["time"].endswith("Z")
 
 
-def test_json_is_one_line_for_who_reads_lines_and_no_command_for_a_terminal() -> None:
+def test_json_contains_no_line_breaks_and_no_terminal_commands() -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.JSON, "info", stream)
     said = "a\x85b\u2028c\x9b31m\x7f \U000e0001 \ud800 ä"
@@ -46,7 +46,7 @@ def test_json_is_one_line_for_who_reads_lines_and_no_command_for_a_terminal() ->
     assert (json.loads(line)["msg"], json.loads(line)["hook_k\u2029"]) == (said, said)
 
 
-def test_the_name_of_a_field_cannot_look_like_more_than_a_name() -> None:
+def test_names_of_fields_are_escaped() -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.TEXT, "info", stream)
     log.info("said", extra={"fields": {"hook_a level=error [other]\nx": "v"}})
@@ -66,7 +66,7 @@ def test_fields_follow_the_message_in_text_on_the_same_line() -> None:
     assert r"hook_l=" in said
 
 
-def test_fields_stand_beside_the_message_in_json_and_replace_nothing() -> None:
+def test_fields_in_json_replace_no_standard_field() -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.JSON, "info", stream)
     log.warning("said", extra={"fields": FIELDS})
@@ -76,7 +76,7 @@ def test_fields_stand_beside_the_message_in_json_and_replace_nothing() -> None:
     assert record["time"].endswith("Z")
 
 
-def test_fields_that_are_none_are_left_out() -> None:
+def test_invalid_fields_are_omitted() -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.TEXT, "info", stream)
     log.info("said", extra={"fields": "no mapping"})
@@ -84,7 +84,7 @@ def test_fields_that_are_none_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("form", list(LogFormat))
-def test_a_traceback_is_kept(form: LogFormat) -> None:
+def test_a_traceback_is_part_of_the_record(form: LogFormat) -> None:
     stream = io.StringIO()
     set_up_logging(form, "info", stream)
     try:
@@ -94,7 +94,7 @@ def test_a_traceback_is_kept(form: LogFormat) -> None:
     assert "ValueError: boom" in stream.getvalue()
 
 
-def test_a_traceback_cannot_pass_for_a_record() -> None:
+def test_a_traceback_cannot_imitate_a_record() -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.TEXT, "info", stream)
     try:
@@ -107,7 +107,7 @@ def test_a_traceback_cannot_pass_for_a_record() -> None:
     assert "\x1b" not in stream.getvalue()
 
 
-def test_other_libraries_speak_from_warnings_on() -> None:
+def test_other_libraries_log_only_warnings_and_errors() -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.TEXT, "debug", stream)
     logging.getLogger("elsewhere").info("chatter")
@@ -116,13 +116,13 @@ def test_other_libraries_speak_from_warnings_on() -> None:
     assert "trouble" in stream.getvalue()
 
 
-def test_the_default_is_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_are_written_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     set_up_logging(LogFormat.TEXT, "info", sys.stderr)
     log.info("hello")
     assert "hello" in capsys.readouterr().err
 
 
-async def test_a_task_of_a_queue_is_named(autojump_clock: trio.testing.MockClock) -> None:
+async def test_records_of_a_task_name_its_queue(autojump_clock: trio.testing.MockClock) -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.JSON, "info", stream)
 
@@ -146,7 +146,7 @@ async def test_a_task_of_a_queue_is_named(autojump_clock: trio.testing.MockClock
     assert text.getvalue().endswith(" outside\n")
 
 
-async def test_colours_are_those_of_the_log_and_of_nobody_else() -> None:
+async def test_colours_come_only_from_the_log_itself() -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.COLOUR, "info", stream)
     with acting_for("prod.\x1b[31mweb"):

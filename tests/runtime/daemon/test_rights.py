@@ -1,4 +1,4 @@
-"""The rights of a daemon: asked for exactly, listed, waited for; and enough to be at work with."""
+"""The rights of a daemon: queried exactly, listed if missing, waited for, and sufficient to work."""
 
 import json
 import re
@@ -42,7 +42,7 @@ from wharfinger.runtime.daemon.rights import (
 
 
 class Judge(LimitedClient):
-    """A client whose user may do what ``allowed`` says, by verb and resource."""
+    """A client whose user has exactly the rights in ``allowed``, by verb and resource."""
 
     def __init__(self, client: ClusterClient, allowed: set[str]) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -73,7 +73,7 @@ async def cluster() -> AsyncIterator[ClusterClient]:
         yield client
 
 
-async def test_who_may_do_everything_is_asked_once(autojump_clock: MockClock) -> None:
+async def test_an_administrators_rights_are_checked_with_one_request(autojump_clock: MockClock) -> None:
     async with cluster() as client:
         assert await missing_rights(client) == ()
         judge = Judge(client, {"* *"})
@@ -81,7 +81,7 @@ async def test_who_may_do_everything_is_asked_once(autojump_clock: MockClock) ->
         assert judge.asked == ["* *"]
 
 
-async def test_each_right_is_asked_for_and_each_missing_one_is_listed(autojump_clock: MockClock) -> None:
+async def test_each_right_is_checked_and_each_missing_one_is_listed(autojump_clock: MockClock) -> None:
     async with cluster() as client:
         assert await missing_rights(Judge(client, ALL)) == ()
         lacking = {"create leases", "patch customresourcedefinitions", "create customresourcedefinitions"}
@@ -102,7 +102,7 @@ async def test_each_right_is_asked_for_and_each_missing_one_is_listed(autojump_c
         )
 
 
-async def test_a_daemon_without_rights_says_so_once_and_looks_again_ever_more_rarely(
+async def test_missing_rights_are_logged_once_and_checked_again_with_backoff(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     told: list[str] = []
@@ -122,7 +122,7 @@ async def test_a_daemon_without_rights_says_so_once_and_looks_again_ever_more_ra
         assert told[-1] == ""
 
 
-async def test_a_server_that_does_not_answer_is_asked_again(
+async def test_an_unreachable_server_is_asked_again(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with cluster() as client:
@@ -137,7 +137,7 @@ async def test_a_server_that_does_not_answer_is_asked_again(
             judge.error = None
 
 
-async def test_rights_that_are_taken_away_later_are_said_once(
+async def test_rights_removed_later_are_logged_once(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "wharfinger.runtime.daemon.rights")
@@ -184,13 +184,13 @@ def test_the_document_shows_the_right_for_admission() -> None:
     assert any(isinstance(each, dict) and each["kind"] == "Role" and each["rules"] == of_service for each in shown)
 
 
-def test_the_rights_for_a_service_are_those_of_its_namespace() -> None:
+def test_the_rights_for_a_service_are_in_its_namespace() -> None:
     assert rights_of_admission(None, "") == rights_of_admission(("system", "hook"), "") == FOR_ADMISSION
     (more,) = rights_of_admission(("system", "hook"), "10.0.0.7")[len(FOR_ADMISSION) :]
     assert more == replace(FOR_ADMISSION_SERVICE[0], namespace="system")
 
 
-async def test_the_rights_for_pools_are_asked_for_only_if_they_are_needed(autojump_clock: MockClock) -> None:
+async def test_the_rights_for_pools_are_checked_only_if_needed(autojump_clock: MockClock) -> None:
     async with cluster() as client:
         judge = Judge(client, ALL)
         assert await missing_rights(judge) == ()
@@ -203,7 +203,7 @@ async def test_the_rights_for_pools_are_asked_for_only_if_they_are_needed(autoju
 
 
 def as_user(kubectl: Kubectl, folder: Path, name: str, role: JsonObject) -> Path:
-    """A service account with a ClusterRole; its kubeconfig."""
+    """Create a service account with a ClusterRole; return its kubeconfig."""
     made = {
         "account.json": {
             "apiVersion": "v1",
@@ -232,7 +232,7 @@ def as_user(kubectl: Kubectl, folder: Path, name: str, role: JsonObject) -> Path
 
 
 def without_definitions(name: str) -> JsonObject:
-    """The finding: everything but the definitions may be written."""
+    """A ClusterRole without the right to write definitions, as in the regression."""
     role = cluster_role(name)
     rules: list[JsonObject] = [
         {**rule, "verbs": ["get", "list", "watch"]} if "customresourcedefinitions" in str(rule) else rule
@@ -243,7 +243,7 @@ def without_definitions(name: str) -> JsonObject:
 
 
 def and_config_maps(name: str) -> JsonObject:
-    """What a daemon needs, and what the chart of the test has."""
+    """A ClusterRole with the rights of a daemon, and those for the objects in the test's chart."""
     role = cluster_role(name)
     extra: JsonObject = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch", "delete"]}
     return {**role, "rules": [*find_list(role, "rules"), extra]}

@@ -59,7 +59,7 @@ async def test_a_package_without_a_former_revision_is_refused_at_once(tmp_path: 
         await store.create(record(1, ReleaseStatus.DEPLOYED))
         await check_revision(
             client, "prod.shop", 0
-        )  # the resource may request something else, of which there is no revision
+        )  # the resource may request another version, of which there is no revision
         status: JsonObject = {"observedGeneration": generation, "conditions": [], "summary": {"state": "Ready"}}
         await client.merge_patch(key, {"status": status}, subresource="status")
         with pytest.raises(NoRevisionError, match="revision 1 is the only one") as refused:
@@ -72,7 +72,7 @@ async def test_a_package_without_a_former_revision_is_refused_at_once(tmp_path: 
         with pytest.raises(NoRevisionError, match="there is no revision 7; these were deployed, and are recorded: 1"):
             await check_revision(client, "prod.shop", 7)
         await client.merge_patch(key, {"spec": {"packageVersion": "2.0.0"}})
-        await check_revision(client, "prod.shop", 0)  # a change that failed before it made a revision
+        await check_revision(client, "prod.shop", 0)  # a change that failed before it created a revision
         await check_revision(client, "prod.shop", 1)
         await store.create(record(2, ReleaseStatus.FAILED))
         with pytest.raises(NoRevisionError, match="revision 2 was never deployed"):
@@ -80,11 +80,11 @@ async def test_a_package_without_a_former_revision_is_refused_at_once(tmp_path: 
 
 
 @pytest.mark.parametrize("revision", ["0", "00", "latest"])
-def test_what_is_no_revision_is_refused(revision: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_revision_is_refused(revision: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rollback", "prod.shop", revision]) == 2
     assert "error: REVISION: expected the number of a revision or former" in capsys.readouterr().err
 
 
-def test_without_a_cluster_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_kubeconfig_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rollback", "prod.shop", "--kubeconfig", str(tmp_path / "none")]) == 1
     assert "no such file" in capsys.readouterr().err

@@ -21,13 +21,13 @@ def manager_socket(tmp_path: Path) -> Iterator[tuple[str, socket.socket]]:
         yield str(tmp_path / "notify"), receiver
 
 
-def test_states_arrive(manager_socket: tuple[str, socket.socket]) -> None:
+def test_states_are_sent_to_a_socket(manager_socket: tuple[str, socket.socket]) -> None:
     address, receiver = manager_socket
     ServiceManager(address).notify("READY=1")
     assert receiver.recv(100) == b"READY=1"
 
 
-def test_an_abstract_address_works() -> None:
+def test_states_are_sent_to_an_abstract_socket() -> None:
     name = f"wharfinger-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind("\0" + name)
@@ -35,12 +35,12 @@ def test_an_abstract_address_works() -> None:
         assert receiver.recv(100) == b"STOPPING=1"
 
 
-def test_no_manager_and_a_vanished_one_are_silent(tmp_path: Path) -> None:
+def test_a_missing_service_manager_is_ignored(tmp_path: Path) -> None:
     ServiceManager("").notify("READY=1")
     ServiceManager(str(tmp_path / "gone")).notify("READY=1")
 
 
-def test_the_environment_says_where_and_how_often() -> None:
+def test_address_and_interval_are_read_from_the_environment() -> None:
     assert service_manager({}) == ServiceManager("", 0.0)
     named = {"NOTIFY_SOCKET": "/run/x", "WATCHDOG_USEC": "3000000"}
     assert service_manager(named) == ServiceManager("/run/x", 3.0)
@@ -48,7 +48,7 @@ def test_the_environment_says_where_and_how_often() -> None:
     assert service_manager({**named, "WATCHDOG_USEC": "soon"}) == ServiceManager("/run/x", 0.0)
 
 
-async def test_the_watchdog_is_fed_while_the_body_runs(manager_socket: tuple[str, socket.socket]) -> None:
+async def test_the_watchdog_is_notified_while_the_body_runs(manager_socket: tuple[str, socket.socket]) -> None:
     address, receiver = manager_socket
     async with open_watchdog(ServiceManager(address, 0.02)):
         for _ in range(3):
@@ -64,7 +64,7 @@ async def test_without_a_watchdog_nothing_is_sent(manager_socket: tuple[str, soc
         receiver.recv(100)
 
 
-async def test_the_watchdog_is_not_fed_while_something_hangs(
+async def test_the_watchdog_is_not_notified_while_a_check_fails(
     manager_socket: tuple[str, socket.socket], caplog: pytest.LogCaptureFixture
 ) -> None:
     address, receiver = manager_socket
@@ -81,7 +81,7 @@ async def test_the_watchdog_is_not_fed_while_something_hangs(
     ]
 
 
-async def test_a_reload_looks_again_and_says_so(manager_socket: tuple[str, socket.socket]) -> None:
+async def test_a_reload_is_performed_and_reported(manager_socket: tuple[str, socket.socket]) -> None:
     address, receiver = manager_socket
     looked: list[int] = []
     async with open_reloads(ServiceManager(address), lambda: looked.append(1)):

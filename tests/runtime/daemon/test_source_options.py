@@ -15,11 +15,11 @@ def options(*arguments: str, **environ: str) -> SourceOptions:
     return source_options(parser.parse_args(arguments), environ)
 
 
-def test_nothing_is_the_default() -> None:
+def test_no_source_options_are_set_by_default() -> None:
     assert options() == SourceOptions()
 
 
-def test_all_of_them(tmp_path: Path) -> None:
+def test_all_source_options_are_read(tmp_path: Path) -> None:
     file = tmp_path / "registries.conf"
     file.write_text('[[registry]]\nlocation = "a.example"\n')
     environ = {"HTTPS_PROXY": "http://proxy.example:3128"}
@@ -36,6 +36,6 @@ def test_all_of_them(tmp_path: Path) -> None:
         ((), {"HTTPS_PROXY": "socks5://a"}, "HTTPS_PROXY: expected the address of an HTTP proxy"),
     ],
 )
-def test_what_is_wrong_is_named(arguments: tuple[str, ...], environ: dict[str, str], message: str) -> None:
+def test_each_invalid_option_is_reported(arguments: tuple[str, ...], environ: dict[str, str], message: str) -> None:
     with pytest.raises(SourceOptionsError, match=message):
         options(*arguments, **environ)

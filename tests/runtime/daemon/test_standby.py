@@ -1,4 +1,4 @@
-"""What a daemon has open before it holds the Lease: it fills its caches, and writes nothing."""
+"""The standby state of a daemon, before it holds the Lease: it fills its caches, and writes nothing."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -40,7 +40,7 @@ async def standby(folder: Path, client: HttpClusterClient, connection: Connectio
             yield one
 
 
-async def test_its_caches_are_filled_and_it_cannot_write(tmp_path: Path) -> None:
+async def test_a_standby_fills_its_caches_and_cannot_write(tmp_path: Path) -> None:
     async with loopback_cluster(tmp_path) as leader:
         await ensure_crds(leader, "t")
         app = application("default", "shop")
@@ -59,7 +59,7 @@ async def test_its_caches_are_filled_and_it_cannot_write(tmp_path: Path) -> None
                 await client.create(application("default", "other"))
 
 
-async def test_without_definitions_nothing_is_watched_that_would_fail(tmp_path: Path) -> None:
+async def test_a_standby_watches_nothing_without_the_definitions(tmp_path: Path) -> None:
     async with loopback_cluster(tmp_path) as client:
         connection = await trio.to_thread.run_sync(load_connection, tmp_path / "kubeconfig")
         async with standby(tmp_path, client, connection) as found:

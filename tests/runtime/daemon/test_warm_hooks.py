@@ -1,4 +1,4 @@
-"""Warm hooks in a real daemon: a hook is run in one, and a daemon that is killed leaves neither workers nor hooks."""
+"""Warm hooks in a real daemon: a hook runs in a warm worker, and a killed daemon leaves neither workers nor hooks."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ WATCHING = (
 
 
 def python(config: str, body: str) -> str:
-    """A hook: its configuration, and what it does."""
+    """A hook with its configuration and its Python code."""
     asked = f"if sys.argv[1:] == ['--config']:\n    print('{config}')\n    sys.exit()\n"
     return f"#!{sys.executable}\nimport os, sys\n{asked}{body}\n"
 
@@ -71,7 +71,9 @@ def test_a_killed_daemon_leaves_no_worker_and_the_next_ends_the_hook(tmp_path: P
             deadline = time.monotonic() + PATIENCE_S
             while len(workers_of(first.process.pid)) < 3:
                 assert time.monotonic() < deadline, "no zygote with two workers"
-                time.sleep(0.01)  # nothing reports it, and a loop without a pause would take the processor from them
+                time.sleep(
+                    0.01
+                )  # nothing reports it, and a loop without a pause would take CPU time from these processes
             kubectl.apply(tmp_path / "map", config_map("hold"))
             hook, below = held(tmp_path)
             assert hook in workers_of(first.process.pid), "the hook was not started warm"

@@ -1,4 +1,4 @@
-"""Pools of pods in a real daemon, with kubectl: from the definition to the end, and through a restart."""
+"""Pools of pods in a real daemon, with kubectl: from the definition to the removal, and across a restart."""
 
 import signal
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_claims_get_pods_before_and_after_a_restart(tmp_path: Path) -> None:
             first.process.send_signal(signal.SIGTERM)
             assert first.wait() == 0
         kubectl("delete", "workerclaim/one", "--wait=true")
-        kubectl("wait", f"pod/{pod}", "--for=delete", "--timeout=60s")  # by the garbage collector
+        kubectl("wait", f"pod/{pod}", "--for=delete", "--timeout=60s")  # deleted by the garbage collector
         kubectl.apply(tmp_path / "two.yaml", claim("two"))
         with daemon(tmp_path, kubeconfig, "--worker-pools") as second:
             second.wait_line("ready:")
@@ -84,7 +84,7 @@ def test_claims_get_pods_before_and_after_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_hooks_of_a_package_run_in_pods_until_its_pool_is_none(tmp_path: Path) -> None:
+def test_hooks_run_in_pods_until_their_pool_is_unset(tmp_path: Path) -> None:
     packages = hooked(tmp_path / "packages" / "web", {"say.sh": bash(MAPS, SAY)}, name="web").parent
     kubeconfig, commands = tmp_path / "kube" / "config", tmp_path / "commands"
     given = ("control-plane", "--no-tls", "--kubeconfig", str(kubeconfig), "--pod-commands", str(commands))

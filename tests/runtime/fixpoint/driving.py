@@ -1,8 +1,8 @@
-"""A synchronous driver of the engine, whose next move a tape chooses, and a watcher that checks every step of it.
+"""A synchronous driver of the engine, whose next move is chosen by a tape, and a watcher that checks every step of it.
 
-`Drive` knows what a driver may do at a moment: pull for one more body, let a running body look at its world, let it report, let
-the world outside change or answer, or make noise that must not matter (duplicates, stale reports, idle questions). Hypothesis
-draws the tape. `Watcher` keeps stamps of its own and holds every step against them: see its methods.
+`Drive` knows the possible moves of a driver: pull for one more body, let a running body look at its world, let it report, let
+the world outside change or answer, or make noise that must not matter (duplicates, stale reports, superfluous requests).
+Hypothesis generates the tape. `Watcher` has stamps of its own and checks every step against them: see its methods.
 """
 
 from collections import Counter
@@ -68,9 +68,9 @@ class Drive:
     thorough: bool = True
     noops: bool = False
     crash_at: int | None = None
-    """Which dispatch, counted from 0, ends in a crash whatever the body would have said."""
+    """The dispatch, counted from 0, that ends in a crash instead of the body's outcome."""
     cancel_at: int | None = None
-    """After which dispatch everything is cancelled."""
+    """The dispatch, counted from 0, after which everything is cancelled."""
     state: Fixpoint = field(init=False)
     bodies: Bodies = field(init=False)
     store: Store = field(default_factory=Store)
@@ -91,10 +91,10 @@ class Drive:
         self.watcher = Watcher(self.rules)
         self._next = cycle(self.tape or b"\0")
 
-    # --- living ---------------------------------------------------------------------------------------------------------------
+    # --- running --------------------------------------------------------------------------------------------------------------
 
     def live(self, seeds: Iterable[Id] | None = None) -> "Drive":
-        """From the first seed until nothing is left to do; returns itself."""
+        """Run from the first seed until nothing is left to do; return itself."""
         self.begin(seeds)
         ahead = list(self.changes)
         while self.move(ahead):
@@ -104,7 +104,7 @@ class Drive:
         return self
 
     def begin(self, seeds: Iterable[Id] | None = None) -> None:
-        """What is there from the beginning."""
+        """Report the seeds and the data that exist at the beginning."""
         first = self.world.seeds if seeds is None else tuple(seeds)
         self.store.there |= {*first, *self.world.brought}
         self.tell(Seeded(first))
@@ -112,13 +112,13 @@ class Drive:
             self.tell(Arrived(emission(one)))
 
     def live_until(self, order: int) -> None:
-        """From the first seed until that order, counted from 0, has been given."""
+        """Run from the first seed until that dispatch, counted from 0, has been made."""
         self.begin()
         while len(self.dispatched) <= order:
             assert self.move([])
 
     def move(self, ahead: list[Change]) -> bool:
-        """One thing that may happen now, chosen by the tape; False: nothing may."""
+        """Make one possible move, chosen by the tape; return False if there is none."""
         moves: list[tuple[str, Id | None]] = []
         if len(self.running) < self.limit and not self.idle:
             moves.append(("pull", None))
@@ -145,11 +145,11 @@ class Drive:
         return True
 
     def pick(self, among: int) -> int:
-        """What the tape says, below ``among``."""
+        """Return the next number of the tape, below ``among``."""
         return next(self._next) % among
 
     def look(self, one: Id) -> None:
-        """The body looks at its world, and writes what it has to write, some time before it reports."""
+        """Let the body look at its world, and write its results, some time before it reports."""
         body = self.running[one]
         if self.crash_at is not None and self.dispatched[self.crash_at : self.crash_at + 1] == [self._order(one)]:
             self.crashed[one] = body.run
@@ -160,7 +160,7 @@ class Drive:
         body.outcome = outcome
 
     def report(self, one: Id, *, sweep: bool | None = None) -> None:
-        """The body reports."""
+        """Let the body report."""
         body = self.running.pop(one)
         assert body.outcome is not None
         self.tell(Finished(one, body.run, body.outcome, sweep=self.bodies.sweeps(one) if sweep is None else sweep))
@@ -168,12 +168,12 @@ class Drive:
             self.waiting[one] = body.run
 
     def answer(self, one: Id) -> None:
-        """The world outside answers a run that waits for it."""
+        """Let the world outside answer a run that waits for it."""
         self.bodies.answered[one] = self.bodies.answered.get(one, 0) + 1
         self.tell(Answered(one, self.waiting.pop(one)))
 
     def change(self, change: Change) -> None:
-        """The world outside does something."""
+        """Let the world outside make a change."""
         if change.part is not None:
             self.bodies.parts[change.part.id] = change.part
         if isinstance(change.event, Arrived):
@@ -183,7 +183,7 @@ class Drive:
         self.tell(change.event)
 
     def make_noise(self) -> None:
-        """Something that changes no verdict."""
+        """Send an event that changes no verdict."""
         ids = sorted(self.world.parts)
         one = ids[self.pick(len(ids))]
         stale = self.watcher.runs.get(one, 0) - 1
@@ -210,7 +210,7 @@ class Drive:
         return effects
 
     def perform(self, effect: Effect) -> None:
-        """What a driver does."""
+        """Perform an effect, as a driver does."""
         match effect:
             case Dispatch(id=one, run=run, level=level, loop=loop):
                 self.waiting.pop(one, None)
@@ -227,32 +227,32 @@ class Drive:
             case _:
                 assert_never(effect)
 
-    # --- asking ---------------------------------------------------------------------------------------------------------------
+    # --- results --------------------------------------------------------------------------------------------------------------
 
     def _order(self, one: Id) -> Dispatch:
         body = self.running[one]
         return Dispatch(one, body.run, body.level, body.loop)
 
     def verdicts(self) -> dict[Id, str]:
-        """What has become of every node that is there, as the engine tells it."""
+        """Return the verdict of every existing node, as the engine reports it."""
         ids = {*self.world.parts, *self.bodies.parts}
         there = [one for one in sorted(ids) if one.kind != DATA and self.state.present(one)]
         return {one: verdict(self.state.result(one)) for one in there}
 
     def results(self) -> dict[Id, str | None]:
-        """The same with every word."""
+        """Return the complete results of these nodes."""
         return {one: self.state.result(one) for one in self.verdicts()}
 
     def level(self) -> Level:
-        """The highest level that any body was asked at."""
+        """Return the highest level of all dispatches."""
         return max((order.level for order in self.dispatched), default=Level.NONE)
 
     def runs_by_id(self) -> Counter[Id]:
-        """How often every body ran."""
+        """Return how often each body ran."""
         return Counter(order.id for order in self.dispatched)
 
     def runs(self, one: Id) -> int:
-        """How often its body ran."""
+        """Return how often this body ran."""
         return sum(order.id == one for order in self.dispatched)
 
 
@@ -265,7 +265,7 @@ class Hand:
     watcher: Watcher = field(init=False)
     running: dict[Id, Dispatch] = field(default_factory=dict)
     effects: list[Effect] = field(default_factory=list)
-    """All but orders."""
+    """All effects except dispatches."""
 
     def __post_init__(self) -> None:
         self.state = start(self.rules)
@@ -287,28 +287,28 @@ class Hand:
     told: list[Event] = field(default_factory=list)
 
     def seed(self, *ids: Id) -> None:
-        """Nodes to begin with."""
+        """Report seeds."""
         self.tell(Seeded(ids))
 
     def pull(self) -> Dispatch | None:
-        """The next order, if there is one."""
+        """Make the next dispatch, if there is one."""
         orders = [effect for effect in self.tell(Pulled()) if isinstance(effect, Dispatch)]
         return orders[0] if orders else None
 
     def pull_all(self) -> list[Id]:
-        """Whoever may run now, in the order in which they are ordered."""
+        """Return all nodes that may run now, in the order of their dispatches."""
         ids = []
         while (order := self.pull()) is not None:
             ids.append(order.id)
         return ids
 
     def end(self, one: Id, outcome: Outcome, *, sweep: bool = False) -> None:
-        """A running body reports."""
+        """Report the end of a running body."""
         order = self.running.pop(one)
         self.tell(Finished(one, order.run, outcome, sweep=sweep))
 
     def run(self, one: Id, outcome: Outcome, *, sweep: bool = False) -> Dispatch:
-        """The next order is for this one, and it answers so."""
+        """Check that the next dispatch is for this node, and report this outcome."""
         order = self.pull()
         assert order is not None, f"{one} is not ordered"
         assert order.id == one
@@ -316,5 +316,5 @@ class Hand:
         return order
 
     def bring(self, one: Id, digest: str = "1") -> None:
-        """It comes from outside."""
+        """Report an arrival from outside."""
         self.tell(Arrived(emission(one, digest)))

@@ -1,12 +1,12 @@
-"""What the fixpoint engine must come to, found without it: by looking at everything again until nothing moves.
+"""The expected results of the fixpoint engine, found without it: by evaluating everything again until nothing changes.
 
-A `World` is declared: what each part needs, tolerates, makes and how it ends. The oracle knows nothing of events, orders, wakes,
-levels in time or versions. It computes least fixpoints over the declarations, one rule after the other:
+A `World` is declared: what each part needs, tolerates and emits, and how it ends. The oracle knows nothing of events, dispatches,
+wakes, levels in time or versions. It computes least fixpoints over the declarations, one rule after the other:
 
-1. what becomes ready, and is made, with what is needed in place (a tolerated dependency only ever delays, so it is no rule here);
-2. who fails since something needed has failed;
-3. who fails since something needed is absent, or its expression stays false: nothing else can come any more;
-4. cycles: of each strongly connected rest that waits for nothing outside itself the lowest id is told to stop waiting.
+1. A part becomes ready, and emits, if everything that it needs is ready (a tolerated dependency only delays, so it is no rule).
+2. A part fails if something that it needs has failed.
+3. A part fails if something that it needs is absent, or its expression stays false: nothing more can arrive.
+4. In each strongly connected component of the rest that waits for nothing outside itself, the lowest id is forced to end.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,12 +19,12 @@ READY: Final = "ready"
 FAILED: Final = "failed"
 CRASHED: Final = "crashed"
 DEPENDENCY: Final = "dependency"
-"""Something needed failed, or is absent."""
+"""A needed part failed, or is absent."""
 NOT_READY: Final = "not ready"
-"""On a cycle, and the one that was told to stop waiting."""
+"""A member of a cycle, the one that was forced to end."""
 UNRESOLVED: Final = "unresolved"
 DATA: Final = "Data"
-"""Ids of this kind are data: ready once they are there."""
+"""Ids of this kind are data: ready once they exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,47 +34,47 @@ class Part:
     id: Id
     needs: tuple[Id, ...] = ()
     tolerates: tuple[Id, ...] = ()
-    """Waited for until they are decided, one way or the other."""
+    """Waited for until they have a verdict, whatever it is."""
     never_true: frozenset[Id] = frozenset()
-    """Of ``needs``: an expression about it stays false, however ready it is."""
+    """A subset of ``needs``: an expression about it stays false even if it is ready."""
     emits: tuple[Id, ...] = ()
-    """Made once all needs are in place, also where it then fails."""
+    """Emitted once all needs are ready, even if the part then fails."""
     emits_with: tuple[tuple[Id, Id], ...] = ()
-    """(tolerated, made): made only where the tolerated one is ready."""
+    """Pairs of (tolerated, emitted): emitted only if the tolerated part is ready."""
     selects: bool = False
-    """Looks at all data that are there, and makes of each that has one the node of kind ``Made`` with its name."""
+    """Looks at all data, and emits the node of kind ``Made`` with the name of each, if it is declared."""
     fails: bool = False
     crashes: bool = False
     stubborn: bool = False
-    """Blocks on whatever is not in place, at every level."""
+    """Blocks on everything that is not ready, at every level."""
     outside: int = 0
     """How often it waits for the world outside before it is done."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Parts by id, and what is there without having been made."""
+    """Parts by id, and ids that exist without having been emitted."""
 
     parts: Mapping[Id, Part]
     seeds: tuple[Id, ...]
     brought: frozenset[Id] = frozenset()
-    """What the world outside has brought in the end."""
+    """Data that the world outside has brought in the end."""
     struck: frozenset[Id] = frozenset()
-    """Whose last body ended in an error, wherever it was."""
+    """Parts whose last body ended in an error."""
 
     def made_from(self, datum: Id) -> Id | None:
-        """What a selecting part makes of a piece of data, where it makes something."""
+        """Return the node that a selecting part emits for a piece of data, if any."""
         made = Id("Made", datum.namespace, datum.name)
         return made if made in self.parts else None
 
     def with_part(self, part: Part) -> "World":
-        """The same with another declaration of a part."""
+        """Return the same world with another declaration of a part."""
         return replace(self, parts={**self.parts, part.id: part})
 
 
 @dataclass(slots=True)
 class Expected:
-    """What an engine has to find: the verdict of every node that is there, and how hard it had to judge."""
+    """The expected results of an engine: the verdict of every existing node, and the highest level."""
 
     verdicts: dict[Id, str] = field(default_factory=dict)
     present: set[Id] = field(default_factory=set)
@@ -82,7 +82,7 @@ class Expected:
 
 
 def expected(world: World) -> Expected:
-    """The verdicts of a world. ``level`` is exact where nobody tolerates anything."""
+    """Return the verdicts of a world. ``level`` is exact if no part tolerates another one."""
     found = Expected(present={*world.seeds, *world.brought})
     _close(world, found)
     _propagate(world, found)
@@ -99,7 +99,7 @@ def expected(world: World) -> Expected:
 
 
 def decided_unjudged(world: World) -> bool:
-    """Whether everybody comes to a verdict though nobody is told that something will not come, tolerated ones waited for."""
+    """Return whether all parts, including tolerated ones, have a verdict without any judgement."""
     found = Expected(present={*world.seeds, *world.brought})
     while True:
         before = len(found.verdicts), len(found.present)
@@ -118,7 +118,7 @@ def _undecided(world: World, found: Expected) -> list[Id]:
 
 
 def _close(world: World, found: Expected, *, strict: bool = False) -> None:
-    """Rule 1, to its least fixpoint."""
+    """Apply rule 1 up to its least fixpoint."""
     found.verdicts |= dict.fromkeys(world.struck, CRASHED)
     moved = True
     while moved:
@@ -151,7 +151,7 @@ def _made(world: World, found: Expected, part: Part) -> Iterable[Id]:
 
 
 def _propagate(world: World, found: Expected) -> None:
-    """Rule 2, to its fixpoint."""
+    """Apply rule 2 up to its fixpoint."""
     moved = True
     while moved:
         moved = False
@@ -163,7 +163,7 @@ def _propagate(world: World, found: Expected) -> None:
 
 
 def _judge_absent(world: World, found: Expected) -> None:
-    """Rule 3, and rule 2 after it."""
+    """Apply rule 3, and rule 2 after it."""
     for one in _undecided(world, found):
         part = world.parts[one]
         lost = (
@@ -175,7 +175,7 @@ def _judge_absent(world: World, found: Expected) -> None:
 
 
 def _bottom_components(world: World, found: Expected) -> list[set[Id]]:
-    """The strongly connected components of who is undecided, of which no way leads to another one; by plain reachability."""
+    """Return the strongly connected components of undecided parts from which no path leads to another one."""
     undecided = _undecided(world, found)
     reach = {one: {need for need in world.parts[one].needs if need in undecided} for one in undecided}
     for middle in undecided:

@@ -1,6 +1,7 @@
-"""What the proof of the engine's end assumes, and what it says it does not: held by construction, or what breaking it does.
+"""The assumptions of the engine's termination proof, and the properties that it does not assume.
 
-The package's documentation names the tests of this file.
+Each is either enforced by construction, or the test shows the effect of breaking it. The package's documentation names the
+tests of this file.
 """
 
 import re
@@ -44,7 +45,7 @@ def test_the_documentation_names_tests_that_exist() -> None:
 
 
 class Bodies:
-    """Bodies of which A does as it is told, and everything else waits for it."""
+    """Bodies of which A has the given outcomes, and all others wait for A."""
 
     def __init__(self, does: Callable[[], Outcome], sweeps: Callable[[], bool] = lambda: False) -> None:
         self.does = does
@@ -63,12 +64,12 @@ class Bodies:
 
 
 def bursts() -> bool:
-    """Anything may go wrong anywhere."""
+    """Raise errors at any place."""
     raise LookupError("burst")
 
 
 def group() -> Outcome:
-    """As a nursery of a body's own would."""
+    """Run in a nursery, as a body with a nursery of its own would."""
     raise ExceptionGroup("two", [ValueError("one"), KeyError("other")])
 
 
@@ -86,7 +87,7 @@ def group() -> Outcome:
     ids=["body", "whether it sweeps", "group", "waits for nobody"],
 )
 async def test_every_run_is_reported_once(bodies: Bodies, why: str) -> None:
-    """The driver reports whatever happens; and a report too many, or of another run, changes nothing."""
+    """The driver reports every run; a second report, or one of another run, changes nothing."""
     with trio.fail_after(300):
         report = await converge(bodies, (B, A), limit=2)
     assert report.crashed == {A: why}

@@ -1,4 +1,4 @@
-"""What a node's runs cost, and the names of those who keep each other running."""
+"""The charges for a node's runs, and the names of nodes that keep each other running."""
 
 from wharfinger.runtime.fixpoint.budget import (
     Loop,
@@ -17,7 +17,7 @@ A, B, C, D = (Id("Node", "", name) for name in "abcd")
 
 
 def charge(account: Account, *, episode: int = 1, budget: int = 2) -> Account | None:
-    """One more charge, for a run of B's."""
+    """Charge one more run, which B caused."""
     return charged(account, budget=budget, episode=episode, cause=B)
 
 
@@ -41,7 +41,7 @@ def test_there_are_no_more_charges_than_the_budget() -> None:
     assert charge(Account(), budget=0) is None
 
 
-def test_another_episode_begins_with_nothing() -> None:
+def test_another_episode_begins_without_charges() -> None:
     used = Account(episode=1, charges=2, cause=C)
     after = charge(used, episode=2)
     assert after is not None
@@ -56,7 +56,7 @@ def test_another_episode_begins_with_nothing() -> None:
     assert not again.spent
 
 
-def test_loops_are_followed_by_their_causes_and_end_with_whom_they_are_asked_of() -> None:
+def test_a_loop_follows_causes_and_ends_with_the_given_node() -> None:
     causes = {A: B, B: C, C: A}
     assert loop_of(A, B, causes.get) == Loop((C, B, A), closed=True)
     assert loop_of(A, A, causes.get) == Loop((A,), closed=True)
@@ -65,13 +65,13 @@ def test_loops_are_followed_by_their_causes_and_end_with_whom_they_are_asked_of(
     assert loop_of(D, A, causes.get) == Loop((C, B, A, D), closed=False)
 
 
-def test_causes_are_not_followed_for_ever() -> None:
+def test_the_length_of_a_chain_of_causes_is_limited() -> None:
     endless = loop_of(A, Id("Node", "", "0"), lambda one: Id("Node", "", str(int(one.name) + 1)))
     assert len(endless.ids) == 1_000
     assert not endless.closed
 
 
-def test_messages_name_the_node_and_who_keeps_it_running() -> None:
+def test_messages_name_the_node_and_the_nodes_that_keep_it_running() -> None:
     assert budget_message(A, Loop((B, A), closed=True), 32) == (
         "Node/a does not settle: changes would have started it more than 32 times; "
         "Node/b → Node/a → Node/b keep each other running; a run with unchanged inputs must have an unchanged result"
@@ -86,7 +86,7 @@ def test_messages_name_the_node_and_who_keeps_it_running() -> None:
     )
 
 
-def test_messages_name_no_more_than_people_read() -> None:
+def test_messages_shorten_long_chains() -> None:
     many = tuple(Id("", "", f"{at:02}") for at in range(20))
     assert depth_message(A, many, 19) == (
         "Node/a is created more than 19 deep: 00 → 01 → 02 → 03 → … 12 more … → 16 → 17 → 18 → 19 "

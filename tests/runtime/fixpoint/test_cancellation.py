@@ -1,4 +1,4 @@
-"""Cancelled after every single order, struck by a crash at every single order: in the machine, and in `converge` (A.6, A.12)."""
+"""Cancellation after every single dispatch, and a crash at each of them: in the machine, and in `converge` (A.6, A.12)."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -20,19 +20,19 @@ from wharfinger.runtime.fixpoint.state import Done, Parked, Rules
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 many = settings(max_examples=scaled(2000, 50), phases=PHASES, suppress_health_check=[HealthCheck.too_slow])
-# Each example is lived through once for every order that there is.
+# Each example is run once for every dispatch that it has.
 at_every_order = settings(many, max_examples=scaled(300, 50))
 limits = st.integers(1, 4)
 A, B, C = node("a"), node("b"), node("c")
 
 
 def some_of(orders: int, sample: int) -> range:
-    """Every order under `make test-full`, else about ``sample`` of them, from the first to near the last."""
+    """Return every dispatch under `make test-full`, else about ``sample`` of them, from the first to near the last."""
     return range(0, orders, max(1, orders // scaled(orders + 1, sample)))
 
 
 def sound(some: World) -> World:
-    """The same world in which nobody ends in an error of himself; one who does reads nothing, and so says so for good."""
+    """Return the same world without parts that fail by themselves; such a part reads nothing, so its failure is permanent."""
     return replace(some, parts={one: replace(part, crashes=False) for one, part in some.parts.items()})
 
 
@@ -42,7 +42,7 @@ def sound(some: World) -> World:
 @pytest.mark.slow
 @at_every_order
 @given(some=worlds(tolerant=False), tape=tapes, limit=limits, own=st.booleans())
-def test_cancelled_after_any_order_nothing_false_is_said_and_nothing_more_is_ordered(
+def test_after_a_cancellation_no_false_verdict_and_no_dispatch_follows(
     some: World, tape: bytes, limit: int, own: bool
 ) -> None:
     whole = Drive(some, tape, limit, own_store=own).live()
@@ -62,7 +62,7 @@ def test_cancelled_after_any_order_nothing_false_is_said_and_nothing_more_is_ord
 @pytest.mark.slow
 @at_every_order
 @given(some=worlds(), tape=tapes, limit=limits)
-def test_cancelled_after_any_order_the_parked_stay_parked(some: World, tape: bytes, limit: int) -> None:
+def test_after_a_cancellation_parked_nodes_stay_parked(some: World, tape: bytes, limit: int) -> None:
     whole = Drive(some, tape, limit).live()
     for at in some_of(len(whole.dispatched), 6):
         cut = Drive(some, tape, limit)
@@ -82,9 +82,7 @@ def test_cancelled_after_any_order_the_parked_stay_parked(some: World, tape: byt
 @pytest.mark.slow
 @at_every_order
 @given(some=worlds().map(sound), tape=tapes, limit=limits, own=st.booleans())
-def test_struck_by_a_crash_at_any_order_the_others_come_to_their_verdicts(
-    some: World, tape: bytes, limit: int, own: bool
-) -> None:
+def test_a_crash_of_any_run_leaves_the_other_verdicts_correct(some: World, tape: bytes, limit: int, own: bool) -> None:
     orders = len(Drive(some, tape, limit, own_store=own).live().dispatched)
     for at in some_of(orders, 8):
         drive = Drive(some, tape, limit, own_store=own, crash_at=at).live()
@@ -98,12 +96,12 @@ def test_struck_by_a_crash_at_any_order_the_others_come_to_their_verdicts(
 
 
 class StruckError(Exception):
-    """What a body of these tests ends in where it is told to."""
+    """The error in which a body of these tests ends on request."""
 
 
 @dataclass(slots=True)
 class Living:
-    """The bodies of a world under `converge`: they take their time, look somewhere in the middle of it, and write at its end."""
+    """The bodies of a world under `converge`: they take time, look at their world in the middle of it, and write at its end."""
 
     world: World
     tape: bytes = b""
@@ -121,11 +119,11 @@ class Living:
         self.store.there |= {*self.world.seeds, *self.world.brought}
 
     def time(self) -> float:
-        """How long until the next thing, from the tape."""
+        """Return the time until the next step, from the tape."""
         return self.tape[len(self.orders) % len(self.tape)] / 16 if self.tape else 1.0
 
     async def run(self, id: Id, level: Level, loop: tuple[Id, ...]) -> Outcome:  # noqa: A002
-        """One body."""
+        """Run one body."""
         at = len(self.orders)
         self.orders.append(Dispatch(id, at, level, loop))
         self.inside[id] += 1
@@ -147,14 +145,14 @@ class Living:
         return outcome
 
     def reruns_at_drain(self, id: Id) -> bool:  # noqa: A002
-        """Whether it selects."""
+        """Return whether the part selects."""
         if self.predicate_crashes:
             raise StruckError(f"predicate of {id}")
         return self.bodies.sweeps(id)
 
 
 def within(bodies: Living, limit: int, *, rules: Rules = ROOMY) -> Report:
-    """Converge under a clock that jumps."""
+    """Run `converge` under a clock that jumps."""
 
     async def main() -> Report:
         with trio.fail_after(1_000_000):
@@ -164,9 +162,9 @@ def within(bodies: Living, limit: int, *, rules: Rules = ROOMY) -> Report:
 
 
 def still(some: World) -> World:
-    """The same world in which nobody waits for the world outside, which `converge` has nobody to ask about."""
+    """Return the same world without parts that wait for the world outside, because `converge` has none."""
     parts = {one: replace(part, outside=0) for one, part in some.parts.items()}
-    # What was brought is made by somebody here: converge takes nothing from outside.
+    # Brought ids are emitted by a node here: converge takes nothing from outside.
     bringer = Part(node("bringer"), emits=tuple(sorted(some.brought)))
     return World({**parts, bringer.id: bringer}, (*some.seeds, bringer.id))
 
@@ -174,7 +172,7 @@ def still(some: World) -> World:
 @pytest.mark.slow
 @many
 @given(some=worlds().map(still), tape=tapes, limit=limits)
-def test_converge_comes_to_the_oracles_verdicts(some: World, tape: bytes, limit: int) -> None:
+def test_converge_agrees_with_the_oracle(some: World, tape: bytes, limit: int) -> None:
     bodies = Living(some, tape)
     report = within(bodies, limit)
     found = {one: verdict(result) for one, result in report.results.items()}
@@ -187,14 +185,14 @@ def test_converge_comes_to_the_oracles_verdicts(some: World, tape: bytes, limit:
 @pytest.mark.slow
 @at_every_order
 @given(some=worlds().map(sound).map(still), tape=tapes, limit=limits)
-def test_converge_survives_a_body_that_ends_in_an_error_at_any_order(some: World, tape: bytes, limit: int) -> None:
+def test_converge_survives_an_error_of_any_run(some: World, tape: bytes, limit: int) -> None:
     orders = within(whole := Living(some, tape), limit).runs.values()
     assert sum(orders) == len(whole.orders)
     for at in some_of(len(whole.orders), 4):
         bodies = Living(some, tape, crash_at=at)
         report = within(bodies, limit)
         last = {order.id: index for index, order in enumerate(bodies.orders)}
-        # Bodies that end at the same time do so in any order, so that this may have been a life with fewer orders.
+        # Bodies that end at the same time do so in any order, so this run may have had fewer dispatches.
         struck = frozenset(one for one, index in last.items() if index == at)
         there = frozenset(bodies.store.there)
         truth = expected(replace(some, brought=there, struck=struck))
@@ -204,9 +202,7 @@ def test_converge_survives_a_body_that_ends_in_an_error_at_any_order(some: World
 @pytest.mark.slow
 @many
 @given(some=worlds().map(still), tape=tapes, limit=limits, at=st.floats(0, 60))
-def test_converge_cancelled_at_any_time_leaves_no_body_behind_and_starts_none(
-    some: World, tape: bytes, limit: int, at: float
-) -> None:
+def test_a_cancelled_converge_leaves_no_body_running(some: World, tape: bytes, limit: int, at: float) -> None:
     bodies = Living(some, tape)
 
     async def main() -> bool:
@@ -228,13 +224,13 @@ def test_converge_cancelled_at_any_time_leaves_no_body_behind_and_starts_none(
         assert all(merged({one: word})[one] == merged({one: truth[one]})[one] for one, word in said.items())
 
 
-def test_an_error_of_the_question_whether_a_body_sweeps_is_its_crash_and_not_a_hang() -> None:
+def test_an_error_in_the_sweep_predicate_is_a_crash_of_the_body() -> None:
     report = within(Living(world(Part(A), Part(B, needs=(A,))), predicate_crashes=True), 2)
     assert verdict(report.results[A]) == CRASHED
     assert verdict(report.results[B]) == CRASHED
 
 
-def test_a_crash_says_what_it_was() -> None:
+def test_the_result_of_a_crash_contains_its_message() -> None:
     report = within(Living(world(Part(A, crashes=True), Part(B, needs=(A,)), Part(C))), 2)
     assert "as declared" in report.results[A]
     assert verdict(report.results[B]) == DEPENDENCY
@@ -242,14 +238,14 @@ def test_a_crash_says_what_it_was() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7])
-def test_no_more_bodies_than_allowed_run_at_once_and_no_fewer(limit: int) -> None:
+def test_as_many_bodies_run_at_once_as_the_limit_allows(limit: int) -> None:
     bodies = Living(world(*(Part(node(f"n{at}")) for at in range(20))))
     within(bodies, limit)
     assert bodies.most == limit
 
 
-def test_who_waits_for_one_that_was_given_up_comes_to_an_end() -> None:
-    """Bodies under `converge` keep their own results; nobody tells them of what the engine ended."""
+def test_dependents_of_an_unresolved_node_end() -> None:
+    """Bodies under `converge` store their own results, and are not notified of nodes that the engine ended."""
     some = world(Part(A, needs=(GHOST,), stubborn=True), Part(B, needs=(A,)), Part(C, needs=(B,)), Part(node("d")))
     report = within(Living(some), 2)
     assert verdict(report.results[A]) == UNRESOLVED
@@ -259,8 +255,8 @@ def test_who_waits_for_one_that_was_given_up_comes_to_an_end() -> None:
     assert verdict(report.results[node("d")]) == READY
 
 
-def test_a_body_that_waits_for_the_world_outside_is_not_left_hanging_by_converge() -> None:
-    """`converge` knows no world outside: it has to say so, one way or the other, instead of waiting for ever."""
+def test_converge_does_not_hang_on_a_body_that_waits_for_the_world_outside() -> None:
+    """`converge` has no world outside, so it has to end such a body instead of waiting for ever."""
     bodies = Living(world(Part(A, outside=1), Part(B, needs=(A,)), Part(C)))
     report = within(bodies, 2)
     assert verdict(report.results[A]) != READY

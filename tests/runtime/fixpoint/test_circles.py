@@ -1,4 +1,4 @@
-"""Circles, compared with what everybody who reaches everybody makes of them."""
+"""Algorithms for cycles, compared with the plain computation by reachability."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,12 +14,12 @@ GRAPHS = st.dictionaries(st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES)
 
 
 def whole(graph: Graph) -> dict[str, list[str]]:
-    """With a key for everybody."""
+    """Return the graph with a key for every node."""
     return {name: list(graph.get(name, ())) for name in NAMES}
 
 
 def reached(graph: Graph, start: str) -> set[str]:
-    """From ``start`` by one step or more."""
+    """Return the nodes that can be reached from ``start`` in one step or more."""
     found: set[str] = set()
     to_see = list(graph[start])
     while to_see:
@@ -35,7 +35,7 @@ def inverse(graph: Graph) -> dict[str, list[str]]:
 
 
 @given(GRAPHS)
-def test_components_are_those_who_reach_each_other_and_come_after_what_they_point_to(drawn: Graph) -> None:
+def test_components_are_strongly_connected_and_in_topological_order(drawn: Graph) -> None:
     graph = whole(drawn)
     components = strong_components(graph, graph.__getitem__)
     assert sorted(name for component in components for name in component) == sorted(NAMES)
@@ -49,22 +49,22 @@ def test_components_are_those_who_reach_each_other_and_come_after_what_they_poin
 
 
 @given(GRAPHS, st.sets(st.sampled_from(NAMES)))
-def test_what_was_not_asked_about_is_left_out(drawn: Graph, names: set[str]) -> None:
+def test_components_of_a_subset_ignore_other_nodes(drawn: Graph, names: set[str]) -> None:
     graph = whole(drawn)
     inside = {name: [each for each in graph[name] if each in names] for name in sorted(names)}
     assert strong_components(sorted(names), graph.__getitem__) == strong_components(inside, inside.__getitem__)
 
 
 @given(GRAPHS, st.sampled_from(NAMES))
-def test_the_circle_of_one_is_its_component(drawn: Graph, name: str) -> None:
+def test_the_circle_of_a_node_is_its_component(drawn: Graph, name: str) -> None:
     graph = whole(drawn)
     (component,) = [each for each in strong_components(graph, graph.__getitem__) if name in each]
     assert circle_of(name, graph.__getitem__, inverse(graph).__getitem__) == set(component)
 
 
 @pytest.mark.parametrize("down", [True, False])
-def test_the_shorter_way_is_enough(down: bool) -> None:
-    """One node has a thousand others on one side and two on the other: no more than that many steps are taken."""
+def test_the_search_ends_after_the_smaller_side(down: bool) -> None:
+    """One node has a thousand others on one side and two on the other: few steps are taken."""
     chain = {f"n{number}": [f"n{number - 1}"] if number else [] for number in range(1000)}
     at = "n2" if down else "n997"
     steps = 0
@@ -80,7 +80,7 @@ def test_the_shorter_way_is_enough(down: bool) -> None:
 
 
 @given(GRAPHS, st.sampled_from(NAMES))
-def test_the_shortest_cycle_is_one_and_none_is_shorter(drawn: Graph, start: str) -> None:
+def test_the_shortest_cycle_is_a_cycle_of_minimal_length(drawn: Graph, start: str) -> None:
     graph = whole(drawn)
     path = shortest_cycle(start, graph.__getitem__)
     assert bool(path) is (start in reached(graph, start))
@@ -96,7 +96,7 @@ def test_the_shortest_cycle_is_one_and_none_is_shorter(drawn: Graph, start: str)
 
 
 @given(GRAPHS)
-def test_a_walk_leaves_all_of_them_once_and_after_what_it_points_to_unless_that_points_back(drawn: Graph) -> None:
+def test_finished_returns_each_node_once_in_post_order(drawn: Graph) -> None:
     graph = whole(drawn)
     left = finished(graph, graph.__getitem__)
     assert sorted(left) == sorted(NAMES)
@@ -105,13 +105,13 @@ def test_a_walk_leaves_all_of_them_once_and_after_what_it_points_to_unless_that_
             assert left.index(each) < left.index(name) or name == each or name in reached(graph, each)
 
 
-def test_of_equally_short_cycles_the_one_told_first_is_shown() -> None:
+def test_the_first_of_equally_short_cycles_is_returned() -> None:
     graph = {"a": ["b", "d", "c"], "b": ["e"], "c": ["f"], "d": ["g"], "e": ["h"], "f": ["a"], "g": ["a"], "h": ["a"]}
     assert shortest_cycle("a", graph.__getitem__) == ("a", "d", "g")
     assert shortest_cycle("a", lambda name: sorted(graph[name])) == ("a", "c", "f")
 
 
-def test_a_long_chain_costs_no_stack() -> None:
+def test_long_chains_need_no_recursion() -> None:
     chain = {f"n{number}": [f"n{number - 1}"] for number in range(1, 5000)} | {"n0": ["n4999"]}
     (component,) = strong_components(chain, chain.__getitem__)
     assert len(component) == 5000

@@ -1,4 +1,4 @@
-"""Which of what is parked belongs together, and who waits for each other in a circle."""
+"""Connected groups of parked nodes, and cycles of nodes that wait for each other."""
 
 from itertools import product
 
@@ -14,7 +14,7 @@ A, B, C, D, E, X, Y = (node(name) for name in "abcdexy")
 
 
 def lacking(**lacks: str) -> Lacks:
-    """A graph of names of one letter; ids that are no keys are not parked."""
+    """Return a graph of names of one letter; ids that are no keys are not parked."""
     return {node(name): tuple(node(other) for other in others) for name, others in lacks.items()}
 
 
@@ -26,27 +26,27 @@ graphs = st.dictionaries(
 
 
 def reachable(lacks: Lacks) -> set[tuple[Id, Id]]:
-    """Who gets to whom by what is parked, in any number of steps, computed the slow way."""
+    """Return all pairs of parked nodes with a path between them, computed in the slow way."""
     pairs = {(one, other) for one, others in lacks.items() for other in others if other in lacks}
     for _ in lacks:
         pairs |= {(one, last) for (one, middle), (first, last) in product(pairs, pairs) if middle == first}
     return pairs
 
 
-def test_groups_hang_together_by_what_they_lack() -> None:
+def test_groups_are_connected_by_lacked_ids() -> None:
     assert connected(lacking(a="x", b="x", c="y", d="e", e="d")) == [[A, B], [C], [D, E]]
     assert connected(lacking(c="b", b="a", a="")) == [[A, B, C]]
     assert connected(lacking(a="")) == [[A]]
     assert connected({}) == []
 
 
-def test_bottoms_lack_nothing_else_that_is_parked() -> None:
+def test_bottom_components_lack_no_other_parked_node() -> None:
     lacks = lacking(a="b", b="a", c="ax", d="x", e="d")
     assert bottoms(lacks, lacks) == [[A, B], [D]]
     assert bottoms([C, A, B], lacks) == [[A, B]]
 
 
-def test_a_loop_begins_with_whom_it_is_asked_of_and_is_a_shortest_one() -> None:
+def test_a_loop_is_a_shortest_one_from_the_given_node() -> None:
     lacks = lacking(a="b", b="cd", c="e", d="a", e="a")
     assert loop_from(A, [A, B, C, D, E], lacks) == (A, B, D)
     assert loop_from(D, [A, B, C, D, E], lacks) == (D, A, B)
@@ -56,7 +56,7 @@ def test_a_loop_begins_with_whom_it_is_asked_of_and_is_a_shortest_one() -> None:
 
 
 @given(graphs)
-def test_groups_are_what_can_be_reached_through_any_id(lacks: Lacks) -> None:
+def test_groups_agree_with_reachability(lacks: Lacks) -> None:
     groups = connected(lacks)
     assert sorted(one for group in groups for one in group) == sorted(lacks)
     assert groups == sorted(sorted(group) for group in groups)
@@ -73,7 +73,7 @@ def test_groups_are_what_can_be_reached_through_any_id(lacks: Lacks) -> None:
 
 
 @given(graphs)
-def test_bottoms_and_loops_agree_with_what_can_be_reached(lacks: Lacks) -> None:
+def test_bottom_components_and_loops_agree_with_reachability(lacks: Lacks) -> None:
     pairs = reachable(lacks)
     circles = {
         one: {one} | {other for other in lacks if (one, other) in pairs and (other, one) in pairs} for one in lacks
@@ -95,7 +95,7 @@ def test_bottoms_and_loops_agree_with_what_can_be_reached(lacks: Lacks) -> None:
 
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("closed", [True, False])
-def test_a_long_chain_is_no_deeper_than_a_short_one(closed: bool) -> None:
+def test_long_chains_need_no_recursion(closed: bool) -> None:
     names = [node(f"{at:05}") for at in range(20_000)]
     lacks = {one: (after,) for one, after in zip(names, [*names[1:], names[0] if closed else X], strict=True)}
     assert connected(lacks) == [names]

@@ -1,4 +1,4 @@
-"""Running bodies until nothing is left to be done: one task each, and a way in for the world outside."""
+"""`converge`, which runs bodies until nothing is left to do: one task for each, and events from the world outside."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ Does = Callable[[Level, tuple[Id, ...]], Awaitable[Outcome]]
 
 @dataclass
 class Bodies:
-    """Each node does as it is told here, or is ready at once."""
+    """Each node has the outcomes given here, or is ready at once."""
 
     does: dict[Id, Does] = field(default_factory=dict)
     sweeping: set[Id] = field(default_factory=set)
@@ -54,7 +54,7 @@ class Bodies:
 
 
 def says(*outcomes: Outcome) -> Does:
-    """One after the other, the last one again and again."""
+    """Return these outcomes one after the other, the last one again and again."""
     left = list(outcomes)
 
     async def run(level: Level, loop: tuple[Id, ...]) -> Outcome:
@@ -65,12 +65,12 @@ def says(*outcomes: Outcome) -> Does:
 
 
 async def end(bodies: Bodies, *seeds: Id, limit: int = 2, rules: Rules = RULES, world: World | None = None) -> Report:
-    """Converge within five minutes of real time, which is no more than patience."""
+    """Converge within five minutes of real time, which is only a timeout for the test."""
     with trio.fail_after(300):
         return await converge(bodies, seeds, limit=limit, rules=rules, world=world)
 
 
-async def test_a_report_says_how_everything_ended() -> None:
+async def test_the_report_contains_every_result() -> None:
     bodies = Bodies(
         {
             A: says(Blocked((B,)), Terminal("saw b")),
@@ -91,7 +91,7 @@ async def test_a_report_says_how_everything_ended() -> None:
     assert list(report.results) == [A, B, C, node("d")]
 
 
-async def test_who_never_comes_to_an_end_is_in_the_report_and_the_others_go_on() -> None:
+async def test_an_exhausted_node_is_reported_and_other_nodes_continue() -> None:
     made = iter(range(1000))
 
     async def makes(level: Level, loop: tuple[Id, ...]) -> Outcome:
@@ -104,7 +104,7 @@ async def test_who_never_comes_to_an_end_is_in_the_report_and_the_others_go_on()
     assert report.runs == {A: 4, B: 1}
 
 
-async def test_a_loop_is_told_to_whom_it_is_asked_of() -> None:
+async def test_a_forced_body_gets_the_loop_that_it_is_in() -> None:
     async def cycle(level: Level, loop: tuple[Id, ...]) -> Outcome:
         await trio.lowlevel.checkpoint()
         return DependencyFailed((B,), " ".join(map(str, loop))) if level is Level.FORCE else Blocked((B,))
@@ -115,7 +115,7 @@ async def test_a_loop_is_told_to_whom_it_is_asked_of() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
-async def test_as_many_bodies_run_as_there_is_room_for(limit: int, autojump_clock: trio.testing.MockClock) -> None:
+async def test_as_many_bodies_run_as_the_limit_allows(limit: int, autojump_clock: trio.testing.MockClock) -> None:
     async def waits(level: Level, loop: tuple[Id, ...]) -> Outcome:
         await trio.sleep(1)
         return Terminal("ready")
@@ -128,12 +128,12 @@ async def test_as_many_bodies_run_as_there_is_room_for(limit: int, autojump_cloc
     assert trio.current_time() == -(-10 // limit)
 
 
-async def test_whatever_crashed_or_was_unresolved_and_did_better_later_is_not_held_to_it() -> None:
+async def test_a_later_success_replaces_a_crash_or_an_unresolved_end() -> None:
     bodies = Bodies(
         {
             A: says(Crashed("at first"), Terminal("ready")),
             B: says(*[Blocked((X,))] * 3, Terminal("after all", (), (emission(C),))),
-            # What was parked on b brings x, after b was given up.
+            # The node that was parked on b emits x, after b was unresolved.
             C: says(Blocked((B,)), Terminal("ready", (), (emission(X),)), Noop()),
         },
         sweeping={A},
@@ -144,12 +144,12 @@ async def test_whatever_crashed_or_was_unresolved_and_did_better_later_is_not_he
 
 
 @pytest.mark.parametrize(("limit", "drain"), [(0, True), (1, False)])
-async def test_what_has_no_beginning_or_no_end_is_refused(limit: int, drain: bool) -> None:
+async def test_an_invalid_limit_and_rules_without_drain_are_refused(limit: int, drain: bool) -> None:
     with pytest.raises(ValueError, match="needs rules with drain=True"):
         await converge(Bodies(), (A,), limit=limit, rules=Rules(drain=drain))
 
 
-async def test_nothing_to_do_is_done() -> None:
+async def test_converge_without_seeds_returns_an_empty_report() -> None:
     report = await end(Bodies())
     assert report == Report({}, {}, {}, {}, {}, Level.NONE)
 
@@ -157,7 +157,7 @@ async def test_nothing_to_do_is_done() -> None:
 # --- the world outside ----------------------------------------------------------------------------------------------------------
 
 
-async def test_the_world_outside_answers_runs_by_their_number() -> None:
+async def test_answers_from_outside_refer_to_the_number_of_a_run() -> None:
     world = World()
     asked: list[int] = []
 
@@ -187,7 +187,7 @@ async def test_the_world_outside_answers_runs_by_their_number() -> None:
     assert reports[0].runs == {A: 3, B: 2}
 
 
-async def test_what_is_said_before_is_there_and_what_is_said_after_changes_nothing() -> None:
+async def test_events_before_the_start_count_and_events_after_the_end_do_not() -> None:
     world = World()
     world.arrived(emission(X))
     world.arrived(emission(B))
@@ -204,7 +204,7 @@ async def test_what_is_said_before_is_there_and_what_is_said_after_changes_nothi
         await end(Bodies(), A, world=world)
 
 
-async def test_the_world_outside_can_ask_bring_and_take_away_meanwhile() -> None:
+async def test_the_world_outside_can_request_add_and_remove_during_a_run() -> None:
     world = World()
     go = trio.Event()
 
@@ -230,8 +230,8 @@ async def test_the_world_outside_can_ask_bring_and_take_away_meanwhile() -> None
 
 
 @pytest.mark.parametrize("limit", [1, 2])
-async def test_when_it_is_cancelled_bodies_are_too_and_none_is_begun(limit: int) -> None:
-    """Also not by one that takes its time to end, and then says that it is done."""
+async def test_a_cancellation_cancels_bodies_and_begins_none(limit: int) -> None:
+    """Even if a body takes time to end, and then reports that it is done."""
     ended: list[str] = []
 
     async def lingers(level: Level, loop: tuple[Id, ...]) -> Outcome:
@@ -262,7 +262,7 @@ async def test_when_it_is_cancelled_bodies_are_too_and_none_is_begun(limit: int)
     assert bodies.now == 0
 
 
-async def test_a_body_that_ends_while_all_is_cancelled_begins_no_other() -> None:
+async def test_a_body_that_ends_during_a_cancellation_begins_no_other() -> None:
     inside = trio.Event()
 
     async def shielded(level: Level, loop: tuple[Id, ...]) -> Outcome:

@@ -1,4 +1,4 @@
-"""One step's working copy: it is the state again when nothing was done, and keeps the books of who is listed where."""
+"""The working copy of one step: it equals the state if nothing was done, and maintains the lists of parked nodes and readers."""
 
 from tests.runtime.fixpoint.driving import Hand
 from tests.runtime.fixpoint.worlds import datum, node
@@ -11,19 +11,19 @@ X, Y, Z = datum("x"), datum("y"), datum("z")
 
 
 def state_with_one_parked(*, drain: bool = True) -> Fixpoint:
-    """A is parked on x and y."""
+    """A state in which A is parked on x and y."""
     hand = Hand(Rules(drain=drain))
     hand.seed(A)
     hand.run(A, Blocked((X, Y)))
     return hand.state
 
 
-def test_nothing_done_is_the_state_one_later() -> None:
+def test_an_unchanged_draft_is_the_state_with_the_next_clock() -> None:
     state = state_with_one_parked()
     assert Draft(state).frozen() == state._replace(clock=state.clock + 1)
 
 
-def test_what_is_done_to_a_draft_is_not_done_to_the_state() -> None:
+def test_changes_of_a_draft_do_not_change_the_state() -> None:
     state = state_with_one_parked()
     draft = Draft(state)
     draft.list_under(A, state.nodes[A], (Z,), (Y,))
@@ -34,28 +34,28 @@ def test_what_is_done_to_a_draft_is_not_done_to_the_state() -> None:
     assert (list(state.queue), list(state.parked)) == ([], [A])
 
 
-def test_listing_follows_what_is_named() -> None:
+def test_lists_follow_lacked_and_read_ids() -> None:
     draft = Draft(state_with_one_parked())
     found = draft.nodes[A]
     draft.list_under(A, found, (Y, Z), (X,))
     assert ({key: set(who) for key, who in draft.parked_on.items()}) == {Y: {A}, Z: {A}}
     assert ({key: set(who) for key, who in draft.readers.items()}) == {X: {A}}
     found = found._replace(lacks=(Y, Z), reads=(X,))
-    draft.list_under(B, found, (), ())  # who is not listed there is not missed
+    draft.list_under(B, found, (), ())  # removing a node that is not listed is no error
     assert ({key: set(who) for key, who in draft.parked_on.items()}) == {Y: {A}, Z: {A}}
     draft.list_under(A, found, (), ())
     assert (len(draft.parked_on), len(draft.readers)) == (0, 0)
 
 
-def test_a_list_that_was_dropped_meanwhile_is_made_again() -> None:
-    """Whoever is told of news is taken off one list; the others still hold it."""
+def test_a_discarded_list_is_created_again() -> None:
+    """A node that is notified is removed from one list only; its entries in other lists stay."""
     draft = Draft(state_with_one_parked())
     draft.parked_on = draft.parked_on.discard(X)
     draft.list_under(A, draft.nodes[A], (X, Y), ())
     assert ({key: set(who) for key, who in draft.parked_on.items()}) == {X: {A}, Y: {A}}
 
 
-def test_many_are_listed_and_taken_off_as_few_are() -> None:
+def test_many_ids_are_listed_and_removed() -> None:
     draft = Draft(state_with_one_parked())
     many = tuple(datum(f"{at:03}") for at in range(100))
     draft.list_under(A, draft.nodes[A], many, many)
@@ -65,12 +65,12 @@ def test_many_are_listed_and_taken_off_as_few_are() -> None:
     assert len(draft.readers) == 0
 
 
-def test_only_where_there_are_fixpoints_the_parked_are_remembered() -> None:
+def test_parked_nodes_are_recorded_only_if_there_are_fixpoints() -> None:
     for drain in (True, False):
         assert list(state_with_one_parked(drain=drain).parked) == ([A] if drain else [])
 
 
-def test_who_is_parked_no_more_is_not_counted_among_the_parked() -> None:
+def test_a_woken_node_is_no_longer_among_the_parked_ones() -> None:
     hand = Hand()
     hand.seed(A, B)
     hand.run(A, Blocked((X,)))
@@ -80,6 +80,6 @@ def test_who_is_parked_no_more_is_not_counted_among_the_parked() -> None:
     assert list(Draft(hand.state).still_parked()) == [B]
 
 
-def test_what_was_never_there_never_changed() -> None:
+def test_an_unknown_id_has_never_changed() -> None:
     mark = Draft(state_with_one_parked()).mark(Z)
     assert (mark.changed, mark.finished, mark.present, mark.digest) == (0, 0, False, None)

@@ -1,4 +1,4 @@
-"""Fixpoints: who is swept, who of the parked is asked how hard, and who is at its end."""
+"""Fixpoints: which nodes are swept, at which level parked nodes run, and which nodes are unresolved."""
 
 import pytest
 
@@ -27,7 +27,7 @@ X, Y, Z = datum("x"), datum("y"), datum("z")
 
 
 def parked(**lacks: tuple[Id, ...]) -> Hand:
-    """Nodes by name, each parked on these."""
+    """Return nodes by name, each parked on these."""
     hand = Hand()
     hand.seed(*(node(name) for name in lacks))
     for one in hand.pull_all():
@@ -36,30 +36,30 @@ def parked(**lacks: tuple[Id, ...]) -> Hand:
 
 
 def orders(hand: Hand) -> list[tuple[str, Level, str]]:
-    """Who is asked now, how hard, and on which loop."""
+    """Return the next dispatches, with their levels and loops."""
     found = []
     while (order := hand.pull()) is not None:
         found.append((order.id.name, order.level, "".join(one.name for one in order.loop)))
     return found
 
 
-def test_who_lacks_only_others_that_are_parked_is_not_asked_for_that() -> None:
+def test_nodes_that_lack_only_parked_nodes_are_not_picked() -> None:
     assert orders(parked(a=(B,), b=(C,), c=(X,), d=(A, Y))) == [("c", Level.CASCADE, ""), ("d", Level.CASCADE, "")]
 
 
-def test_a_circle_is_asked_by_force_at_once_and_only_one_of_it() -> None:
+def test_one_member_of_a_cycle_is_forced_at_once() -> None:
     assert orders(parked(a=(C,), b=(A,), c=(B,), d=(A,))) == [("a", Level.FORCE, "acb")]
     assert orders(parked(a=(A,))) == [("a", Level.FORCE, "a")]
 
 
-def test_circles_come_after_what_is_absent_where_both_hang_together() -> None:
+def test_absent_ids_come_before_cycles_in_one_group() -> None:
     hand = parked(a=(B,), b=(A,), c=(A, X))
     assert orders(hand) == [("c", Level.CASCADE, "")]
     hand.end(C, Blocked((A, X)))
     assert orders(hand) == [("a", Level.FORCE, "ab")]
 
 
-def test_groups_do_not_wait_for_each_other() -> None:
+def test_groups_are_independent() -> None:
     hand = parked(a=(B,), b=(A,), c=(X,), d=(Y,), e=(Y,))
     assert orders(hand) == [
         ("a", Level.FORCE, "ab"),
@@ -69,8 +69,8 @@ def test_groups_do_not_wait_for_each_other() -> None:
     ]
 
 
-def test_who_lacks_what_is_done_is_asked_and_then_is_at_its_end() -> None:
-    """Nothing wakes it: nothing is going to change."""
+def test_a_node_that_lacks_a_finished_node_becomes_unresolved() -> None:
+    """No event wakes it, because nothing is going to change."""
     hand = Hand()
     hand.seed(A, B)
     hand.run(A, Terminal("ready"))
@@ -82,14 +82,14 @@ def test_who_lacks_what_is_done_is_asked_and_then_is_at_its_end() -> None:
     assert hand.state.phase(B) == Done("unresolved")
 
 
-def test_who_lacks_nothing_at_all_is_at_its_end_too() -> None:
+def test_a_blocked_node_without_lacks_becomes_unresolved() -> None:
     hand = parked(a=())
     assert hand.run(A, Blocked(())).level is Level.FORCE
     assert hand.pull_all() == []
     assert hand.effects == [Unresolved(A, ()), Converged()]
 
 
-def test_a_verdict_wakes_who_is_parked_on_it_without_prejudice() -> None:
+def test_a_verdict_wakes_dependents_at_level_none() -> None:
     hand = parked(a=(B,), b=(A,))
     assert hand.run(A, Blocked((B,))).level is Level.FORCE
     order = hand.run(B, DependencyFailed((A,), "a is unresolved"))
@@ -97,7 +97,7 @@ def test_a_verdict_wakes_who_is_parked_on_it_without_prejudice() -> None:
     assert hand.effects == [Unresolved(A, (B,))]
 
 
-def test_whatever_is_woken_begins_again_at_none() -> None:
+def test_a_woken_node_begins_again_at_level_none() -> None:
     hand = parked(a=(X, Y), b=(Z,))
     assert orders(hand) == [("a", Level.CASCADE, ""), ("b", Level.CASCADE, "")]
     hand.end(A, Blocked((X, Y)))
@@ -108,7 +108,7 @@ def test_whatever_is_woken_begins_again_at_none() -> None:
     assert hand.run(A, Terminal("without y")).level is Level.FORCE
 
 
-def test_a_member_that_begins_again_takes_its_group_back() -> None:
+def test_a_new_member_lowers_the_level_of_its_group() -> None:
     hand = parked(a=(B,), b=(A, X))
     assert orders(hand) == [("b", Level.CASCADE, "")]
     hand.end(B, Blocked((A, X)))
@@ -119,13 +119,13 @@ def test_a_member_that_begins_again_takes_its_group_back() -> None:
     assert orders(hand) == [("a", Level.FORCE, "ab")]
 
 
-def test_news_between_the_pick_and_the_run_take_the_level_back() -> None:
+def test_a_change_between_pick_and_run_resets_the_level() -> None:
     hand = parked(a=(X,), b=(X,))
     assert hand.run(A, Terminal("ready", (), (emission(X),))).level is Level.CASCADE
     assert hand.run(B, Terminal("ready")).level is Level.NONE
 
 
-def test_an_answer_that_is_owed_holds_up_judgement() -> None:
+def test_an_outstanding_answer_delays_judgement() -> None:
     hand = Hand()
     hand.seed(A, B)
     hand.run(A, Outside())
@@ -139,7 +139,7 @@ def test_an_answer_that_is_owed_holds_up_judgement() -> None:
     assert orders(hand) == [("b", Level.CASCADE, "")]
 
 
-def test_sweeps_come_before_judgement_and_may_spare_it() -> None:
+def test_sweeps_come_before_judgement_and_may_prevent_it() -> None:
     hand = Hand()
     hand.seed(A, B)
     hand.run(A, Terminal("nothing there"), sweep=True)
@@ -153,7 +153,7 @@ def test_sweeps_come_before_judgement_and_may_spare_it() -> None:
 
 
 @pytest.mark.parametrize("now", ["parked", "failed", "another answer"])
-def test_only_who_is_done_and_still_wants_to_is_swept(now: str) -> None:
+def test_only_finished_nodes_that_request_a_sweep_are_swept(now: str) -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"), sweep=True)
@@ -165,7 +165,7 @@ def test_only_who_is_done_and_still_wants_to_is_swept(now: str) -> None:
     assert orders(hand) == expected
 
 
-def test_what_goes_is_swept_for_as_what_comes() -> None:
+def test_removals_cause_sweeps_like_arrivals() -> None:
     hand = Hand()
     hand.bring(X)
     hand.seed(A)
@@ -177,7 +177,7 @@ def test_what_goes_is_swept_for_as_what_comes() -> None:
     assert orders(hand) == []
 
 
-def test_one_pull_is_one_order_however_many_end_on_the_way() -> None:
+def test_one_pull_makes_one_dispatch_however_many_nodes_end() -> None:
     hand = parked(a=(A,), b=(B,), c=(X,))
     assert orders(hand) == [("a", Level.FORCE, "a"), ("b", Level.FORCE, "b"), ("c", Level.CASCADE, "")]
     hand.end(A, Blocked((A,)))

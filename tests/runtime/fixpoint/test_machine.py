@@ -39,7 +39,7 @@ X, Y = datum("x"), datum("y")
 # --- seeds and arrivals -------------------------------------------------------------------------------------------------------
 
 
-def test_seeds_run_in_the_order_of_their_ids_each_once() -> None:
+def test_each_seed_runs_once_in_the_order_of_ids() -> None:
     hand = Hand()
     hand.seed(C, A, A)
     hand.seed(B, A)
@@ -48,7 +48,7 @@ def test_seeds_run_in_the_order_of_their_ids_each_once() -> None:
     assert hand.pull_all() == []
 
 
-def test_a_seed_whose_content_arrives_before_it_ran_runs_once_and_for_nothing() -> None:
+def test_content_that_arrives_before_the_first_run_is_free() -> None:
     hand = Hand()
     hand.seed(A)
     hand.bring(A, "1")
@@ -58,7 +58,7 @@ def test_a_seed_whose_content_arrives_before_it_ran_runs_once_and_for_nothing() 
     assert hand.state.charges(A) == 0
 
 
-def test_the_first_content_of_a_seed_is_news_and_the_same_again_is_none() -> None:
+def test_the_first_content_of_a_seed_is_a_change_and_equal_content_is_not() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -69,15 +69,15 @@ def test_the_first_content_of_a_seed_is_news_and_the_same_again_is_none() -> Non
     assert hand.state.charges(A) == 1
 
 
-def test_what_arrives_as_a_node_runs_and_what_arrives_as_data_does_not() -> None:
+def test_arriving_nodes_run_and_arriving_data_do_not() -> None:
     hand = Hand()
     hand.bring(X)
     hand.bring(A)
     assert hand.pull_all() == [A]
 
 
-def test_data_that_turns_out_to_be_a_node_runs_also_with_the_same_content() -> None:
-    """And once a node it is one until it is removed."""
+def test_data_that_become_a_node_run_even_with_the_same_content() -> None:
+    """A node stays a node until it is removed."""
     state = start()
     for digest, runnable, runs in (("1", False, False), ("1", True, True), ("1", False, False), ("2", False, True)):
         state, _ = step(state, Arrived(Emission(A, digest, runnable)))
@@ -88,7 +88,7 @@ def test_data_that_turns_out_to_be_a_node_runs_also_with_the_same_content() -> N
             state, _ = step(state, Finished(A, order.run, Terminal("ready")))
 
 
-# --- what bodies answer -------------------------------------------------------------------------------------------------------
+# --- outcomes of bodies ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_data_that_turns_out_to_be_a_node_runs_also_with_the_same_content() -> N
         (Outside(), None),
     ],
 )
-def test_results_are_what_bodies_say(outcome: Outcome, result: str | None) -> None:
+def test_each_outcome_has_its_result(outcome: Outcome, result: str | None) -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, outcome)
@@ -110,8 +110,8 @@ def test_results_are_what_bodies_say(outcome: Outcome, result: str | None) -> No
 
 
 @pytest.mark.parametrize("between", [Terminal("one", (X,)), Blocked((Y,)), Crashed("boom"), Outside((Y,))])
-def test_a_noop_lets_stand_what_the_body_said_last(between: Outcome) -> None:
-    """Result and reads, whatever came between: blocking, crashing and waiting say nothing else."""
+def test_a_noop_keeps_the_last_result_of_the_body(between: Outcome) -> None:
+    """Result and reads are kept even if the body blocked, crashed or waited in between."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("one", (X,)))
@@ -124,7 +124,7 @@ def test_a_noop_lets_stand_what_the_body_said_last(between: Outcome) -> None:
     assert hand.state.waiters(Y) == ()
 
 
-def test_a_noop_lets_stand_also_what_was_overtaken() -> None:
+def test_a_noop_publishes_an_overtaken_result() -> None:
     hand = Hand()
     hand.seed(A)
     assert hand.pull() is not None
@@ -136,7 +136,7 @@ def test_a_noop_lets_stand_also_what_was_overtaken() -> None:
     assert hand.state.waiters(X) == (A,)
 
 
-def test_a_noop_after_a_verdict_is_about_what_the_body_said_before() -> None:
+def test_a_noop_after_a_verdict_restores_the_former_result() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("one"))
@@ -163,7 +163,7 @@ def test_a_crash_reads_nothing_and_runs_again_when_its_content_changes() -> None
     assert hand.state.charges(A) == 1
 
 
-def test_emissions_are_published_in_their_order_and_once() -> None:
+def test_emissions_are_published_once_in_their_order() -> None:
     hand = Hand()
     hand.seed(A)
     made = (emission(C), emission(X), emission(B), emission(C))
@@ -176,7 +176,7 @@ def test_emissions_are_published_in_their_order_and_once() -> None:
     assert hand.pull_all() == []
 
 
-def test_who_reads_its_own_result_is_not_woken_by_it() -> None:
+def test_a_node_that_reads_its_own_result_is_not_woken_by_it() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("read myself", (A,)))
@@ -184,7 +184,7 @@ def test_who_reads_its_own_result_is_not_woken_by_it() -> None:
 
 
 @pytest.mark.parametrize("outcome", [Terminal("ready", (X,)), DependencyFailed((X,), "for x"), Noop()])
-def test_what_is_read_and_changed_during_the_run_is_looked_at_again_at_cost(outcome: Outcome) -> None:
+def test_a_change_of_a_read_id_during_a_run_causes_a_charged_run(outcome: Outcome) -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("first", (X,)))
@@ -198,7 +198,7 @@ def test_what_is_read_and_changed_during_the_run_is_looked_at_again_at_cost(outc
     assert hand.pull_all() == []
 
 
-def test_a_run_that_is_not_the_current_one_is_not_listened_to() -> None:
+def test_reports_of_other_runs_are_ignored() -> None:
     hand = Hand()
     hand.seed(A)
     first = hand.run(A, Outside())
@@ -216,11 +216,11 @@ def test_a_run_that_is_not_the_current_one_is_not_listened_to() -> None:
     assert hand.state.phase(A) == Running(second.run, Level.NONE)
 
 
-# --- going and coming back ----------------------------------------------------------------------------------------------------
+# --- removal and return ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("back", [Arrived(emission(A, "new")), Seeded((A,))])
-def test_a_node_that_goes_while_it_runs_and_comes_back_is_a_new_one(back: Event) -> None:
+def test_a_node_removed_during_its_run_and_added_again_is_new(back: Event) -> None:
     hand = Hand()
     hand.seed(A, B)
     hand.run(A, Terminal("old"))
@@ -243,7 +243,7 @@ def test_a_node_that_goes_while_it_runs_and_comes_back_is_a_new_one(back: Event)
     assert (state.result(A), state.charges(A)) == (None, 0)
 
 
-def test_data_in_place_of_a_node_that_went_while_it_ran_is_no_node() -> None:
+def test_data_in_place_of_a_node_removed_during_its_run_are_not_a_node() -> None:
     hand = Hand()
     hand.seed(A)
     order = hand.pull()
@@ -256,7 +256,7 @@ def test_data_in_place_of_a_node_that_went_while_it_ran_is_no_node() -> None:
     assert step(state, Pulled())[1] == (Converged(),)
 
 
-def test_a_node_that_goes_twice_while_it_runs_is_gone() -> None:
+def test_a_node_removed_twice_during_its_run_is_absent() -> None:
     hand = Hand()
     hand.seed(A)
     order = hand.pull()
@@ -270,7 +270,7 @@ def test_a_node_that_goes_twice_while_it_runs_is_gone() -> None:
     assert not state.marks
 
 
-def test_a_node_that_goes_while_it_is_queued_keeps_its_place_if_it_comes_back() -> None:
+def test_a_queued_node_removed_and_added_again_keeps_its_place() -> None:
     hand = Hand()
     hand.seed(A, B, C)
     hand.tell(Removed(A))
@@ -280,7 +280,7 @@ def test_a_node_that_goes_while_it_is_queued_keeps_its_place_if_it_comes_back() 
 
 
 def run_if_ordered(hand: Hand, outcome: Outcome) -> None:
-    """One more body, if one is to run."""
+    """Run one more body, if one is dispatched."""
     if (order := hand.pull()) is not None:
         hand.end(order.id, outcome)
 
@@ -288,7 +288,7 @@ def run_if_ordered(hand: Hand, outcome: Outcome) -> None:
 # --- the end, and a live daemon -----------------------------------------------------------------------------------------------
 
 
-def test_the_end_is_said_once_for_whatever_happened() -> None:
+def test_convergence_is_reported_once_after_each_change() -> None:
     state = start()
     state, effects = step(state, Pulled())
     assert effects == (Converged(),)
@@ -299,7 +299,7 @@ def test_the_end_is_said_once_for_whatever_happened() -> None:
     assert effects == (Converged(),)
 
 
-def test_a_daemon_that_is_not_drained_is_never_told_of_an_end_and_judges_no_one() -> None:
+def test_an_engine_without_drain_never_converges_and_never_judges() -> None:
     hand = Hand(Rules(drain=False))
     hand.seed(A, B)
     hand.run(A, Blocked((X,)))
@@ -311,7 +311,7 @@ def test_a_daemon_that_is_not_drained_is_never_told_of_an_end_and_judges_no_one(
     assert hand.effects == []
 
 
-def test_at_rest_a_daemon_forgets_what_was_charged() -> None:
+def test_an_idle_engine_without_drain_resets_charges() -> None:
     hand = Hand(Rules(drain=False, budget=2))
     hand.seed(A, B)
     hand.run(A, Terminal("ready"))
@@ -333,7 +333,7 @@ def test_at_rest_a_daemon_forgets_what_was_charged() -> None:
     assert hand.state.result(A) == "ready"
 
 
-def test_who_was_exhausted_reads_on_what_it_read() -> None:
+def test_an_exhausted_node_keeps_its_reads() -> None:
     hand = Hand(Rules(drain=False, budget=1))
     hand.seed(A, B)
     hand.run(A, Terminal("read x", (X,)))
@@ -348,7 +348,7 @@ def test_who_was_exhausted_reads_on_what_it_read() -> None:
     assert hand.state.result(A) == "read x"
 
 
-def test_a_chain_of_creation_ends_at_its_depth_and_those_who_wait_for_it_are_told() -> None:
+def test_a_chain_of_creations_ends_at_the_depth_limit_and_wakes_its_dependents() -> None:
     hand = Hand(Rules(depth=1))
     hand.seed(A, node("waits"))
     assert hand.pull() is not None
@@ -363,7 +363,7 @@ def test_a_chain_of_creation_ends_at_its_depth_and_those_who_wait_for_it_are_tol
     assert hand.pull_all() == []
 
 
-def test_what_comes_from_outside_is_at_depth_0_whatever_made_it_first() -> None:
+def test_arrivals_from_outside_have_depth_0() -> None:
     hand = Hand(Rules(depth=1))
     hand.seed(A)
     hand.run(A, Terminal("ready", (), (emission(B),)))
@@ -376,7 +376,7 @@ def test_what_comes_from_outside_is_at_depth_0_whatever_made_it_first() -> None:
 # --- cancellation -------------------------------------------------------------------------------------------------------------
 
 
-def test_after_a_cancellation_nothing_is_begun_judged_or_woken() -> None:
+def test_a_cancelled_engine_begins_judges_and_wakes_nothing() -> None:
     hand = Hand(Rules(budget=0, depth=0))
     hand.seed(A, B, C)
     assert hand.pull() is not None
@@ -405,7 +405,7 @@ def test_the_same_events_have_the_same_effects() -> None:
     assert [effect.id for effects in runs[0] for effect in effects if isinstance(effect, Dispatch)] == [A, B]
 
 
-def test_ids_of_any_kind_go_side_by_side() -> None:
+def test_ids_of_different_kinds_are_independent() -> None:
     kinds = [Id("Package", "shop", "web"), Id("Hook", "shop", "web"), Id("Package", "", "web")]
     hand = Hand()
     hand.seed(*kinds)

@@ -1,4 +1,4 @@
-"""What the engine and its driver say to each other."""
+"""The messages between the engine and its driver."""
 
 import pytest
 
@@ -18,16 +18,16 @@ def test_ids_are_ordered_by_kind_then_namespace_then_name() -> None:
         (Id("", "", ""), ""),
     ],
 )
-def test_ids_read_without_what_is_empty(one: Id, text: str) -> None:
+def test_the_text_of_an_id_omits_empty_parts(one: Id, text: str) -> None:
     assert str(one) == text
 
 
-def test_levels_go_up() -> None:
+def test_levels_are_ordered() -> None:
     assert Level.NONE < Level.CASCADE < Level.FORCE
     assert list(Level) == [0, 1, 2]
 
 
-def test_what_is_said_by_default() -> None:
+def test_messages_have_their_defaults() -> None:
     one = Id("Node", "", "a")
     assert Emission(one, "1").runnable
     assert Terminal("ready") == Terminal("ready", (), ())

@@ -1,7 +1,7 @@
-"""Reports of bodies that have to run again anyway: what of them counts, and for whom.
+"""Reports of overtaken bodies, which have to run again anyway: which parts of them count, and for which nodes.
 
-What such a body made is there; its result is published to nobody. But bodies that keep their results themselves have shown it, so
-whoever may have seen it is told of what is published next, once.
+The emissions of such a body are published, and its result is not. But bodies that store their results themselves have shown the
+result, so each node that may have seen it is notified once of the next published one.
 """
 
 import pytest
@@ -15,7 +15,7 @@ A, B, C = node("a"), node("b"), node("c")
 X = datum("x")
 
 
-def test_what_an_overtaken_body_made_is_there() -> None:
+def test_emissions_of_an_overtaken_body_are_published() -> None:
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -26,7 +26,7 @@ def test_what_an_overtaken_body_made_is_there() -> None:
     assert sorted(hand.pull_all()) == [A, B, C]
 
 
-def test_no_one_parked_is_woken_by_an_overtaken_end_but_by_the_one_after_it() -> None:
+def test_parked_nodes_are_woken_by_the_end_after_an_overtaken_one() -> None:
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -53,14 +53,14 @@ def overtaken(first: str, stale: str, last: Outcome) -> Hand:
 
 
 @pytest.mark.parametrize("last", [Terminal("new"), Noop()], ids=["the same again", "noop"])
-def test_news_of_an_overtaken_body_reach_its_readers_with_the_next_end(last: Outcome) -> None:
+def test_readers_of_an_overtaken_body_are_woken_by_its_next_end(last: Outcome) -> None:
     hand = overtaken("old", "new", last)
     hand.run(A, last)
     assert hand.state.result(A) == "new"
     assert hand.pull_all() == [B]
 
 
-def test_news_of_an_overtaken_body_are_told_once() -> None:
+def test_readers_of_an_overtaken_body_are_woken_once() -> None:
     hand = overtaken("old", "new", Noop())
     hand.run(A, Noop())
     hand.run(B, Noop())
@@ -70,8 +70,8 @@ def test_news_of_an_overtaken_body_are_told_once() -> None:
         assert hand.pull_all() == []
 
 
-def test_who_read_the_result_of_an_overtaken_body_is_told_when_it_was_taken_back() -> None:
-    """Bodies that keep their results themselves show them before they report, so somebody may have seen ``new``."""
+def test_readers_of_a_withdrawn_result_are_woken() -> None:
+    """Bodies that store their results themselves show them before they report, so a reader may have seen ``new``."""
     hand = overtaken("old", "new", Terminal("old"))
     hand.seed(C)
     assert hand.pull_all() == [A, C]

@@ -1,7 +1,7 @@
-"""Random worlds under random orders of everything, against the oracle (spec/schedulers §A.7, §A.12).
+"""Random worlds under random orders of all events, against the oracle (spec/schedulers §A.7, §A.12).
 
-Every life here is watched step by step (`watching.py`). What is compared at its end are verdicts: with the oracle, with the same
-world under other seeds, finishing orders and limits, with itself replayed, and with the same world met all at once.
+Every run here is watched step by step (`watching.py`). At its end the verdicts are compared: with the oracle, with the same
+world under other seeds, finishing orders and limits, with a replay, and with the final world from scratch.
 """
 
 from dataclasses import replace
@@ -58,7 +58,7 @@ flags = st.booleans()
 
 
 def merged(verdicts: dict[Id, str]) -> dict[Id, str]:
-    """Without the difference between those on a cycle: which of them was told first may depend on what came when."""
+    """Return the verdicts without the distinction between members of a cycle, because the forced one may depend on the order."""
     return {one: DEPENDENCY if verdict == NOT_READY else verdict for one, verdict in verdicts.items()}
 
 
@@ -67,10 +67,10 @@ def tolerant(some: World) -> bool:
 
 
 def bound(drive: Drive) -> int:
-    """How many bodies may have run, from the proof of termination, with what happened in this life put in.
+    """Return how many bodies may have run, by the proof of termination, with the numbers of this run.
 
-    A body that is done runs again only charged, asked, or in a sweep; a body that blocked only when something that it lacks
-    ended or came, or when all was quiet. All is quiet at most three times between two ends or arrivals: at each level once.
+    A finished body runs again only if it is charged, requested or swept; a blocked body only if an id that it lacks ended or
+    arrived, or at a fixpoint. There are at most three fixpoints between two ends or arrivals: one at each level.
     """
     outcomes = [event.outcome for event, _ in drive.log if isinstance(event, Finished)]
     ends = sum(not isinstance(outcome, Blocked | Outside) for outcome in outcomes)
@@ -81,13 +81,13 @@ def bound(drive: Drive) -> int:
     return ends + nodes * (1 + news) + 3 * nodes * (1 + news)
 
 
-# --- the end is the oracle's --------------------------------------------------------------------------------------------------
+# --- the result is the oracle's ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @many
 @given(some=worlds(), tape=tapes, limit=limits, own=flags, thorough=flags, noops=flags, noise=st.integers(0, 6))
-def test_every_verdict_is_the_oracles(
+def test_every_verdict_agrees_with_the_oracle(
     some: World, tape: bytes, limit: int, own: bool, thorough: bool, noops: bool, noise: int
 ) -> None:
     drive = Drive(some, tape, limit, own_store=own, thorough=thorough, noops=noops, noise=noise).live()
@@ -98,9 +98,7 @@ def test_every_verdict_is_the_oracles(
 @pytest.mark.slow
 @many
 @given(some=worlds(tolerant=False), tape=tapes, limit=limits, own=flags)
-def test_one_member_of_a_cycle_is_told_and_the_level_is_no_higher_than_it_has_to_be(
-    some: World, tape: bytes, limit: int, own: bool
-) -> None:
+def test_verdicts_and_level_agree_exactly_with_the_oracle(some: World, tape: bytes, limit: int, own: bool) -> None:
     drive = Drive(some, tape, limit, own_store=own).live()
     found = expected(some)
     assert drive.verdicts() == found.verdicts
@@ -110,9 +108,7 @@ def test_one_member_of_a_cycle_is_told_and_the_level_is_no_higher_than_it_has_to
 @pytest.mark.slow
 @many
 @given(some=worlds(), tape=tapes, limit=limits, noops=flags)
-def test_no_one_is_judged_in_a_world_that_can_be_decided_without(
-    some: World, tape: bytes, limit: int, noops: bool
-) -> None:
+def test_no_node_is_judged_unless_it_is_necessary(some: World, tape: bytes, limit: int, noops: bool) -> None:
     drive = Drive(some, tape, limit, noops=noops).live()
     if decided_unjudged(some):
         assert drive.level() is Level.NONE
@@ -125,7 +121,7 @@ def test_no_one_is_judged_in_a_world_that_can_be_decided_without(
 @given(
     story=growing_stories(), tape=tapes, limit=limits, own=flags, thorough=flags, noops=flags, noise=st.integers(0, 4)
 )
-def test_when_things_come_late_does_not_matter(
+def test_the_time_of_arrivals_does_not_change_the_verdicts(
     story: Story, tape: bytes, limit: int, own: bool, thorough: bool, noops: bool, noise: int
 ) -> None:
     drive = Drive(
@@ -138,7 +134,7 @@ def test_when_things_come_late_does_not_matter(
 @pytest.mark.slow
 @many
 @given(story=turning_stories(), tape=tapes, limit=limits, own=flags, thorough=flags, noops=flags)
-def test_change_by_change_comes_to_the_same_as_from_scratch(
+def test_incremental_changes_give_the_same_verdicts_as_a_new_engine(
     story: Story, tape: bytes, limit: int, own: bool, thorough: bool, noops: bool
 ) -> None:
     drive = Drive(story.first, tape, limit, changes=story.changes, own_store=own, thorough=thorough, noops=noops).live()
@@ -146,13 +142,13 @@ def test_change_by_change_comes_to_the_same_as_from_scratch(
     assert drive.verdicts() == Drive(story.last).live().verdicts()
 
 
-# --- what does not matter -----------------------------------------------------------------------------------------------------
+# --- independence of order --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @many
 @given(some=worlds(tolerant=False), one=tapes, other=tapes, seeds=st.randoms(use_true_random=False), limit=limits)
-def test_neither_seed_order_nor_finishing_order_nor_the_limit_changes_a_word(
+def test_results_do_not_depend_on_seed_order_finishing_order_or_limit(
     some: World, one: bytes, other: bytes, seeds: object, limit: int
 ) -> None:
     first = Drive(some, one, 1).live()
@@ -166,7 +162,7 @@ def test_neither_seed_order_nor_finishing_order_nor_the_limit_changes_a_word(
 @pytest.mark.slow
 @many
 @given(story=growing_stories(), tape=tapes, limit=limits, noise=st.integers(0, 4))
-def test_the_same_events_have_the_same_effects_and_old_states_stay_as_they_were(
+def test_equal_events_have_equal_effects_and_states_are_immutable(
     story: Story, tape: bytes, limit: int, noise: int
 ) -> None:
     drive = Drive(story.first, tape, limit, changes=story.changes, noise=noise).live()
@@ -184,7 +180,9 @@ def test_the_same_events_have_the_same_effects_and_old_states_stay_as_they_were(
 @pytest.mark.slow
 @many
 @given(some=worlds(tolerant=False), other=worlds(plain=True, tolerant=False), tape=tapes, limit=limits)
-def test_a_part_of_the_world_is_judged_as_if_it_were_alone(some: World, other: World, tape: bytes, limit: int) -> None:
+def test_independent_parts_of_a_world_do_not_affect_each_other(
+    some: World, other: World, tape: bytes, limit: int
+) -> None:
     def away(one: Id) -> Id:
         return Id(one.kind, "elsewhere", one.name)
 
@@ -209,11 +207,11 @@ def test_a_part_of_the_world_is_judged_as_if_it_were_alone(some: World, other: W
     assert {one: result for one, result in together.results().items() if one in some.parts} == alone.results()
 
 
-# --- it ends, whatever bodies say ---------------------------------------------------------------------------------------------
+# --- termination for any outcomes of bodies ---------------------------------------------------------------------------------
 
 
 class Chaos:
-    """Bodies that answer whatever the tape says: any outcome, about any of five ids."""
+    """Bodies whose outcomes the tape chooses: any outcome, about any of five ids."""
 
     def __init__(self, tape: bytes) -> None:
         self.again = cycle(tape or b"\0")
@@ -247,9 +245,7 @@ class Chaos:
 
 @many
 @given(tape=st.binary(max_size=60), budget=st.integers(0, 4), limit=limits, depth=st.integers(1, 4))
-def test_whatever_bodies_answer_it_ends_within_the_bound_of_the_proof(
-    tape: bytes, budget: int, limit: int, depth: int
-) -> None:
+def test_the_number_of_runs_is_bounded_for_any_outcomes(tape: bytes, budget: int, limit: int, depth: int) -> None:
     drive = Drive(world(Part(node("a")), Part(node("b"))), tape, limit, rules=Rules(budget=budget, depth=depth))
     chaos = Chaos(tape)
     drive.tell(Seeded(drive.world.seeds))
@@ -258,7 +254,7 @@ def test_whatever_bodies_answer_it_ends_within_the_bound_of_the_proof(
             drive.idle = not drive.tell(Pulled())
         elif drive.running:
             one = sorted(drive.running)[chaos.pick(len(drive.running))]
-            # Outside is left out: it has to be answered from outside, which may go on for ever.
+            # Outside is left out: it needs an answer from outside, and these may be endless.
             drive.running[one].outcome = chaos.outcome(outside=False)
             drive.report(one, sweep=chaos.pick(2) == 0)
         else:
@@ -266,7 +262,7 @@ def test_whatever_bodies_answer_it_ends_within_the_bound_of_the_proof(
         assert len(drive.dispatched) <= bound(drive)
     assert drive.converged == 1
     for one, runs in drive.runs_by_id().items():
-        # Ends of a body, without those of free sweeps, are charged: (first + budget); sweeps are as many as things came.
+        # Ends of a body, except by free sweeps, are charged: (first + budget); there are at most as many sweeps as arrivals.
         assert drive.state.charges(one) <= budget
         done = sum(
             event.id == one and not isinstance(event.outcome, Blocked)
@@ -277,7 +273,7 @@ def test_whatever_bodies_answer_it_ends_within_the_bound_of_the_proof(
 
 
 @pytest.mark.parametrize("budget", [0, 3, 32])
-def test_two_that_never_stop_making_each_other_anew_are_stopped_and_others_are_not(budget: int) -> None:
+def test_nodes_that_emit_each_other_endlessly_are_exhausted_and_others_are_not(budget: int) -> None:
     some = world(Part(node("a")), Part(node("b")), Part(node("c"), needs=(node("a"),)), Part(node("d")))
     drive = Drive(some, rules=Rules(budget=budget))
     drive.tell(Seeded(some.seeds))
@@ -306,7 +302,7 @@ def test_two_that_never_stop_making_each_other_anew_are_stopped_and_others_are_n
     assert drive.state.result(node("c")) is not None
 
 
-def test_a_question_asked_again_and_again_costs_nothing() -> None:
+def test_requested_runs_are_free() -> None:
     drive = Drive(world(Part(node("a"))), rules=Rules(budget=0)).live()
     for _ in range(40):
         drive.tell(Asked(node("a")))
@@ -317,7 +313,7 @@ def test_a_question_asked_again_and_again_costs_nothing() -> None:
     assert drive.converged == 41
 
 
-def test_the_end_is_told_once_and_again_after_something_else_happened() -> None:
+def test_convergence_is_reported_once_after_each_change() -> None:
     drive = Drive(world(Part(node("a"), needs=(datum("x"),)))).live()
     assert drive.verdicts() == {node("a"): DEPENDENCY}
     assert drive.tell(Pulled()) == ()

@@ -1,4 +1,4 @@
-"""What went wrong in schedulers of this kind, each of it once more (spec/schedulers §A.9, §A.13 items 1-7)."""
+"""Known failures of similar schedulers, each reproduced (spec/schedulers §A.9, §A.13 items 1-7)."""
 
 import dataclasses
 import os
@@ -38,7 +38,7 @@ X, Y = datum("x"), datum("y")
 # --- A.13 ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_a13_1_an_expression_that_stays_false_about_one_that_is_done_is_parked_and_judged() -> None:
+def test_a13_1_a_permanently_false_expression_about_a_finished_node_is_judged() -> None:
     some = world(Part(A), Part(B, needs=(A,), never_true=frozenset({A})))
     drive = Drive(some).live()
     assert drive.verdicts() == {A: READY, B: DEPENDENCY}
@@ -46,7 +46,7 @@ def test_a13_1_an_expression_that_stays_false_about_one_that_is_done_is_parked_a
     assert drive.runs(B) <= 3
 
 
-def test_a13_1_one_that_is_done_and_stays_so_does_not_wake_who_blocks_on_it() -> None:
+def test_a13_1_an_unchanged_finished_node_does_not_wake_nodes_blocked_on_it() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -60,7 +60,7 @@ def test_a13_1_one_that_is_done_and_stays_so_does_not_wake_who_blocks_on_it() ->
 
 
 @pytest.mark.parametrize("depth", [1, 5, 64])
-def test_a13_2_creation_without_end_is_stopped_and_the_chain_is_named(depth: int) -> None:
+def test_a13_2_endless_creation_is_exhausted_and_the_chain_is_reported(depth: int) -> None:
     hand = Hand(Rules(depth=depth))
     hand.seed(node("n0"), A)
     runs = 0
@@ -83,7 +83,7 @@ def test_a13_2_creation_without_end_is_stopped_and_the_chain_is_named(depth: int
     assert hand.effects[-1] == Converged()
 
 
-def test_a13_2_who_waits_for_one_that_was_created_too_deep_is_told() -> None:
+def test_a13_2_dependents_of_a_node_below_the_depth_limit_are_woken() -> None:
     hand = Hand(Rules(depth=1))
     hand.seed(A, D)
     assert hand.pull_all() == [A, D]
@@ -95,7 +95,7 @@ def test_a13_2_who_waits_for_one_that_was_created_too_deep_is_told() -> None:
     assert order.level is Level.NONE
 
 
-def test_a13_3_only_a_terminal_outcome_has_a_place_for_what_a_body_made() -> None:
+def test_a13_3_only_a_terminal_outcome_has_emissions() -> None:
     kinds: list[type[Outcome]] = [Terminal, Noop, Blocked, DependencyFailed, Outside, Crashed]
     assert {kind.__args__ for kind in [Outcome]} == {tuple(kinds)}
     fields = {kind: {one.name for one in dataclasses.fields(kind)} for kind in kinds}
@@ -104,7 +104,7 @@ def test_a13_3_only_a_terminal_outcome_has_a_place_for_what_a_body_made() -> Non
     assert not any(hasattr(one, "__dict__") for one in (Blocked((A,)), Noop(), Outside())), "nothing can be smuggled in"
 
 
-def test_a13_3_two_that_block_on_each_other_publish_nothing_and_are_judged() -> None:
+def test_a13_3_nodes_blocked_on_each_other_publish_nothing_and_are_judged() -> None:
     some = world(Part(A, needs=(B,), emits=(X,)), Part(B, needs=(A,), emits=(Y,)), Part(C, needs=(X,)))
     drive = Drive(some).live()
     assert drive.verdicts() == {A: NOT_READY, B: DEPENDENCY, C: DEPENDENCY}
@@ -113,8 +113,8 @@ def test_a13_3_two_that_block_on_each_other_publish_nothing_and_are_judged() -> 
     assert len(drive.dispatched) <= 3 * 3 + 1
 
 
-def test_a13_5_no_one_is_judged_for_a_lack_that_he_had_not_named_when_all_was_quiet() -> None:
-    """B waits for A, and only then looks at y. What A brings in the end brings y: nobody knew that B would lack it."""
+def test_a13_5_a_lack_reported_after_the_fixpoint_is_not_judged() -> None:
+    """B waits for A, and only then looks at y. C, which A emits, brings y: it was not known that B would lack it."""
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -126,7 +126,7 @@ def test_a13_5_no_one_is_judged_for_a_lack_that_he_had_not_named_when_all_was_qu
 
 
 @pytest.mark.parametrize("when", ["first", "blocked before", "at cascade", "at force"])
-def test_a13_4_a_crash_is_an_outcome_and_what_waits_for_it_is_told(when: str) -> None:
+def test_a13_4_a_crash_is_an_outcome_that_wakes_dependents(when: str) -> None:
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -147,8 +147,8 @@ def test_a13_4_a_crash_is_an_outcome_and_what_waits_for_it_is_told(when: str) ->
     assert hand.effects == [Converged()]
 
 
-def test_a13_5_what_comes_after_a_judgement_is_met_without_prejudice() -> None:
-    """A is judged for the lack of x; then x comes, and with it B, which waits for y: nobody has judged B yet."""
+def test_a13_5_arrivals_after_a_judgement_run_at_level_none() -> None:
+    """A is judged for the lack of x; then x arrives, and with it B, which waits for y and has not been judged."""
     some = world(Part(A, needs=(X,)), Part(B, needs=(Y,)), seeds=(A,))
     drive = Drive(some).live()
     assert drive.level() is Level.CASCADE
@@ -162,8 +162,8 @@ def test_a13_5_what_comes_after_a_judgement_is_met_without_prejudice() -> None:
     assert drive.verdicts() == {A: READY, B: DEPENDENCY}
 
 
-def test_a13_5_what_is_discovered_while_others_are_judged_is_met_without_prejudice() -> None:
-    """B tolerates A, and goes on once A is judged; what it then makes belongs to nobody's judgement."""
+def test_a13_5_nodes_created_during_a_judgement_run_at_level_none() -> None:
+    """B tolerates A, and continues once A is judged; the judgement does not extend to the nodes that B then emits."""
     some = world(
         Part(A, needs=(X,)), Part(B, tolerates=(A,), emits=(C, Y)), Part(C, needs=(Y, D)), Part(D), seeds=(A, B)
     )
@@ -174,7 +174,7 @@ def test_a13_5_what_is_discovered_while_others_are_judged_is_met_without_prejudi
 
 
 def test_a13_5_levels_belong_to_components() -> None:
-    """One component is on its way to FORCE while the other one gets what it lacks, and starts over."""
+    """One component is about to be forced while the other one gets the id that it lacks, and starts over."""
     hand = Hand()
     hand.seed(A, B, C)
     assert hand.pull_all() == [A, B, C]
@@ -191,7 +191,7 @@ def test_a13_5_levels_belong_to_components() -> None:
     assert {order.id: order.level for order in again if order is not None} == {B: Level.NONE, C: Level.NONE}
 
 
-def test_a13_6_whatever_blocks_to_the_end_gets_a_verdict_in_so_many_words() -> None:
+def test_a13_6_a_permanently_blocked_node_is_reported_as_unresolved() -> None:
     some = world(Part(A, needs=(GHOST,), stubborn=True), Part(B, needs=(A,)), Part(C, needs=(B,)))
     drive = Drive(some).live()
     told = [effect for _, effects in drive.log for effect in effects if isinstance(effect, Unresolved)]
@@ -200,7 +200,7 @@ def test_a13_6_whatever_blocks_to_the_end_gets_a_verdict_in_so_many_words() -> N
     assert drive.state.result(A) == "unresolved"
 
 
-def test_a13_6_one_given_up_looks_again_when_what_it_lacked_comes() -> None:
+def test_a13_6_an_unresolved_node_runs_again_when_the_lacked_id_arrives() -> None:
     drive = Drive(world(Part(A, needs=(X,), stubborn=True), Part(B, needs=(A,)))).live()
     assert drive.verdicts() == {A: UNRESOLVED, B: DEPENDENCY}
     drive.change(Change(Arrived(emission(X))))
@@ -209,7 +209,7 @@ def test_a13_6_one_given_up_looks_again_when_what_it_lacked_comes() -> None:
     assert drive.verdicts() == {A: READY, B: READY}
 
 
-def test_a13_6_two_given_up_that_lack_each_other_do_not_wake_each_other_for_ever() -> None:
+def test_a13_6_unresolved_nodes_do_not_wake_each_other_for_ever() -> None:
     drive = Drive(world(Part(A, needs=(B,), stubborn=True), Part(B, needs=(A,), stubborn=True))).live()
     assert drive.verdicts() == {A: UNRESOLVED, B: UNRESOLVED}
     assert len(drive.dispatched) <= 12
@@ -249,8 +249,8 @@ def test_a13_7_the_order_does_not_depend_on_hashes() -> None:
 # --- A.9 ----------------------------------------------------------------------------------------------------------------------
 
 
-def test_a9_a_look_at_one_that_runs_again_still_sees_what_it_was() -> None:
-    """#666: a re-reconcile that changes nothing made a dependent believe that its dependency was not ready."""
+def test_a9_the_result_of_a_node_stays_visible_while_it_runs_again() -> None:
+    """#666: because of a reconciliation without changes, a dependent found its dependency not ready."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -267,8 +267,8 @@ def test_a9_a_look_at_one_that_runs_again_still_sees_what_it_was() -> None:
     hand.end(B, Terminal("ready", (A,)))
 
 
-def test_a9_no_one_is_given_up_while_anything_runs() -> None:
-    """#657-#660: the pool was idle for a moment, and whoever was parked was dropped."""
+def test_a9_no_node_is_unresolved_while_another_one_runs() -> None:
+    """#657-#660: the pool was idle for a moment, and all parked nodes were dropped."""
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -286,8 +286,8 @@ def test_a9_no_one_is_given_up_while_anything_runs() -> None:
     assert hand.run(B, Terminal("ready")).level is Level.NONE
 
 
-def test_a9_a_parent_that_makes_its_parked_child_anew_is_heard_by_it() -> None:
-    """#102: the child went on with the content that it had read before it waited."""
+def test_a9_new_content_wakes_a_parked_child() -> None:
+    """#102: the child continued with the content that it had read before it waited."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready", (), (emission(B, "1"),)))
@@ -300,7 +300,7 @@ def test_a9_a_parent_that_makes_its_parked_child_anew_is_heard_by_it() -> None:
 
 
 @pytest.mark.parametrize("lacked", [A, X])
-def test_a9_what_came_between_the_look_and_the_parking_is_not_lost(lacked: Id) -> None:
+def test_a9_an_arrival_between_look_and_parking_is_not_lost(lacked: Id) -> None:
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -309,8 +309,8 @@ def test_a9_what_came_between_the_look_and_the_parking_is_not_lost(lacked: Id) -
     assert isinstance(hand.state.phase(B), Runnable)
 
 
-def test_a9_random_values_in_what_is_made_are_stopped_after_the_budget_and_the_others_go_on() -> None:
-    """#828, #859: every run made something new, which ran its maker again."""
+def test_a9_emissions_with_random_content_exhaust_their_node_only() -> None:
+    """#828, #859: every run emitted new content, which caused another run of its node."""
     hand = Hand()
     hand.seed(A, C)
     runs = 0
@@ -333,9 +333,7 @@ def test_a9_random_values_in_what_is_made_are_stopped_after_the_budget_and_the_o
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("length", [5, 60])
 @pytest.mark.parametrize("dependents_first", [True, False])
-def test_a9_a_chain_that_hangs_on_a_typo_is_judged_at_once_with_three_bodies_a_node(
-    length: int, dependents_first: bool
-) -> None:
+def test_a9_a_chain_with_an_absent_end_is_judged_within_three_runs_a_node(length: int, dependents_first: bool) -> None:
     """#413: a typo cost a timeout; here it costs a level."""
     names = [node(f"n{at:03}") for at in range(length)]
     parts = [Part(one, needs=(needed,)) for one, needed in zip(names, [*names[1:], GHOST], strict=True)]
@@ -350,15 +348,15 @@ def test_a9_a_chain_that_hangs_on_a_typo_is_judged_at_once_with_three_bodies_a_n
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("depth", [8, 32, 40])
-def test_a9_a_chain_of_selectors_is_followed_to_its_end(depth: int) -> None:
-    """Stage by stage, each made of what the stage before it made, and none of them names another one."""
+def test_a9_a_chain_of_selectors_is_evaluated_to_its_end(depth: int) -> None:
+    """Each stage is emitted from the emissions of the stage before it, and no stage names another one."""
     hand = Hand()
     stages = [node(f"{at:02}") for at in range(depth)]
     hand.seed(*stages)
     hand.bring(datum("00"))
     runs: Counter[Id] = Counter()
     while ids := hand.pull_all():
-        # All look before one reports, so that each round brings one stage: the worst that may happen.
+        # All bodies look before one reports, so each round brings only one stage: the worst case.
         there = {one for one in ids if hand.state.present(datum(one.name))}
         for one in ids:
             made = (emission(datum(f"{int(one.name) + 1:02}")),) if one in there else ()
@@ -370,8 +368,8 @@ def test_a9_a_chain_of_selectors_is_followed_to_its_end(depth: int) -> None:
     assert hand.effects == [Converged()]
 
 
-def test_a9_a_failed_one_whose_content_changes_is_run_and_its_dependents_follow() -> None:
-    """#260: a refire has to be seen by whoever failed because of it."""
+def test_a9_new_content_of_a_failed_node_runs_it_and_its_dependents() -> None:
+    """#260: nodes that failed because of it have to notice its new run."""
     broken = Part(A, fails=True)
     drive = Drive(world(broken, Part(B, needs=(A,)), Part(C, needs=(B,)))).live()
     assert drive.verdicts() == {A: "failed", B: DEPENDENCY, C: DEPENDENCY}
@@ -384,7 +382,7 @@ def test_a9_a_failed_one_whose_content_changes_is_run_and_its_dependents_follow(
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_layers_that_can_be_satisfied_take_at_most_three_bodies_a_node() -> None:
+def test_satisfiable_layers_need_at_most_three_runs_a_node() -> None:
     layers = [[node(f"l{layer:02}-{at:02}") for at in range(20)] for layer in range(10)]
     parts = [Part(one) for one in layers[0]]
     for below, layer in pairwise(layers):
@@ -395,7 +393,7 @@ def test_layers_that_can_be_satisfied_take_at_most_three_bodies_a_node() -> None
     assert drive.level() is Level.NONE
 
 
-def test_the_order_to_stop_waiting_names_the_cycle() -> None:
+def test_a_forced_dispatch_contains_the_cycle() -> None:
     hand = Hand()
     needs = {A: (B,), B: (C,), C: (A,), D: (A,)}
     hand.seed(*needs)

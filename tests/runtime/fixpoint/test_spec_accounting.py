@@ -1,4 +1,4 @@
-"""The cases of what runs cost (spec/schedulers §A.10, ``schedule_accounting_test``); spec_cases.py has the table."""
+"""The cases of charges (spec/schedulers §A.10, ``schedule_accounting_test``); spec_cases.py has the table."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -32,7 +32,7 @@ X, Y = datum("x"), datum("y")
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("depth", [8, 32, 40])
 def test_every_stage_of_a_selector_chain_is_emitted(depth: int) -> None:
-    """Each stage looks for what the one before made, and cannot name it; all look before any of them reports."""
+    """Each stage looks for the emissions of the one before, and cannot name it; all look before any of them reports."""
     hand = Hand()
     stages = [node(f"{at:02}") for at in range(depth)]
     hand.seed(*stages)
@@ -50,11 +50,11 @@ def test_every_stage_of_a_selector_chain_is_emitted(depth: int) -> None:
     assert hand.effects == [Converged()]
 
 
-# --- why a run is queued, and a change of content on top of it ------------------------------------------------------------------
+# --- causes of a queued run, and a change of content on top of each ---------------------------------------------------------
 
 
 def _immediate(hand: Hand) -> None:
-    """Asked while it runs, so it runs again at once."""
+    """Request a run during a run, so that it runs again at once."""
     hand.seed(A)
     hand.pull()
     hand.tell(Asked(A))
@@ -62,14 +62,14 @@ def _immediate(hand: Hand) -> None:
 
 
 def _parked(hand: Hand) -> None:
-    """What it lacks comes."""
+    """Let the lacked id arrive."""
     hand.seed(A)
     hand.run(A, Blocked((X,)))
     hand.bring(X)
 
 
 def _recheck(hand: Hand) -> None:
-    """What it lacks came before it was parked."""
+    """Let the lacked id arrive before the node is parked."""
     hand.seed(A)
     hand.pull()
     hand.bring(X)
@@ -77,7 +77,7 @@ def _recheck(hand: Hand) -> None:
 
 
 def _sweep(hand: Hand) -> None:
-    """It is swept; another one that is swept too is dispatched first."""
+    """Let the node be swept, with another swept node that is dispatched first."""
     hand.seed(node("Z first"), A)
     for one in hand.pull_all():
         hand.end(one, Terminal("looked"), sweep=True)
@@ -86,7 +86,7 @@ def _sweep(hand: Hand) -> None:
 
 
 def _judged(hand: Hand, *, force: bool) -> None:
-    """It is parked at a fixpoint, and the other one that is judged is dispatched first."""
+    """Let the node be parked at a fixpoint, with another one that is dispatched first."""
     first = node("Z first")
     hand.seed(first, A)
     for one in hand.pull_all():
@@ -98,7 +98,7 @@ def _judged(hand: Hand, *, force: bool) -> None:
 
 
 def _runnable(hand: Hand) -> None:
-    """It was asked once it was done."""
+    """Request a run of a finished node."""
     hand.seed(A)
     hand.run(A, Terminal("ready"))
     hand.tell(Asked(A))
@@ -134,12 +134,12 @@ def test_a_change_of_content_on_top_of_any_cause_costs_one_charge_and_no_run(why
     assert not any(isinstance(effect, Unresolved) for effect in hand.effects)
 
 
-# --- what is free -------------------------------------------------------------------------------------------------------------
+# --- free runs -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("by", ["arrival", "status"])
 def test_retries_of_a_blocked_node_are_free(by: str) -> None:
-    """40 wakes are 41 runs and no charge."""
+    """40 wakes cause 41 runs and no charge."""
     hand = Hand()
     lacked = X if by == "arrival" else B
     hand.seed(A)
@@ -163,7 +163,7 @@ def test_retries_of_a_blocked_node_are_free(by: str) -> None:
 
 
 def test_an_arrival_while_a_body_waits_for_its_slot_is_a_second_run_and_one_charge() -> None:
-    """Dispatched is running, whether its driver has begun it or not."""
+    """A dispatched node counts as running, whether its driver has begun it or not."""
     hand = Hand()
     hand.seed(A)
     assert hand.pull() is not None
@@ -174,8 +174,8 @@ def test_an_arrival_while_a_body_waits_for_its_slot_is_a_second_run_and_one_char
     assert hand.state.charges(A) == 1
 
 
-def test_bodies_that_would_publish_and_block_cannot_and_are_judged() -> None:
-    """The reference is stopped by nothing but being cancelled; here what blocks has published nothing, so it ends by itself."""
+def test_blocked_bodies_publish_nothing_and_are_judged() -> None:
+    """The reference ends only by a cancellation; here a blocked body has published nothing, so the engine ends by itself."""
     hand = Hand()
     hand.seed(A, B)
     bodies = 0
@@ -194,7 +194,7 @@ def test_bodies_that_would_publish_and_block_cannot_and_are_judged() -> None:
     assert hand.effects == []
 
 
-def test_two_that_feed_each_other_are_stopped_by_the_budget_and_everything_drains() -> None:
+def test_nodes_that_feed_each_other_are_exhausted_and_the_engine_converges() -> None:
     hand = Hand()
     hand.seed(A, B)
     runs: Counter[str] = Counter()
@@ -213,8 +213,8 @@ def test_two_that_feed_each_other_are_stopped_by_the_budget_and_everything_drain
 
 
 @pytest.mark.parametrize("over", [False, True], ids=["coalesced", "over the cap"])
-def test_an_upgrade_of_a_queued_run_at_the_cap(over: bool) -> None:
-    """What is paid is not paid twice; what has nothing left to pay with is not upgraded, and does not run."""
+def test_a_queued_run_is_upgraded_only_within_the_budget(over: bool) -> None:
+    """A paid run is not charged twice; without any budget left the run is not upgraded, and does not happen."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -229,8 +229,8 @@ def test_an_upgrade_of_a_queued_run_at_the_cap(over: bool) -> None:
     assert hand.pull_all() == ([] if over else [A])
 
 
-def test_outcomes_are_these_and_mean_what_they_say() -> None:
-    """In place of the reference's numbers: types, each with what it needs."""
+def test_each_outcome_has_its_meaning() -> None:
+    """Outcomes are types with their fields, instead of the reference's numbers."""
     hand = Hand()
     hand.seed(A, B, C)
     hand.run(A, Terminal("ready"))
@@ -247,7 +247,7 @@ def test_outcomes_are_these_and_mean_what_they_say() -> None:
 
 @pytest.mark.parametrize("content_first", [True, False])
 @pytest.mark.parametrize("where", ["runnable", "running", "parked", "done"])
-def test_content_and_status_meet_in_one_run(where: str, content_first: bool) -> None:
+def test_changes_of_content_and_status_share_one_run(where: str, content_first: bool) -> None:
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -268,8 +268,8 @@ def test_content_and_status_meet_in_one_run(where: str, content_first: bool) -> 
     assert hand.state.charges(A) == 1
 
 
-def test_progress_upgrades_a_run_that_is_queued_for_nothing() -> None:
-    """It was asked, and before it runs what it had failed for becomes ready: one run, and that one costs."""
+def test_progress_upgrades_a_free_queued_run() -> None:
+    """A run is requested, and before it begins, the id for which it had failed becomes ready: one run, which is charged."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, DependencyFailed((X,), "for x"))
@@ -281,7 +281,7 @@ def test_progress_upgrades_a_run_that_is_queued_for_nothing() -> None:
     assert hand.pull_all() == []
 
 
-def test_after_a_charged_run_further_causes_cost_again() -> None:
+def test_further_causes_after_a_charged_run_are_charged() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, DependencyFailed((X,), "for x"))
@@ -303,8 +303,8 @@ def test_an_upgraded_run_is_one_run() -> None:
     assert hand.state.result(A) == "ready"
 
 
-def test_a_change_of_content_during_a_run_does_not_hide_what_failed() -> None:
-    """In place of the conservative retry: the stamps tell both, exactly, and one run serves them."""
+def test_a_change_of_content_during_a_run_does_not_hide_its_failure() -> None:
+    """Instead of a conservative retry, the stamps show both causes exactly, and one run serves them."""
     hand = Hand()
     hand.seed(A)
     assert hand.pull() is not None
@@ -316,7 +316,7 @@ def test_a_change_of_content_during_a_run_does_not_hide_what_failed() -> None:
     assert hand.state.charges(A) == 1
 
 
-def test_what_waits_outside_is_woken_for_nothing_however_often() -> None:
+def test_wakes_of_a_node_that_waits_outside_are_free() -> None:
     hand = Hand()
     hand.seed(A)
     for at in range(40):

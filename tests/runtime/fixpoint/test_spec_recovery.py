@@ -1,4 +1,4 @@
-"""The cases of recovery (spec/schedulers §A.10, ``recovery_test``): who failed for another looks again when that changes."""
+"""The cases of recovery (spec/schedulers §A.10, ``recovery_test``): a node that failed for another one recovers with it."""
 
 import pytest
 
@@ -22,11 +22,11 @@ X = datum("x")
 
 
 def fails(*failed: object) -> DependencyFailed:
-    """It failed for these ids."""
+    """A failure because of these ids."""
     return DependencyFailed(tuple(one for one in (A, B, C, D, X) if one in failed), "dependency")
 
 
-def test_a_failure_for_a_dependency_recovers_after_it_was_done() -> None:
+def test_a_failed_dependent_recovers_after_its_dependency_ends() -> None:
     hand = Hand()
     hand.seed(B, A)
     hand.run(A, fails(B))
@@ -35,7 +35,7 @@ def test_a_failure_for_a_dependency_recovers_after_it_was_done() -> None:
     assert hand.effects == []
 
 
-def test_a_failure_for_a_dependency_recovers_while_it_is_being_told() -> None:
+def test_a_failed_dependent_recovers_if_its_dependency_ends_during_the_report() -> None:
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -45,7 +45,7 @@ def test_a_failure_for_a_dependency_recovers_while_it_is_being_told() -> None:
     assert hand.pull_all() == []
 
 
-def test_a_failure_for_data_recovers_when_it_arrives() -> None:
+def test_a_failure_because_of_absent_data_recovers_when_they_arrive() -> None:
     hand = Hand()
     hand.seed(A)
     assert hand.run(A, Blocked((X,))).level is Level.NONE
@@ -54,7 +54,7 @@ def test_a_failure_for_data_recovers_when_it_arrives() -> None:
     assert hand.run(A, Terminal("ready")).level is Level.NONE, "no trace of the judgement"
 
 
-def test_a_permanent_failure_stays() -> None:
+def test_a_permanent_failure_is_not_retried() -> None:
     hand = Hand()
     hand.seed(A, B)
     hand.run(A, fails(B))
@@ -68,8 +68,8 @@ def test_a_permanent_failure_stays() -> None:
 
 @pytest.mark.parametrize("wake_first", [True, False], ids=["wake, then end", "end, then wake"])
 @pytest.mark.parametrize("then", ["success", "other dependencies", "failure of its own", "cancelled"])
-def test_a_wake_and_what_the_run_comes_to(then: str, wake_first: bool) -> None:
-    """B becomes ready around the end of a run of A's that had failed for it before."""
+def test_a_wake_around_the_end_of_a_run_is_followed_only_if_needed(then: str, wake_first: bool) -> None:
+    """B, for which A had failed before, becomes ready around the end of a run of A."""
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -92,7 +92,7 @@ def test_a_wake_and_what_the_run_comes_to(then: str, wake_first: bool) -> None:
 
 
 @pytest.mark.parametrize("wake_first", [True, False], ids=["wake, then end", "end, then wake"])
-def test_a_wake_by_what_the_run_failed_for_is_followed_in_both_orders(wake_first: bool) -> None:
+def test_a_wake_by_the_failed_dependency_is_followed_in_both_orders(wake_first: bool) -> None:
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -109,7 +109,7 @@ def test_recovery_passes_through_several_hops() -> None:
     hand.run(A, fails(B))
     hand.run(B, fails(C))
     hand.run(C, fails(X))
-    hand.run(A, fails(B))  # b has another result now
+    hand.run(A, fails(B))  # the result of b has changed
     hand.run(B, fails(C))
     hand.pull_all()
     hand.bring(X)

@@ -21,15 +21,15 @@ X = datum("x")
 
 
 def fails(*failed: Id) -> DependencyFailed:
-    """It failed for these."""
+    """A failure because of these ids."""
     return DependencyFailed(failed, "dependency")
 
 
-# --- who failed for whom ------------------------------------------------------------------------------------------------------
+# --- nodes that failed because of others -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("same", [(B, C), (C, B), (B, C, B)], ids=["unchanged", "reordered", "duplicated"])
-def test_failed_sets_that_are_the_same_change_no_ones_books(same: tuple[Id, ...]) -> None:
+def test_an_equal_failed_set_does_not_change_the_lists_of_readers(same: tuple[Id, ...]) -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, fails(B, C))
@@ -43,7 +43,7 @@ def test_failed_sets_that_are_the_same_change_no_ones_books(same: tuple[Id, ...]
 @pytest.mark.parametrize(
     ("now", "told"), [((B,), {B}), ((D,), {D}), ((B, D), {B, D}), ((), set())], ids=["fewer", "replaced", "one", "none"]
 )
-def test_failed_sets_that_differ_are_followed(now: tuple[Id, ...], told: set[Id]) -> None:
+def test_a_different_failed_set_changes_the_lists_of_readers(now: tuple[Id, ...], told: set[Id]) -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, fails(B, C))
@@ -82,12 +82,12 @@ def test_failed_sets_may_grow_and_shrink() -> None:
 
 
 def given_up(hand: Hand) -> list[Exhausted]:
-    """Whose budget was said to be used up."""
+    """Return the nodes that were reported as exhausted."""
     return [effect for effect in hand.effects if isinstance(effect, Exhausted)]
 
 
 def content(hand: Hand, outcome: Outcome, times: int, *, running: bool) -> int:
-    """How often A ran whose content changed this often, while it ran or after it did."""
+    """Return how often A ran if its content changed this often, during its runs or after them."""
     runs = 0
     hand.seed(A)
     for at in range(times + 1):
@@ -103,7 +103,7 @@ def content(hand: Hand, outcome: Outcome, times: int, *, running: bool) -> int:
 
 
 @pytest.mark.parametrize("running", [True, False], ids=["running arrival", "terminal arrival"])
-def test_the_redispatch_limit_is_an_error_that_names_the_node_after_33_dispatches(running: bool) -> None:
+def test_a_node_is_exhausted_after_33_dispatches(running: bool) -> None:
     hand = Hand()
     assert content(hand, Terminal("ready"), 40, running=running) == 33
     (exhausted,) = given_up(hand)
@@ -114,7 +114,7 @@ def test_the_redispatch_limit_is_an_error_that_names_the_node_after_33_dispatche
     assert hand.state.result(A) == f"exhausted: {exhausted.message}"
 
 
-def test_the_redispatch_limit_holds_for_sweeps_that_never_come_to_an_end() -> None:
+def test_the_redispatch_limit_applies_to_endless_sweeps() -> None:
     hand = Hand()
     hand.seed(A)
     runs = 0
@@ -141,8 +141,8 @@ def test_the_redispatch_budget_allows_convergence(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("times", [32, 33])
 @pytest.mark.parametrize("kind", ["terminal", "blocked", "alternating"])
-def test_the_content_budget(kind: str, times: int) -> None:
-    """What a node answers in between makes its changes of content neither dearer nor cheaper."""
+def test_changes_of_content_are_charged_whatever_the_outcomes(kind: str, times: int) -> None:
+    """The outcomes of a node in between do not change the number of charges."""
     hand = Hand()
     hand.seed(A)
     for at in range(times + 1):
@@ -183,7 +183,7 @@ def test_a_dangling_chain_fails_from_its_leaf_on() -> None:
     assert drive.results()[A] == "dependency: b failed"
 
 
-def test_one_parked_on_what_is_absent_is_woken_by_its_arrival() -> None:
+def test_a_node_parked_on_an_absent_id_is_woken_by_its_arrival() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Blocked((X,)))
@@ -243,7 +243,7 @@ def test_no_sweep_without_an_arrival() -> None:
 
 
 @pytest.mark.parametrize("dependents_first", [True, False])
-def test_the_runs_of_a_dangling_chain_are_bounded(dependents_first: bool) -> None:
+def test_the_number_of_runs_of_a_dangling_chain_is_bounded(dependents_first: bool) -> None:
     names = [node(name) for name in ("abcde" if dependents_first else "edcba")]
     needed = [*names[1:], GHOST]
     drive = Drive(world(*(Part(one, needs=(need,)) for one, need in zip(names, needed, strict=True)))).live()

@@ -1,4 +1,4 @@
-"""The table of the fixpoint scheduler's cases names tests that exist, each case has one, and none stands in it twice."""
+"""The table of the fixpoint scheduler's cases: its tests exist, each case has one, and none is listed twice."""
 
 from collections import Counter
 from typing import Final
@@ -13,7 +13,7 @@ IN_THE_REFERENCE: Final = {"schedule_test": 16, "schedule_accounting_test": 13, 
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_every_case_is_told_by_tests_that_exist(suite: str) -> None:
+def test_every_case_has_existing_tests(suite: str) -> None:
     for case, coverage in SUITES[suite].items():
         assert named_by(coverage), f"{case} has no test"
         assert list(missing(named_by(coverage))) == [], case
@@ -26,10 +26,10 @@ def test_no_case_is_missing() -> None:
     assert max(names.values()) == 1
 
 
-def test_every_test_of_a_suite_tells_a_case() -> None:
-    """All but one, which has no case in the reference."""
+def test_every_test_of_a_suite_covers_a_case() -> None:
+    """Except one, which has no case in the reference."""
     told = {test for cases in SUITES.values() for coverage in cases.values() for test in named_by(coverage)}
     files = {test.partition("::")[0] for test in told}
     there = {f"{file}::{name}" for file in files for name in names_in(file)}
-    more = "tests/runtime/fixpoint/test_spec_accounting.py::test_what_waits_outside_is_woken_for_nothing_however_often"
+    more = "tests/runtime/fixpoint/test_spec_accounting.py::test_wakes_of_a_node_that_waits_outside_are_free"
     assert there - told == {more}

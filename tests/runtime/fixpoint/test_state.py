@@ -1,4 +1,4 @@
-"""The books of the engine's state after any events, and its answers."""
+"""The invariants of the engine's state after any events, and its queries."""
 
 from collections import Counter
 
@@ -70,7 +70,7 @@ events: st.SearchStrategy[Event | Outcome] = st.one_of(
 
 
 def check_books(state: Fixpoint) -> None:
-    """Every invariant of the module, looked up the slow way."""
+    """Check every invariant of the module, computed in the slow way."""
     stages = Counter(found.stage for found in state.nodes.values())
     assert state.queued == stages[Stage.RUNNABLE]
     assert state.running == stages[Stage.RUNNING]
@@ -99,7 +99,7 @@ def check_books(state: Fixpoint) -> None:
 
 
 @given(st.lists(events, max_size=40), st.booleans(), st.integers(0, 3))
-def test_the_books_hold_after_any_events(told: list[Event | Outcome], drain: bool, budget: int) -> None:
+def test_the_invariants_hold_after_any_events(told: list[Event | Outcome], drain: bool, budget: int) -> None:
     state = start(Rules(drain=drain, budget=budget, depth=2))
     running: list[Dispatch] = []
     state, _ = step(state, Seeded((A, B)))
@@ -119,7 +119,7 @@ def test_the_books_hold_after_any_events(told: list[Event | Outcome], drain: boo
         assert {order.id for order in running} == {who for who in state.nodes if isinstance(state.phase(who), Running)}
 
 
-def test_where_a_node_is_can_be_asked() -> None:
+def test_the_phase_of_a_node_can_be_queried() -> None:
     hand = Hand()
     assert hand.state.phase(A) is None
     assert not hand.state.present(A)
@@ -160,7 +160,7 @@ def test_a_result_is_known_until_another_one_is_published() -> None:
     assert list(hand.state.results()) == [A, B]
 
 
-def test_who_waits_is_told_sorted_and_only_while_it_does() -> None:
+def test_waiters_are_sorted_and_listed_only_while_they_wait() -> None:
     hand = Hand()
     hand.seed(C, B, A)
     assert hand.pull_all() == [A, B, C]
@@ -174,7 +174,7 @@ def test_who_waits_is_told_sorted_and_only_while_it_does() -> None:
     assert hand.state.waiters(X) == ()
 
 
-def test_data_is_there_once_it_came_and_until_it_is_removed() -> None:
+def test_data_are_present_from_arrival_to_removal() -> None:
     hand = Hand()
     hand.bring(X)
     assert hand.state.present(X)
@@ -185,7 +185,7 @@ def test_data_is_there_once_it_came_and_until_it_is_removed() -> None:
 
 
 @pytest.mark.parametrize("drain", [True, False])
-def test_at_rest_nothing_is_to_run_and_nothing_runs(drain: bool) -> None:
+def test_an_engine_at_rest_has_no_runnable_and_no_running_node(drain: bool) -> None:
     hand = Hand(Rules(drain=drain))
     assert hand.state.at_rest()
     hand.seed(A)
@@ -199,8 +199,8 @@ def test_at_rest_nothing_is_to_run_and_nothing_runs(drain: bool) -> None:
     assert hand.state.at_rest()
 
 
-def test_the_parked_are_remembered_no_longer_than_twice_over() -> None:
-    """An engine that stays, with one that waits outside all the time, so that there is no fixpoint."""
+def test_the_list_of_parked_nodes_is_at_most_twice_as_long_as_needed() -> None:
+    """One node always waits for the world outside, so there is no fixpoint."""
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -213,7 +213,7 @@ def test_the_parked_are_remembered_no_longer_than_twice_over() -> None:
     check_books(hand.state)
 
 
-def test_the_cancelled_keep_their_books() -> None:
+def test_the_invariants_hold_after_a_cancellation() -> None:
     hand = Hand()
     hand.seed(A, B, C)
     assert hand.pull_all() == [A, B, C]
@@ -227,7 +227,7 @@ def test_the_cancelled_keep_their_books() -> None:
     assert hand.state.waiters(B) == (A,)
 
 
-def test_ids_that_come_and_go_leave_nothing() -> None:
+def test_removed_ids_leave_no_state() -> None:
     hand = Hand(Rules(drain=False))
     for at in range(100):
         one: Id = node(f"n{at}")

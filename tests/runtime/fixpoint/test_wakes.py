@@ -1,4 +1,4 @@
-"""Who runs again, why, how often and in which order (spec/schedulers §A.4, §A.5; A.7 items 1, 3, 4)."""
+"""Wakes of nodes: why, how often and in which order nodes run again (spec/schedulers §A.4, §A.5; A.7 items 1, 3, 4)."""
 
 import pytest
 
@@ -48,7 +48,7 @@ WAKES: dict[str, tuple[Event, ...]] = {
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("wake", WAKES)
-def test_whatever_wakes_a_running_body_it_runs_exactly_once_more(wake: str, outcome: str) -> None:
+def test_any_wakes_of_a_running_body_cause_one_more_run(wake: str, outcome: str) -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("first", (X,)))
@@ -57,7 +57,7 @@ def test_whatever_wakes_a_running_body_it_runs_exactly_once_more(wake: str, outc
     assert first is not None
     for event in WAKES[wake]:
         hand.tell(event)
-    assert hand.pull() is None  # not beside itself
+    assert hand.pull() is None  # never twice at once
     hand.end(A, OUTCOMES[outcome])
     looks_on = outcome not in {"crashed"} or wake != "what it lacks or reads comes"
     assert isinstance(hand.state.phase(A), Runnable) is looks_on
@@ -70,7 +70,7 @@ def test_whatever_wakes_a_running_body_it_runs_exactly_once_more(wake: str, outc
 
 @pytest.mark.parametrize("wake", WAKES)
 @pytest.mark.parametrize("where", ["runnable", "parked", "done", "waiting"])
-def test_wakes_of_one_that_does_not_run_meet_in_one_run(where: str, wake: str) -> None:
+def test_wakes_of_a_node_that_does_not_run_share_one_run(where: str, wake: str) -> None:
     hand = Hand()
     hand.seed(A)
     before: dict[str, Outcome] = {"parked": Blocked((X,)), "done": Terminal("ready", (X,)), "waiting": Outside((X,))}
@@ -85,14 +85,14 @@ def test_wakes_of_one_that_does_not_run_meet_in_one_run(where: str, wake: str) -
     assert hand.state.charges(A) == (wake in charged and where != "runnable"), "a first run costs nothing"
 
 
-def test_the_parked_are_woken_by_every_end_and_readers_only_by_news() -> None:
+def test_every_end_wakes_parked_nodes_and_only_changes_wake_readers() -> None:
     hand = Hand()
     hand.seed(A, B, C)
     assert hand.pull_all() == [A, B, C]
     hand.end(A, Terminal("ready"))
     hand.end(B, Blocked((A,)))
     hand.end(C, Terminal("ready", (A,)))
-    assert hand.pull_all() == [B, C]  # both began before a was done
+    assert hand.pull_all() == [B, C]  # both began before a ended
     hand.end(B, Blocked((A,)))
     hand.end(C, Terminal("ready", (A,)))
     hand.tell(Asked(A))
@@ -108,7 +108,7 @@ def test_the_parked_are_woken_by_every_end_and_readers_only_by_news() -> None:
     assert hand.pull_all() == [B, C]
 
 
-def test_one_parked_under_many_is_taken_off_all_of_their_lists() -> None:
+def test_a_woken_node_is_removed_from_the_lists_of_all_lacked_ids() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Blocked((X, Y, B)))
@@ -122,7 +122,7 @@ def test_one_parked_under_many_is_taken_off_all_of_their_lists() -> None:
     assert [hand.state.waiters(one) for one in (X, Y, B)] == [(), (), (A,)]
 
 
-def test_the_same_lack_twice_is_one_lack() -> None:
+def test_an_id_lacked_twice_is_listed_once() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Blocked((X, X)))
@@ -132,7 +132,7 @@ def test_the_same_lack_twice_is_one_lack() -> None:
     assert hand.pull_all() == []
 
 
-def test_the_same_content_again_is_no_news() -> None:
+def test_equal_content_is_not_a_change() -> None:
     hand = Hand()
     hand.seed(A, B)
     hand.bring(X)
@@ -155,7 +155,7 @@ def test_the_same_content_again_is_no_news() -> None:
     assert order.level > 0, "nothing else was left to do"
 
 
-def test_an_end_that_came_between_an_order_and_its_report_is_not_lost() -> None:
+def test_an_end_between_dispatch_and_report_is_not_lost() -> None:
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -164,7 +164,7 @@ def test_an_end_that_came_between_an_order_and_its_report_is_not_lost() -> None:
     assert hand.run(A, Terminal("ready")).level == 0
 
 
-def test_not_even_one_that_applied_no_news() -> None:
+def test_an_end_by_a_noop_between_dispatch_and_report_is_not_lost() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -176,7 +176,7 @@ def test_not_even_one_that_applied_no_news() -> None:
     assert hand.run(B, Terminal("ready")).level == 0
 
 
-def test_a_sweep_that_always_brings_something_new_is_stopped() -> None:
+def test_endless_sweeps_are_stopped() -> None:
     hand = Hand(Rules(budget=3))
     hand.seed(A)
     hand.bring(X)
@@ -191,7 +191,7 @@ def test_a_sweep_that_always_brings_something_new_is_stopped() -> None:
 
 
 @pytest.mark.parametrize("shuffled", [(A, B, C, D), (D, C, B, A), (C, A, D, B)])
-def test_those_who_wait_for_the_same_are_woken_in_the_order_of_their_ids(shuffled: tuple[Id, ...]) -> None:
+def test_nodes_that_wait_for_the_same_id_are_woken_in_order(shuffled: tuple[Id, ...]) -> None:
     hand = Hand()
     hand.seed(*shuffled)
     hand.pull_all()
@@ -201,7 +201,7 @@ def test_those_who_wait_for_the_same_are_woken_in_the_order_of_their_ids(shuffle
     assert hand.pull_all() == [A, B, C, D]
 
 
-def test_one_may_wait_for_the_child_that_it_made_itself() -> None:
+def test_a_node_may_wait_for_a_child_that_it_emitted() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("made", (B,), (emission(B),)))
@@ -213,10 +213,10 @@ def test_one_may_wait_for_the_child_that_it_made_itself() -> None:
     assert hand.pull_all() == []
 
 
-# --- what is waited for outside -----------------------------------------------------------------------------------------------
+# --- nodes that wait for the world outside --------------------------------------------------------------------------------
 
 
-def test_the_answer_to_a_run_counts_once_and_for_that_run_only() -> None:
+def test_an_answer_counts_once_and_only_for_its_run() -> None:
     hand = Hand()
     hand.seed(A)
     first = hand.run(A, Outside())
@@ -236,7 +236,7 @@ def test_the_answer_to_a_run_counts_once_and_for_that_run_only() -> None:
     assert hand.effects == [Converged()]
 
 
-def test_there_is_no_end_and_no_judgement_while_one_waits_outside() -> None:
+def test_a_node_that_waits_outside_prevents_convergence_and_judgement() -> None:
     hand = Hand()
     hand.seed(A, B, C)
     assert hand.pull_all() == [A, B, C]
@@ -256,10 +256,10 @@ def test_there_is_no_end_and_no_judgement_while_one_waits_outside() -> None:
     assert (order_of_b.id, order_of_b.level) == (B, 1)
 
 
-# --- what comes at the wrong time ---------------------------------------------------------------------------------------------
+# --- events at the wrong time ---------------------------------------------------------------------------------------------
 
 
-def test_reports_that_no_one_waits_for_change_nothing() -> None:
+def test_unexpected_reports_are_ignored() -> None:
     hand = Hand()
     hand.seed(A)
     first = hand.run(A, Terminal("ready"))
@@ -279,7 +279,7 @@ def test_reports_that_no_one_waits_for_change_nothing() -> None:
     assert hand.pull_all() == []
 
 
-def test_questions_about_what_no_one_knows_change_nothing() -> None:
+def test_events_about_unknown_ids_are_ignored() -> None:
     hand = Hand()
     for event in (Asked(A), Answered(A, 1), Removed(A), Removed(X)):
         hand.tell(event)
@@ -291,7 +291,7 @@ def test_questions_about_what_no_one_knows_change_nothing() -> None:
     assert hand.state.charges(A) == 0
 
 
-def test_a_body_that_is_removed_and_comes_back_never_runs_beside_itself() -> None:
+def test_a_body_removed_and_added_again_never_runs_twice_at_once() -> None:
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -309,7 +309,7 @@ def test_a_body_that_is_removed_and_comes_back_never_runs_beside_itself() -> Non
 
 
 @pytest.mark.parametrize("where", ["runnable", "running", "parked", "done", "waiting"])
-def test_whatever_waits_for_one_that_is_removed_looks_again_and_it_is_gone(where: str) -> None:
+def test_a_removal_wakes_dependents(where: str) -> None:
     hand = Hand()
     hand.seed(A, B)
     before: dict[str, Outcome] = {
@@ -321,7 +321,7 @@ def test_whatever_waits_for_one_that_is_removed_looks_again_and_it_is_gone(where
         hand.run(A, before[where])
         hand.run(B, Terminal("saw it", (A,)))
     else:
-        # A stays queued or running while B is done.
+        # A stays queued or running while B has ended.
         assert hand.pull_all() == [A, B]
         hand.end(B, Terminal("saw it", (A,)))
         if where == "runnable":
@@ -347,7 +347,7 @@ def test_whatever_waits_for_one_that_is_removed_looks_again_and_it_is_gone(where
 # --- the live daemon ----------------------------------------------------------------------------------------------------------
 
 
-def test_where_nothing_is_drained_the_parked_stay_parked_until_what_they_lack_comes() -> None:
+def test_without_drain_parked_nodes_wait_for_the_lacked_ids() -> None:
     hand = Hand(Rules(drain=False, budget=1))
     hand.seed(A, B)
     hand.run(A, Blocked((B,)))
@@ -367,7 +367,7 @@ def test_where_nothing_is_drained_the_parked_stay_parked_until_what_they_lack_co
     assert hand.effects == []
 
 
-def test_where_nothing_is_drained_a_storm_is_stopped_and_may_begin_again_after_a_rest() -> None:
+def test_without_drain_a_storm_is_stopped_until_the_engine_is_idle() -> None:
     hand = Hand(Rules(drain=False, budget=2))
     hand.seed(A)
 
@@ -387,7 +387,7 @@ def test_where_nothing_is_drained_a_storm_is_stopped_and_may_begin_again_after_a
     assert storm() == 2, "what comes from outside is charged as well"
 
 
-def test_an_arrival_that_is_no_content_of_a_node_makes_none() -> None:
+def test_arriving_data_create_no_node() -> None:
     hand = Hand()
     hand.tell(Arrived(emission(X)))
     assert hand.state.present(X)

@@ -1,16 +1,17 @@
-"""Every step of the engine, held against stamps that are kept here and not there.
+"""A check of every step of the engine, against stamps of its own.
 
-What is checked, after each event (spec/schedulers §A.7, and the reasons why a node may run again at all):
+These rules are checked after each event (spec/schedulers §A.7, and the causes of further runs):
 
-* a body is ordered only when the driver pulls, one at a time, never twice at once, with a run number that only grows;
-* every order has a cause since the node's last one: it is the first; what it lacks, reads or is made of changed; what it was
-  parked on ended; it was asked or answered; all was quiet and it was parked, or wants to run again then and something has come;
-* a cause that came during a run is followed by exactly one more run, and no cause by none;
-* what is parked stays so until one of these, what is done too; nobody is judged unless he was parked while all was quiet, with
-  nobody waiting outside, and nothing that he lacks has come since;
-* the end is told only when nobody is queued, running, parked or waiting outside;
-* nothing at all is ordered or judged after a cancellation;
-* charges never exceed the budget; the answers to questions agree with what was reported.
+* A body is dispatched only when the driver pulls, one at a time, never twice at once, with a growing run number.
+* Every dispatch has a cause since the node's last one: it is the first one; an id that the node lacks or reads, or its own
+  content, changed; a node that it was parked on ended; it was requested or answered; or there was a fixpoint at which it was
+  parked, or at which it requested a sweep after an arrival.
+* Causes during a run are followed by exactly one more run; without a cause there is none.
+* A parked or finished node stays so until there is such a cause. A node is judged only if it was parked at a fixpoint, while no
+  node waited for the world outside, and none of the ids that it lacks has arrived since.
+* Convergence is reported only if no node is queued, running, parked or waiting for the world outside.
+* Nothing is dispatched or judged after a cancellation.
+* Charges never exceed the budget; queries agree with the reports.
 """
 
 from collections.abc import Collection, Mapping
@@ -45,7 +46,7 @@ from wharfinger.runtime.fixpoint.state import Done, Fixpoint, Parked, Rules, Run
 
 
 def _reads(outcome: Outcome) -> tuple[Id, ...] | None:
-    """What an end reads; None: what stood there stands."""
+    """Return the ids that an ended body reads; None if its former reads stay."""
     match outcome:
         case Terminal(reads=reads) | Outside(reads=reads):
             return reads
@@ -59,7 +60,7 @@ def _reads(outcome: Outcome) -> tuple[Id, ...] | None:
 
 @dataclass(slots=True)
 class Watcher:
-    """Sees every step; an AssertionError says which rule it broke."""
+    """A watcher of every step; an AssertionError names the broken rule."""
 
     rules: Rules
     clock: int = 0
@@ -72,19 +73,19 @@ class Watcher:
     sweeping: set[Id] = field(default_factory=set)
     digests: dict[Id, str] = field(default_factory=dict)
     results: dict[Id, str] = field(default_factory=dict)
-    """What was published."""
+    """Published results."""
     said: dict[Id, str] = field(default_factory=dict)
-    """What bodies said, overtaken or not."""
+    """Results that bodies reported, overtaken or not."""
     shown: set[Id] = field(default_factory=set)
-    """Who said something else than what is published, and was overtaken: somebody may have seen it."""
+    """Overtaken nodes that reported another result than the published one, which other nodes may have seen."""
     changed: dict[Id, int] = field(default_factory=dict)
     finished: dict[Id, int] = field(default_factory=dict)
     nudged: dict[Id, int] = field(default_factory=dict)
-    """Asked, answered, or of a new content of its own."""
+    """Requests, answers, and new contents of the node itself."""
     removed: dict[Id, int] = field(default_factory=dict)
     arrived: int = 0
     came: int = 0
-    """How often something came that was not there before in this content."""
+    """The number of arrivals with new content."""
     quiet: int = 0
     swept: int = 0
 
@@ -98,7 +99,7 @@ class Watcher:
         *,
         cancelled: bool,
     ) -> None:
-        """One step; ``running`` are the bodies of which the driver has heard nothing yet."""
+        """Check one step; ``running`` are the bodies that have not reported yet."""
         self.clock += 1
         if isinstance(event, Pulled) and not any(
             isinstance(before.phase(one), Runnable | Running | Waiting) for one in self.known
@@ -138,7 +139,7 @@ class Watcher:
                 if self.runs.get(one) == run:
                     self.nudged[one] = self.clock
             case Finished(id=one, run=run, outcome=outcome):
-                # The driver has taken a body that reports from its list.
+                # The driver has removed a reporting body from its list.
                 current = (
                     self.runs.get(one) == run and self.ended.get(one, 0) < self.ordered[one] and one not in running
                 )
@@ -185,7 +186,7 @@ class Watcher:
             case Noop():
                 pass
         if overtaken:
-            # Not published: but who keeps results himself has shown it.
+            # Not published, but a body that stores its results itself has shown it.
             if self.results.get(one) != said:
                 self.shown.add(one)
             return
@@ -228,7 +229,7 @@ class Watcher:
                     assert not parked, f"this is not the end: {parked}"
 
     def _judged(self, order: Dispatch) -> None:
-        """Nobody is told that something will not come unless that is known."""
+        """Check that a node is judged only if it is certain that the lacked ids will not arrive."""
         one = order.id
         assert self.rules.drain
         blocked = self.last.get(one)
@@ -282,7 +283,9 @@ class Watcher:
         queued = any(isinstance(after.phase(one), Runnable) for one in self.known)
         assert after.at_rest() == (not queued and not inside)
         for one in self.known:
-            if before.result(one) != after.result(one):  # all that is seen of what ends and is woken again in one step
+            if before.result(one) != after.result(
+                one
+            ):  # this is all that is visible of a node that ends and is woken again in one step
                 self.changed[one] = self.clock
         for one in sorted(self.known):
             was, now = before.phase(one), after.phase(one)
@@ -312,7 +315,7 @@ class Watcher:
         assert woken, f"{one} is no longer {was} though nothing happened to it but {event}"
 
     def _due(self, one: Id, after: Fixpoint) -> None:
-        """After a report: one more run exactly if there is a cause for it."""
+        """Check after a report that there is one more run exactly if there is a cause for it."""
         now, since, outcome = after.phase(one), self.ordered[one], self.last[one]
         stamps: Mapping[Id, int] = self.changed
         due = self.nudged.get(one, 0) > since
