@@ -53,7 +53,7 @@ IDENTITY: Final[dict[str, Coverage]] = {
 
 UPGRADE: Final[dict[str, Coverage]] = {
     "1 is it a chart": (
-        "tests/runtime/tasks/test_run_tasks.py::test_a_package_without_a_chart_has_hooks_only",
+        "tests/runtime/tasks/test_run_tasks.py::test_a_package_without_a_chart_runs_only_hooks",
         "tests/packages/rendering/test_helm_renderer.py::test_no_chart_at_all",
     ),
     "2 under maintenance a marked, deployed release is left": (
@@ -85,11 +85,11 @@ UPGRADE: Final[dict[str, Coverage]] = {
     ),
     "6 needed: progress is told": (
         "tests/cluster/test_release_words.py::test_progress_lists_only_unfinished_objects_of_the_release",
-        "tests/runtime/status/test_transitions.py::test_progress_is_told_while_something_is_under_way",
+        "tests/runtime/status/test_transitions.py::test_progress_is_reported_while_an_operation_runs",
     ),
     "reasons": (
-        "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_word",
-        "tests/runtime/status/test_reasons.py::test_a_word_is_its_text_and_is_found_by_it",
+        "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_reason",
+        "tests/runtime/status/test_reasons.py::test_a_reason_is_found_by_its_text",
     ),
 }
 
@@ -99,7 +99,7 @@ REMOVAL: Final[dict[str, Coverage]] = {
         "tests/runtime/core/test_runtime.py::test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
     ),
     "Render leaves the release alone": (
-        "tests/runtime/tasks/test_rendering.py::test_rendering_for_who_asks_leaves_the_release_alone"
+        "tests/runtime/tasks/test_rendering.py::test_rendering_on_request_does_not_change_the_release"
     ),
     "GetConversionWebhooks": (
         _CRDS + "test_conversion_webhooks_are_there_before_the_release_and_belong_to_it",
@@ -119,7 +119,7 @@ REMOVAL: Final[dict[str, Coverage]] = {
 VALUES: Final[dict[str, Coverage]] = {
     "context of an application": _PACKED + "test_what_templates_of_an_application_see",
     "context of a module": _PACKED + "test_what_templates_of_a_module_see",
-    "layers": (_PACKED + "test_layers", "tests/runtime/tasks/test_values.py::test_the_layers_in_their_order"),
+    "layers": (_PACKED + "test_layers", "tests/runtime/tasks/test_values.py::test_layers_override_each_other_in_order"),
     "defaults only fill what is absent": (
         _PACKED + "test_layers",
         _PACKED + "test_without_schemas_there_are_no_defaults",

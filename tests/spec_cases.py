@@ -75,7 +75,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
         "enabling a module cancels nobody's work (weakness 13); definitions are ensured before what uses them",
         (
             _MACHINE + "test_enabling_a_module_cancels_no_ones_work",
-            "tests/runtime/tasks/test_crd_tasks.py::test_a_package_may_use_kinds_of_another_that_it_does_not_name",
+            "tests/runtime/tasks/test_crd_tasks.py::test_a_package_may_use_kinds_of_a_package_that_it_does_not_require",
         ),
     ),
     "DynamicRule EnablesOverFloor": _VOTES + "test_dynamic_rule_enables_over_floor",
@@ -120,7 +120,7 @@ STORE: Final[dict[str, Coverage]] = {
     "Deploy cancelled": _STORE + "test_cancelled_at_each_await_nothing_partial_is_published",
     "Deploy registry error as a status error": (
         _FAULTS + "test_a_transfer_that_fails_leaves_nothing",
-        "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_word",
+        "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_reason",
     ),
     "partial download not published and retry works": (
         _FAULTS + "test_a_transfer_that_fails_leaves_nothing",
@@ -191,7 +191,7 @@ HOOKS: Final[dict[str, Coverage]] = {
 }
 
 STATUS: Final[dict[str, Coverage]] = {
-    "countProgress table": "tests/runtime/status/test_progress.py::test_count",
+    "countProgress table": "tests/runtime/status/test_progress.py::test_completed_and_remaining_objects_are_counted",
     "SetMaintenanceMode seed Unknown, on, off clears": _STATUS + "test_maintenance_seeded_on_and_off",
     "SetMaintenanceMode notifies only on change": (
         _STATUS + "test_maintenance_seeded_on_and_off",
@@ -205,7 +205,7 @@ STATUS: Final[dict[str, Coverage]] = {
         "what is not there yet is named, also what waits for its turn: that is what people wait for, and what is done is not",
         (
             _WORDS + "test_progress_lists_only_unfinished_objects_of_the_release",
-            "tests/runtime/tasks/test_rendering.py::test_what_is_waited_for_is_named_in_order_and_not_without_end",
+            "tests/runtime/tasks/test_rendering.py::test_waiting_objects_are_listed_in_order_and_limited",
         ),
     ),
     "waitingFor queued named if none started": (
@@ -220,12 +220,12 @@ STATUS: Final[dict[str, Coverage]] = {
         _WORDS + "test_an_unchanged_upgrade_reports_no_progress",
     ),
     "condition rules": (
-        "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
-        "tests/runtime/status/test_conditions.py::test_what_is_removed_is_false_and_keeps_its_last_words",
+        "tests/runtime/status/test_conditions.py::test_every_failure_sets_its_conditions",
+        "tests/runtime/status/test_conditions.py::test_conditions_of_a_removed_package_are_false_with_their_last_message",
     ),
     "summary": (
-        "tests/runtime/status/test_summary.py::test_what_stands_over_what",
-        "tests/runtime/status/test_package_status.py::test_phase",
+        "tests/runtime/status/test_summary.py::test_states_outrank_each_other",
+        "tests/runtime/status/test_package_status.py::test_the_phase_follows_from_installation_and_version",
     ),
     "health reducers": (
         "tests/cluster/watch/test_readiness.py::test_each_kind_has_its_readiness",
@@ -279,13 +279,13 @@ TASKS: Final[dict[str, Coverage]] = {
     ),
     "Cleanup task label": Elsewhere("the clean-up is in no queue and so in no dump"),
     "ensurecrd": (
-        "tests/runtime/tasks/test_crd_tasks.py::test_a_package_may_use_kinds_of_another_that_it_does_not_name",
-        "tests/runtime/tasks/test_crd_tasks.py::test_a_broken_definition_stops_its_own_package_only_and_says_so",
+        "tests/runtime/tasks/test_crd_tasks.py::test_a_package_may_use_kinds_of_a_package_that_it_does_not_require",
+        "tests/runtime/tasks/test_crd_tasks.py::test_a_broken_crd_fails_only_its_own_package",
     ),
     "orphans": (
-        "tests/runtime/tasks/test_purge.py::test_declared_kinds_are_deleted_and_nothing_else",
-        "tests/runtime/tasks/test_purge.py::test_a_declaration_that_cannot_be_read_is_passed_over",
-        "tests/runtime/tasks/test_purge.py::test_what_the_server_refuses_holds_up_nothing_else_and_is_tried_again",
+        "tests/runtime/tasks/test_purge.py::test_only_objects_of_declared_kinds_are_deleted",
+        "tests/runtime/tasks/test_purge.py::test_an_invalid_declaration_is_skipped",
+        "tests/runtime/tasks/test_purge.py::test_a_refused_deletion_is_retried_and_delays_no_other",
     ),
 }
 
@@ -313,8 +313,8 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
     ),
     "repository-not-found": _RUNTIME + "test_a_missing_repository_is_reported_and_its_creation_noticed",
     "successful-reconcile": _RUNTIME + "test_an_application_becomes_ready_and_is_applied",
-    "successful-reconcile all-falses": "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
-    "successful-reconcile some-falses": "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
+    "successful-reconcile all-falses": "tests/runtime/status/test_conditions.py::test_every_failure_sets_its_conditions",
+    "successful-reconcile some-falses": "tests/runtime/status/test_conditions.py::test_every_failure_sets_its_conditions",
     "repeated-reconcile": (
         _CONTROLLER + "test_an_unchanged_status_is_not_written",
         "tests/runtime/test_runtime_methods.py::test_only_a_changed_desired_state_begins_an_operation",
@@ -335,7 +335,7 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
     "delete": _RUNTIME + "test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
     "delete-not-attached": (
         _RUNTIME + "test_a_package_of_an_earlier_process_is_removed_too",
-        "tests/runtime/tasks/test_run_tasks.py::test_uninstalling_a_name_that_never_could_be_installed_is_success",
+        "tests/runtime/tasks/test_run_tasks.py::test_uninstalling_an_invalid_release_name_succeeds",
     ),
     "delete-already-released": _CONTROLLER + "test_foreign_finalizers_are_retained",
     "delete-after-version-edit": (_SPEC_CONTROLLER + "test_a_deletion_right_after_a_version_change_leaves_nothing"),

@@ -27,7 +27,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "Complete without the number of its run",
         (
             "tests/runtime/test_spec_scheduler.py::test_the_end_of_an_older_run_does_not_complete_a_newer_one",
-            "tests/runtime/scheduler/test_machine.py::test_a_run_that_was_superseded_completes_nothing",
+            "tests/runtime/scheduler/test_machine.py::test_a_superseded_run_completes_nothing",
             "tests/queue/test_service.py::test_on_done_is_not_called_if_the_run_cancels_its_own_scope",
         ),
     ),
@@ -92,7 +92,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     ),
     11: (
         "one broken definition holds every package",
-        "tests/runtime/tasks/test_crd_tasks.py::test_a_broken_definition_stops_its_own_package_only_and_says_so",
+        "tests/runtime/tasks/test_crd_tasks.py::test_a_broken_crd_fails_only_its_own_package",
     ),
     12: (
         "enabled scripts run inside the scheduler, without an end, at every pass",
@@ -103,13 +103,13 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     ),
     13: (
         "enabling a module cancels all work",
-        "tests/runtime/scheduler/test_machine.py::test_enabling_a_module_cancels_no_ones_work",
+        "tests/runtime/scheduler/test_machine.py::test_enabling_a_module_schedules_only_that_module",
     ),
     14: (
         "of several unmet dependencies a random one is told",
         (
-            "tests/runtime/scheduler/test_rules.py::test_dependencies",
-            "tests/runtime/scheduler/test_rules.py::test_what_is_unmet_is_told_in_the_same_words_however_it_was_written_down",
+            "tests/runtime/scheduler/test_rules.py::test_dependencies_must_be_on_in_a_suitable_version",
+            "tests/runtime/scheduler/test_rules.py::test_messages_do_not_depend_on_the_order_of_requirements",
             "tests/runtime/test_scheduler_rules.py::test_effects_do_not_depend_on_the_order_of_insertion",
         ),
     ),
@@ -137,8 +137,8 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     17: (
         "values changed after helm are followed once; patches grow without end and are lost on reload",
         (
-            "tests/runtime/tasks/test_run_tasks.py::test_after_helm_hooks_that_change_values_are_followed_until_they_rest",
-            "tests/runtime/tasks/test_run_tasks.py::test_hooks_that_never_rest_are_named_instead_of_being_run_for_ever",
+            "tests/runtime/tasks/test_run_tasks.py::test_values_changed_by_afterhelm_hooks_are_applied_until_stable",
+            "tests/runtime/tasks/test_run_tasks.py::test_endless_value_changes_of_hooks_are_reported",
             "tests/hooks/running/test_values_patch.py::test_the_last_word_about_a_path_counts_and_paths_are_sorted",
             "tests/runtime/lifecycle/test_package_state.py::test_a_stored_state_is_read_by_the_next_process",
         ),
@@ -147,7 +147,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "permanent errors are tried for ever like transient ones",
         (
             "tests/queue/test_service.py::test_a_permanent_failure_parks_until_an_input_changes",
-            "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_word",
+            "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_reason",
             "tests/runtime/core/test_runtime.py::test_a_package_that_cannot_be_rendered_is_stalled_until_its_settings_change",
         ),
     ),
@@ -167,7 +167,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     ),
     21: (
         "a state told by a fake error; wrong labels",
-        "tests/runtime/tasks/test_pipeline.py::test_the_tasks_of_each_operation",
+        "tests/runtime/tasks/test_pipeline.py::test_each_operation_has_its_tasks",
     ),
     22: (
         "the version is read from the file system; images of what is removed stay",

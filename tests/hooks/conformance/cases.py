@@ -46,7 +46,7 @@ CASES: Final[dict[int, Case]] = {
     5: Case(
         "combine",
         _module(5, "combining"),
-        ("tests/runtime/tasks/test_event_tasks.py::test_a_version_0_hook_is_told_everything_one_after_the_other",),
+        ("tests/runtime/tasks/test_event_tasks.py::test_a_version_0_hook_gets_each_event_in_a_separate_run",),
     ),
     6: Case(
         "queue, compaction, backoff",

@@ -4,7 +4,7 @@ from wharfinger.runtime.scheduler.engine_metrics import NODES, SCHEDULER_METRICS
 from wharfinger.runtime.scheduler.scheduler import EngineCounts, Scheduler
 
 
-def test_every_state_has_a_row() -> None:
+def test_every_state_has_a_metric() -> None:
     families = dict(scheduler_families(EngineCounts(10, 1, 2, 3, 40, 5)))
     assert set(families) == set(SCHEDULER_METRICS)
     assert {labels[0]: number for labels, number in families[NODES]} == {
@@ -15,5 +15,5 @@ def test_every_state_has_a_row() -> None:
     }
 
 
-def test_a_scheduler_without_packages() -> None:
+def test_a_scheduler_without_packages_counts_zero() -> None:
     assert Scheduler().counts() == EngineCounts(0, 0, 0, 0, 0, 0)

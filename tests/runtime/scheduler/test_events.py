@@ -1,4 +1,4 @@
-"""What the scheduler is told and orders: plain data, equal by what it says."""
+"""Events and effects of the scheduler: plain data that is compared by value."""
 
 import dataclasses
 from typing import get_args
@@ -9,7 +9,7 @@ from wharfinger.runtime.scheduler import events
 
 
 @pytest.mark.parametrize("kind", [*get_args(events.Event), *get_args(events.Effect)])
-def test_every_event_and_effect_is_frozen_and_says_what_it_is(kind: type) -> None:
+def test_every_event_and_effect_is_frozen_and_documented(kind: type) -> None:
     assert dataclasses.is_dataclass(kind)
     assert kind.__doc__
     names = [field.name for field in dataclasses.fields(kind)]

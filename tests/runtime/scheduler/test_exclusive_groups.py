@@ -1,4 +1,4 @@
-"""Exclusive groups: which of their Modules is on, in whichever sequence they come and go."""
+"""Exclusive groups: the one Module of a group that is on, for any sequence of events."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def test_the_lowest_order_and_then_the_first_name_take_precedence() -> None:
     assert [each.name for each in regrouped(grouped("a"), [*peers, grouped("a", order=5)])] == ["a", "b"]
 
 
-def test_only_one_is_on_and_the_others_say_which() -> None:
+def test_one_module_of_a_group_is_on_and_the_others_name_it() -> None:
     scheduler = started()
     scheduler.apply(NodeAdded(grouped("flannel")))
     assert on(scheduler) == {"flannel"}
@@ -47,7 +47,7 @@ def test_only_one_is_on_and_the_others_say_which() -> None:
     assert [(group.kind, group.members[0].name) for group in snapshot.groups] == [("noneOf", "cilium")]
 
 
-def test_one_that_is_off_leaves_the_place_to_the_next() -> None:
+def test_a_disabled_module_yields_to_the_next_in_its_group() -> None:
     scheduler = started()
     for each in ("flannel", "cilium", "calico"):
         scheduler.apply(NodeAdded(grouped(each)))
@@ -60,7 +60,7 @@ def test_one_that_is_off_leaves_the_place_to_the_next() -> None:
     assert on(scheduler) == {"calico"}
 
 
-def test_one_that_is_paused_keeps_its_place() -> None:
+def test_a_paused_module_still_occupies_its_group() -> None:
     scheduler = started()
     scheduler.apply(NodeAdded(node("mesh")))
     scheduler.apply(NodeAdded(grouped("cilium", "mesh")))
@@ -78,8 +78,8 @@ def test_one_that_is_paused_keeps_its_place() -> None:
     assert on(scheduler) == {"flannel"}
 
 
-def test_all_others_name_the_paused_one_that_has_the_place() -> None:
-    """Not one that is off for the same reason and whose name sorts first: to disable that one would change nothing."""
+def test_blocked_modules_name_the_paused_module_of_their_group() -> None:
+    """They do not name another blocked Module whose name sorts first, because disabling that Module would change nothing."""
     scheduler = started()
     scheduler.apply(NodeAdded(grouped("weave", "mesh", order=1)))
     scheduler.apply(NodeAdded(grouped("calico", order=2)))
@@ -100,7 +100,7 @@ def test_all_others_name_the_paused_one_that_has_the_place() -> None:
     ],
     ids=["no objection", "failed", "provisional no", "no"],
 )
-def test_a_script_gives_the_place_away_only_with_a_clear_no(vote: ScriptVoted, installed: str) -> None:
+def test_only_a_negative_vote_of_a_script_frees_the_group(vote: ScriptVoted, installed: str) -> None:
     scheduler = started()
     scheduler.apply(NodeAdded(replace(grouped("cilium"), script=True)))
     scheduler.apply(NodeAdded(grouped("flannel")))
@@ -109,14 +109,14 @@ def test_a_script_gives_the_place_away_only_with_a_clear_no(vote: ScriptVoted, i
     assert on(scheduler) == ({installed} if installed else set())
 
 
-def test_one_that_is_off_by_default_keeps_no_other_off() -> None:
+def test_a_module_that_is_off_by_default_does_not_occupy_its_group() -> None:
     scheduler = started()
     scheduler.apply(NodeAdded(replace(grouped("cilium"), floor=Verdict.DISABLE)))
     scheduler.apply(NodeAdded(grouped("flannel")))
     assert on(scheduler) == {"flannel"}
 
 
-def test_one_that_leaves_the_group_excludes_no_one_any_more() -> None:
+def test_a_module_that_leaves_its_group_excludes_no_module() -> None:
     scheduler = started()
     scheduler.apply(NodeAdded(grouped("cilium")))
     scheduler.apply(NodeAdded(grouped("flannel")))
@@ -126,7 +126,7 @@ def test_one_that_leaves_the_group_excludes_no_one_any_more() -> None:
     assert on(scheduler) == {"flannel"}
 
 
-def test_one_that_needs_another_of_its_group_is_off_and_nothing_swings() -> None:
+def test_a_module_that_needs_a_member_of_its_group_is_stably_off() -> None:
     scheduler = started()
     scheduler.apply(NodeAdded(grouped("a", "b")))
     scheduler.apply(NodeAdded(grouped("b")))
@@ -146,8 +146,8 @@ EVENTS = st.one_of(
 
 
 @given(st.lists(EVENTS, max_size=15))
-def test_the_history_does_not_matter(events: list[NodeAdded | NodeRemoved | IntentSet]) -> None:
-    """The first wanted one of each group is on, and all of no group; so say the last nodes and intents, in any sequence."""
+def test_decisions_do_not_depend_on_the_sequence_of_events(events: list[NodeAdded | NodeRemoved | IntentSet]) -> None:
+    """The first wanted Module of each group is on, and all Modules without a group: only the last nodes and intents matter."""
     scheduler, nodes, intents = started(), dict[str, Node](), dict[str, bool | None]()
     for event in events:
         scheduler.apply(event)

@@ -1,4 +1,4 @@
-"""Who is on when packages speak about each other, admission, and votes as they are shown. Rules by themselves: test_rules.py."""
+"""Decisions about packages that refer to each other, admission, and shown votes. Single rules are tested in test_rules.py."""
 
 from random import Random
 
@@ -20,22 +20,22 @@ def test_a_dependency_that_is_pending_is_not_enabled_yet() -> None:
     assert only(node("app", "db"), node("db", script=True)).reason is Reason.DEPENDENCY_NOT_ENABLED
 
 
-# What packages say about each other
+# References between packages
 
 
-def test_off_spreads() -> None:
+def test_a_disabled_package_disables_its_dependents() -> None:
     chain = (node("a"), node("b", "a"), node("c", "b"), node("d", optional=["b"]))
     assert on(*chain) == {"a", "b", "c", "d"}
     assert on(*chain, opinions={"a": Opinion(intent=False)}) == {"d"}
 
 
-def test_of_two_that_exclude_each_other_one_yields_whatever_came_first() -> None:
+def test_of_two_mutually_exclusive_packages_one_is_on_in_any_order() -> None:
     a, b = node("a", none_of=[group("g", "b")]), node("b", none_of=[group("g", "a")])
     assert on(a, b) == on(b, a) == {"b"}
     assert on(a, b, opinions={"b": Opinion(intent=False)}) == {"a"}
 
 
-def test_who_excludes_what_builds_on_it_wins_and_nothing_swings() -> None:
+def test_a_package_that_excludes_its_dependent_is_stably_on() -> None:
     a, b = node("a", none_of=[group("g", "b <2")]), node("b", "a")
     assert on(a, b) == {"a"}
     assert decisions(a, b)["b"] == Decision(
@@ -45,7 +45,7 @@ def test_who_excludes_what_builds_on_it_wins_and_nothing_swings() -> None:
     assert on(a, node("b", "a", version="latest")) == {"a"}
 
 
-def test_a_late_any_of_member_counts_once_it_is_on_by_something_else() -> None:
+def test_a_late_any_of_member_counts_once_another_reason_enables_it() -> None:
     m, n = node("m", any_of=[group("g", "n", "k")]), node("n", any_of=[group("g", "m")])
     assert on(m, n) == set()
     assert on(m, n, node("k")) == {"m", "n", "k"}
@@ -54,8 +54,8 @@ def test_a_late_any_of_member_counts_once_it_is_on_by_something_else() -> None:
     assert on(a, b) == set()
 
 
-def test_a_paradox_is_settled_and_settled_the_same_way() -> None:
-    """M needs x, x needs n, n excludes m: m is on if and only if it is not. X never counts for m then."""
+def test_a_contradictory_cycle_is_decided_in_a_fixed_way() -> None:
+    """M needs x, x needs n, and n excludes m, so m would be on if and only if it is off. Then x never counts for m."""
     m, x, n = node("m", any_of=[group("g", "x")]), node("x", "n", optional=["m"]), node("n", none_of=[group("g", "m")])
     assert ordered(m, x, n) == ("m", "n", "x")
     assert on(m, x, n) == on(n, x, m) == {"n", "x"}
@@ -65,7 +65,7 @@ def test_a_paradox_is_settled_and_settled_the_same_way() -> None:
 
 
 @given(graphs(), st.sets(st.sampled_from("abcdef"), max_size=3), st.randoms(use_true_random=False))
-def test_decisions_hold_together_however_the_nodes_arrived(
+def test_decisions_are_consistent_for_any_order_of_nodes(
     nodes: list[Node], unwanted: set[str], shuffler: Random
 ) -> None:
     opinions = {name: Opinion(intent=False) for name in unwanted}
@@ -91,7 +91,7 @@ def test_decisions_hold_together_however_the_nodes_arrived(
 
 
 def plain_decisions(nodes: dict[str, Node], opinions: dict[str, Opinion]) -> dict[str, Decision]:
-    """Whole knots are judged again and again, each time by all that is known after the last time."""
+    """Return decisions by judging whole knots repeatedly, each time with the results of the previous pass."""
     order = topology(nodes)
     decided: dict[str, Decision] = {}
 
@@ -129,14 +129,14 @@ def plain_decisions(nodes: dict[str, Node], opinions: dict[str, Opinion]) -> dic
 @pytest.mark.slow
 @given(graphs(), st.sets(st.sampled_from("abcdef"), max_size=3))
 @settings(max_examples=scaled(1_000, 100), deadline=None)
-def test_decisions_are_those_of_judging_all_again_each_time(nodes: list[Node], unwanted: set[str]) -> None:
+def test_decisions_equal_those_of_repeated_full_evaluation(nodes: list[Node], unwanted: set[str]) -> None:
     opinions = {name: Opinion(intent=False) for name in unwanted}
     expected = plain_decisions({each.name: each for each in nodes}, opinions)
     assert decisions(*nodes, opinions=opinions) == expected
 
 
-def test_a_long_chain_of_late_members_is_judged_link_by_link() -> None:
-    """Each is on once the one after it is, which builds on it if it is there: one round for each."""
+def test_a_long_chain_of_late_members_is_judged_in_linear_time() -> None:
+    """Each package is on once the next one is on, which depends on it optionally: one pass for each package."""
     count = 300
     chain = [
         node(
@@ -161,7 +161,7 @@ def test_a_long_chain_of_late_members_is_judged_link_by_link() -> None:
     assert len(asked) < 5 * count
 
 
-# Shown and looked at in part
+# Votes and partial decisions
 
 
 def votes(subject: Node, *others: Node, facts: Facts = FACTS, opinion: Opinion | None = None) -> list[Reason]:
@@ -174,7 +174,7 @@ def votes(subject: Node, *others: Node, facts: Facts = FACTS, opinion: Opinion |
     return [vote.reason for vote in found]
 
 
-def test_every_rule_that_has_an_opinion_is_told_in_order() -> None:
+def test_votes_of_all_rules_are_listed_in_order() -> None:
     subject = module("m", "gone", bundles=[("", "All")], script=True)
     assert votes(module("m")) == [Reason.DISABLED_BY_DEFAULT]
     facts = Facts(bootstrapped=False, bundle="All")
@@ -207,8 +207,8 @@ def test_every_rule_that_has_an_opinion_is_told_in_order() -> None:
     ]
 
 
-def test_votes_about_a_knot_are_those_it_was_decided_by() -> None:
-    """X is on and would do for m, but counts for nothing: with m on it would be off."""
+def test_votes_about_a_knot_are_those_of_its_decision() -> None:
+    """X is on and would satisfy m, but does not count, because x would be off if m were on."""
     m, x, n = node("m", any_of=[group("g", "x")]), node("x", "n", optional=["m"]), node("n", none_of=[group("g", "m")])
     assert on(m, x, n) == {"n", "x"}
     assert votes(m, x, n) == [Reason.ENABLED_BY_DEFAULT, Reason.ANY_OF_UNMET]
@@ -221,7 +221,7 @@ def test_votes_about_a_knot_are_those_it_was_decided_by() -> None:
     assert votes(b, a) == [Reason.ENABLED_BY_DEFAULT]
 
 
-def test_all_others_stand_as_they_are_said_to() -> None:
+def test_partial_decisions_use_standing_decisions_of_other_packages() -> None:
     nodes = {each.name: each for each in (node("db"), node("app", "db"), node("top", "app"))}
     order, off = topology(nodes), Decision(Verdict.DISABLE, Reason.DISABLED_BY_DEFAULT, "")
     asked: list[str] = []
@@ -237,7 +237,7 @@ def test_all_others_stand_as_they_are_said_to() -> None:
     assert not undecided["app"].on
 
 
-def test_of_a_knot_all_is_decided() -> None:
+def test_a_knot_is_always_decided_as_a_whole() -> None:
     a, b = node("a", any_of=[group("g", "b", "k")]), node("b", any_of=[group("g", "a")])
     nodes = {each.name: each for each in (a, b, node("k"))}
     order = topology(nodes)

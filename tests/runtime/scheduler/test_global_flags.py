@@ -1,4 +1,4 @@
-"""What global hooks say of Modules, read from the patches that are kept."""
+"""Flags of Modules that global hooks set, read from stored patches."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def add(path: str, value: JsonValue) -> JsonObject:
     return {"op": "add", "path": path, "value": value}
 
 
-def test_flags_are_read_from_patches_and_nothing_else_is() -> None:
+def test_only_flags_are_read_from_patches() -> None:
     patches: list[JsonValue] = [
         add("/global/sysctlTunerEnabled", value=True),
         add("/sysctlTunerEnabled", "true"),
@@ -23,13 +23,13 @@ def test_flags_are_read_from_patches_and_nothing_else_is() -> None:
     assert flag_document(patches) == {"sysctlTunerEnabled": "true", "otherEnabled": False, "oddEnabled": "maybe"}
 
 
-def test_of_whom_global_hooks_have_a_say() -> None:
-    """Not of Applications, and not of the Module whose hooks they are: it could never take that back."""
+def test_global_hooks_flag_only_other_modules() -> None:
+    """They cannot flag Applications, nor their own Module, which could never enable itself again."""
     assert flags_in([add("/globalEnabled", value=False), add("/prod.webEnabled", value=False)]) == {}
     assert [may_be_flagged(name) for name in ("web", "global", "prod.web")] == [True, False, False]
 
 
-def test_the_last_word_counts_also_after_compaction() -> None:
+def test_the_last_flag_is_retained_by_compaction() -> None:
     before: JsonObject = {"global": {}}
     kept = compacted([], [add("/webEnabled", value=True), add("/global/a", 1)], before)
     assert flags_in(kept) == {"web": True}
@@ -38,11 +38,11 @@ def test_the_last_word_counts_also_after_compaction() -> None:
 
 
 @pytest.mark.parametrize(("value", "flag"), [(True, True), ("false", False), ("yes", None), (1, None), (None, None)])
-def test_what_a_flag_may_be(value: JsonValue, *, flag: bool | None) -> None:
+def test_flags_are_booleans_or_their_texts(value: JsonValue, *, flag: bool | None) -> None:
     assert flag_of(value) is flag
 
 
-def test_the_name_is_restored_from_its_key() -> None:
+def test_module_names_are_restored_from_their_keys() -> None:
     assert module_of("l2LoadBalancerEnabled") == "l2-load-balancer"
 
 
@@ -55,12 +55,12 @@ def test_the_name_is_restored_from_its_key() -> None:
         add("/web", value=True),
     ],
 )
-def test_what_is_no_flag_is_refused(operation: JsonObject) -> None:
+def test_invalid_flags_are_refused(operation: JsonObject) -> None:
     with pytest.raises(ValuesPatchError):
         apply_values_patch({"global": {}}, [operation], root="global", flags=True)
 
 
-def test_flags_are_the_global_hooks_own() -> None:
+def test_only_global_hooks_may_set_flags() -> None:
     with pytest.raises(ValuesPatchError, match="not below /web"):
         apply_values_patch({"web": {}}, [add("/otherEnabled", value=True)], root="web")
     patched = apply_values_patch({"global": {}}, [add("/otherEnabled", value=True)], root="global", flags=True)

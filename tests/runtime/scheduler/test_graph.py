@@ -1,4 +1,4 @@
-"""Orders and edges: what comes before what, and what is a cycle. Changes one at a time are in test_scheduler_changes.py."""
+"""Orders, edges and cycles of the graph. Single changes are tested in test_scheduler_changes.py."""
 
 import itertools
 from random import Random
@@ -11,7 +11,7 @@ from tests.runtime.support.nodes import built, graphs, group, node, ordered
 from wharfinger.runtime.scheduler.graph import CycleError, Node, Topology
 
 
-def test_nothing() -> None:
+def test_an_empty_graph_has_an_empty_topology() -> None:
     assert built() == Topology()
 
 
@@ -28,7 +28,7 @@ def test_dependencies_come_first_then_orders_then_names() -> None:
     assert built(*nodes).sorted({each.name: each for each in nodes}, ["b", "x", "z"]) == ("z", "x", "b")
 
 
-def test_what_is_absent_is_no_edge() -> None:
+def test_absent_packages_are_no_edges() -> None:
     found = built(node("web", "db", optional=["cache"], any_of=[group("g", "q")], none_of=[group("n", "r")]))
     assert dict(found.waits_for) == {"web": ()}
     assert dict(found.rank) == {"web": 0}
@@ -64,7 +64,7 @@ def test_what_is_absent_is_no_edge() -> None:
         ),
     ],
 )
-def test_a_cycle_names_who_is_on_it_and_no_other(nodes: tuple[Node, ...], members: str, path: str) -> None:
+def test_a_cycle_error_names_exactly_its_members(nodes: tuple[Node, ...], members: str, path: str) -> None:
     for shuffled in itertools.permutations(nodes) if len(nodes) < 4 else (nodes, nodes[::-1]):
         with pytest.raises(CycleError) as raised:
             built(*shuffled)
@@ -73,7 +73,7 @@ def test_a_cycle_names_who_is_on_it_and_no_other(nodes: tuple[Node, ...], member
         assert (*raised.value.path, raised.value.path[0]) == tuple(path.split(" → "))
 
 
-def test_a_long_cycle_is_not_told_in_full() -> None:
+def test_a_long_cycle_is_shortened_in_the_message() -> None:
     ring = [node(f"n{number:03}", f"n{(number + 1) % 500:03}") for number in range(500)]
     with pytest.raises(CycleError) as raised:
         built(*ring)
@@ -84,7 +84,7 @@ def test_a_long_cycle_is_not_told_in_full() -> None:
     )
 
 
-def test_an_order_is_raised_to_that_of_what_it_waits_for() -> None:
+def test_an_order_is_raised_to_that_of_its_dependencies() -> None:
     found = built(
         node("base", order=50),
         node("low", "base", order=10),
@@ -96,7 +96,7 @@ def test_an_order_is_raised_to_that_of_what_it_waits_for() -> None:
     assert dict(found.effective) == {"base": 50, "low": 50, "lower": 50, "picky": 50, "high": 70, "refusing": 2}
 
 
-def test_any_of_members_come_first_and_are_waited_for_where_they_can() -> None:
+def test_any_of_members_come_first_and_are_waited_for() -> None:
     nodes = node("app", any_of=[group("g", "zeta", "gone")]), node("zeta")
     assert ordered(*nodes) == ("zeta", "app")
     assert dict(built(*nodes).waits_for) == {"app": ("zeta",), "zeta": ()}
@@ -114,26 +114,26 @@ def test_chains_of_fallbacks_are_no_cycles() -> None:
     assert {name for name, knot in found.knots.items() if name in knot.late} == {"ab", "ac", "ad", "bc", "bd", "cd"}
 
 
-def test_a_member_that_builds_on_the_one_that_names_it_is_late() -> None:
+def test_a_member_that_depends_on_its_group_owner_is_late() -> None:
     nodes = node("a", any_of=[group("g", "b")]), node("b", "a")
     assert ordered(*nodes) == ("a", "b")
     assert dict(built(*nodes).waits_for) == {"a": (), "b": ("a",)}
     assert built(*nodes).knots["b"].late == {"b"}
 
 
-def test_none_of_members_come_first_but_are_not_waited_for() -> None:
+def test_none_of_members_come_first_and_are_not_waited_for() -> None:
     nodes = node("a", none_of=[group("g", "z")]), node("z")
     assert ordered(*nodes) == ("z", "a")
     assert dict(built(*nodes).waits_for) == {"a": (), "z": ()}
 
 
-def test_who_excludes_each_other_is_ordered_all_the_same() -> None:
+def test_mutually_exclusive_packages_are_ordered() -> None:
     nodes = node("a", none_of=[group("g", "b", "a")]), node("b", none_of=[group("g", "a")])
     assert ordered(*nodes) == ("b", "a")
     assert built(*nodes).knots["a"].refused_by == {"a": ("b",)}
 
 
-def test_a_knot_stays_together_and_after_all_that_any_of_it_builds_on() -> None:
+def test_a_knot_is_contiguous_and_follows_all_its_dependencies() -> None:
     nodes = (
         node("a", any_of=[group("g", "b")]),
         node("b", "deep", any_of=[group("g", "a")], order=1),
@@ -161,7 +161,7 @@ def test_subscriptions_are_no_edges() -> None:
     assert found.dependents("a") == ()
 
 
-def test_who_is_affected_is_who_builds_on_it_even_where_it_is_absent() -> None:
+def test_dependents_of_an_absent_package_are_affected() -> None:
     nodes = {
         each.name: each
         for each in (
@@ -181,7 +181,7 @@ def test_who_is_affected_is_who_builds_on_it_even_where_it_is_absent() -> None:
 
 @pytest.mark.slow
 @given(graphs(), st.randoms(use_true_random=False))
-def test_how_nodes_are_written_down_leaves_no_trace(nodes: list[Node], shuffler: Random) -> None:
+def test_the_topology_does_not_depend_on_the_order_of_nodes(nodes: list[Node], shuffler: Random) -> None:
     expected, order = built(*nodes), ordered(*nodes)
     shuffled = list(nodes)
     shuffler.shuffle(shuffled)
@@ -196,13 +196,13 @@ def test_how_nodes_are_written_down_leaves_no_trace(nodes: list[Node], shuffler:
 
 
 @given(graphs(), st.sets(st.sampled_from("abcdef")))
-def test_a_subset_is_in_the_order_of_all(nodes: list[Node], names: set[str]) -> None:
+def test_a_subset_is_in_the_order_of_the_whole_graph(nodes: list[Node], names: set[str]) -> None:
     by_name = {each.name: each for each in nodes}
     there = names & by_name.keys()
     assert built(*nodes).sorted(by_name, there) == tuple(each for each in ordered(*nodes) if each in there)
 
 
-def test_a_long_chain_costs_no_stack() -> None:
+def test_a_long_chain_needs_no_recursion() -> None:
     count = 3000
     nodes = [node(f"n{number}", f"n{number - 1}", order=-number) for number in range(count)]
     found = built(*nodes)

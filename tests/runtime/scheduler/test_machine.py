@@ -1,4 +1,4 @@
-"""The scheduler's cases, one by one (spec/runtime §12), and what its theory of operation promises beyond them."""
+"""The cases of the scheduler (spec/runtime §12), and further guarantees of its design."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -274,7 +274,7 @@ def test_none_of_member_install_triggers_disable() -> None:
 # Running again
 
 
-def test_reschedule_runs_that_node_again_and_no_other() -> None:
+def test_reschedule_runs_only_the_given_node_again() -> None:
     world = running(node("db"), node("app", "db"))
     world.tell(Rescheduled("db", "SettingsChanged"))
     assert world.said() == [Schedule("db", 3, "SettingsChanged")]
@@ -287,7 +287,7 @@ def test_reschedule_runs_that_node_again_and_no_other() -> None:
     assert world.said() == [Schedule("app", 4, "Drifted")]
 
 
-def test_enabling_a_module_cancels_no_ones_work() -> None:
+def test_enabling_a_module_schedules_only_that_module() -> None:
     world = World(module("mod"), node("busy"), node("done"))
     world.complete("done")
     world.said()
@@ -296,7 +296,7 @@ def test_enabling_a_module_cancels_no_ones_work() -> None:
     assert (world.phase("busy"), world.phase("done")) == ("Scheduled", "Active")
 
 
-def test_a_run_that_was_superseded_completes_nothing() -> None:
+def test_a_superseded_run_completes_nothing() -> None:
     world = World(node("db"), node("app", "db"))
     world.tell(Rescheduled("db", "Again"))
     assert [effect.run for effect in world.said() if isinstance(effect, Schedule)] == [1, 2]
@@ -309,7 +309,7 @@ def test_a_run_that_was_superseded_completes_nothing() -> None:
     assert world.phase("db") == "Active"
 
 
-def test_a_run_of_something_that_was_switched_off_completes_nothing() -> None:
+def test_a_run_begun_before_a_disable_completes_nothing() -> None:
     world = World(module("mod"))
     world.tell(IntentSet("mod", enabled=True), IntentSet("mod", enabled=False))
     world.said()
@@ -318,13 +318,13 @@ def test_a_run_of_something_that_was_switched_off_completes_nothing() -> None:
     assert world.phase("mod") == "Scheduled"
 
 
-def test_loading_again_schedules_again() -> None:
+def test_a_new_version_of_a_node_is_scheduled() -> None:
     world = running(node("app"))
     world.tell(NodeAdded(node("app", version="2.0.0")))
     assert world.said() == [Schedule("app", 2, "Scheduled")]
 
 
-def test_what_is_not_there_is_not_removed() -> None:
+def test_removing_an_unknown_node_has_no_effects() -> None:
     world = running(node("app"))
     world.tell(NodeRemoved("gone"))
     assert world.said() == []
@@ -340,7 +340,7 @@ def test_what_is_not_there_is_not_removed() -> None:
         ScriptVoted("gone", enabled=False),
     ],
 )
-def test_events_about_strangers_change_nothing(event: Event) -> None:
+def test_events_about_unknown_nodes_change_nothing(event: Event) -> None:
     graph = step(Graph(), Resumed())[0]
     assert step(graph, event) == (graph, ())
 
@@ -358,13 +358,13 @@ def test_reschedule_fans_out_to_direct_subscribers() -> None:
     ]
 
 
-def test_a_subscriber_runs_again_also_when_what_it_follows_was_loaded_anew() -> None:
+def test_a_subscriber_runs_again_when_its_source_has_a_new_version() -> None:
     world = running(node("cni"), subscriber("proxy", "cni"))
     world.tell(NodeAdded(node("cni", version="2.0.0")))
     assert world.scheduled() == ["cni", "proxy"]
 
 
-def test_a_subscriber_that_is_off_or_waits_anyway_is_left_alone() -> None:
+def test_a_disabled_or_waiting_subscriber_is_not_triggered() -> None:
     world = running(node("cni"), subscriber("proxy", "cni"), replace(module("off"), subscriptions=("cni",)))
     world.tell(Rescheduled("proxy", "Drifted"))
     assert world.said() == [Schedule("proxy", 3, "Drifted")]
@@ -372,13 +372,13 @@ def test_a_subscriber_that_is_off_or_waits_anyway_is_left_alone() -> None:
     assert world.scheduled() == ["cni"]
 
 
-def test_what_is_off_triggers_no_one() -> None:
+def test_a_disabled_node_triggers_no_subscriber() -> None:
     world = running(module("cni"), subscriber("proxy", "cni"))
     world.tell(Rescheduled("cni", "SettingsChanged"))
     assert world.said() == []
 
 
-def test_no_one_follows_itself_or_one_that_it_no_longer_names() -> None:
+def test_a_node_follows_neither_itself_nor_former_sources() -> None:
     world = running(node("cni"), subscriber("proxy", "cni", "proxy"))
     world.tell(Rescheduled("proxy", "Drifted"))
     assert world.scheduled() == ["proxy"]
@@ -392,23 +392,23 @@ def test_no_one_follows_itself_or_one_that_it_no_longer_names() -> None:
     assert world.graph.subscribers == Graph().subscribers
 
 
-def test_enabling_a_module_cancels_nothing_of_others() -> None:
-    """The peer schedules its whole graph anew (spec/runtime §13 item 13): what runs would be cancelled."""
+def test_enabling_a_module_does_not_cancel_other_runs() -> None:
+    """The peer reschedules its whole graph (spec/runtime §13 item 13), which would cancel running work."""
     world = World(node("app"), module("mod"), node("other"))
     world.said()
     world.tell(IntentSet("mod", enabled=True))
     assert world.scheduled() == ["mod"]
 
 
-def test_a_hundred_tiers_cost_two_looks_at_a_package() -> None:
-    """Who waits parks on the tier right below it: the release of a lower one wakes nobody else."""
+def test_a_hundred_tiers_are_scheduled_one_by_one() -> None:
+    """A waiting package parks on the tier right below it, so the release of a lower tier does not wake it."""
     world = World(*(node(f"n{order:03}", order=order) for order in range(100)))
     for order in range(100):
         assert world.scheduled() == [f"n{order:03}"]
         world.complete(f"n{order:03}")
 
 
-def test_a_tier_that_comes_between_is_waited_for_too() -> None:
+def test_a_later_added_tier_in_between_is_waited_for() -> None:
     world = World(node("first", order=1), node("last", order=9))
     world.tell(NodeAdded(node("between", order=5)))
     world.said()
@@ -418,7 +418,7 @@ def test_a_tier_that_comes_between_is_waited_for_too() -> None:
     assert world.scheduled() == ["last"]
 
 
-def test_bootstrap_holds_what_is_not_critical() -> None:
+def test_bootstrap_blocks_packages_that_are_not_critical() -> None:
     world = World(resumed=False)
     world.tell(FactsChanged(Facts(bootstrapped=False)), Resumed())
     world.tell(NodeAdded(node("critical", order=10)), NodeAdded(node("app")))
@@ -439,8 +439,8 @@ def test_dynamic_disable_overrides_the_bundle() -> None:
     assert world.scheduled() == ["mod"]
 
 
-def test_who_only_waits_for_what_failed_holds_up_no_other() -> None:
-    """``crit-b`` needs ``crit-a``, which failed: both orders are released, and what needs neither goes."""
+def test_packages_that_wait_for_a_failed_one_do_not_hold_their_tier() -> None:
+    """``crit-b`` needs ``crit-a``, which failed: both orders are released, and packages that need neither run."""
     world = World(
         node("crit-a", order=10), node("crit-b", "crit-a", order=20), node("more", "crit-b", order=30), node("shop")
     )
@@ -455,7 +455,7 @@ def test_who_only_waits_for_what_failed_holds_up_no_other() -> None:
     assert world.scheduled() == ["crit-b"]
 
 
-def test_who_waits_for_what_failed_stops_waiting_in_vain_when_that_is_loaded_anew() -> None:
+def test_a_new_version_of_a_failed_dependency_unblocks_its_dependents() -> None:
     world = World(node("base"), node("app", "base"))
     world.tell(Failed("base", 1))
     stuck = [world.graph.entries["app"].stuck]
@@ -466,7 +466,7 @@ def test_who_waits_for_what_failed_stops_waiting_in_vain_when_that_is_loaded_ane
     assert world.scheduled() == ["app"]
 
 
-def test_a_subscriber_runs_again_when_what_it_follows_comes_is_switched_and_goes() -> None:
+def test_a_subscriber_runs_again_when_its_source_is_added_disabled_or_removed() -> None:
     world = running(subscriber("shop", "cert"))
     world.tell(NodeAdded(node("cert")))
     assert "shop" in world.scheduled()
@@ -484,7 +484,7 @@ def test_a_subscriber_runs_again_when_what_it_follows_comes_is_switched_and_goes
     assert world.scheduled() == ["shop"]
 
 
-def test_who_waits_for_the_same_has_waited_since_then() -> None:
+def test_a_waiting_node_retains_the_time_since_when_it_waits() -> None:
     graph, _ = step(Graph(), Resumed())
     times = [datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in range(4)]
     events: tuple[Event, ...] = (NodeAdded(node("base")), NodeAdded(node("app", "base")), Rescheduled("app", "Again"))

@@ -15,7 +15,7 @@ def package(folder: Path) -> Definition:
     return read_definition(write(folder, {"package.yaml": text}), name="web", version="1.0.0")
 
 
-def test_a_module_is_off_unless_somebody_wants_it(tmp_path: Path) -> None:
+def test_a_module_is_off_unless_enabled(tmp_path: Path) -> None:
     definition = package(tmp_path)
     node = node_of(ModuleId("web"), definition, Directives())
     assert (node.name, node.version, node.order) == ("web", "1.0.0", definition.weight)

@@ -1,4 +1,4 @@
-"""What waits to be performed: one entry for each package, and the last word about it."""
+"""Pending decisions: one entry for each package, with the last verdict and order."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,31 +18,31 @@ def taken(orders: PendingDecisions) -> list[PackageOrders]:
     return found
 
 
-def test_there_is_nothing_to_do_at_first() -> None:
+def test_the_inbox_is_empty_at_first() -> None:
     assert PendingDecisions().take() is None
 
 
-def test_one_entry_for_a_package_says_its_verdict_and_what_to_do() -> None:
+def test_an_entry_of_a_package_has_its_verdict_and_order() -> None:
     orders = PendingDecisions()
     orders.put([NO, STOP])
     assert taken(orders) == [PackageOrders("a", NO, STOP)]
     assert orders.take() is None
 
 
-def test_what_is_ordered_later_replaces_what_was_not_performed() -> None:
+def test_a_later_order_replaces_a_pending_order() -> None:
     orders = PendingDecisions()
     orders.put([NO, STOP])
     orders.put([YES, Schedule("a", 7, "DecisionChanged:EnabledByDefault")])
     assert taken(orders) == [PackageOrders("a", YES, Schedule("a", 7, "DecisionChanged:EnabledByDefault"))]
 
 
-def test_a_verdict_alone_leaves_the_order_that_waits() -> None:
+def test_a_verdict_alone_retains_the_pending_order() -> None:
     orders = PendingDecisions()
     orders.put([Schedule("a", 1, "Scheduled"), YES])
     assert taken(orders) == [PackageOrders("a", YES, Schedule("a", 1, "Scheduled"))]
 
 
-def test_packages_keep_the_turn_of_their_first_order() -> None:
+def test_packages_retain_the_position_of_their_first_order() -> None:
     orders = PendingDecisions()
     orders.put([Schedule("b", 1, "Scheduled"), YES, Schedule("c", 2, "Scheduled"), Schedule("b", 3, "Again")])
     assert [(entry.name, entry.order) for entry in taken(orders)] == [
@@ -52,7 +52,7 @@ def test_packages_keep_the_turn_of_their_first_order() -> None:
     ]
 
 
-def test_what_comes_after_an_entry_was_taken_is_a_new_one_behind_the_others() -> None:
+def test_an_order_after_its_entry_was_taken_is_queued_last() -> None:
     orders = PendingDecisions()
     orders.put([YES, Schedule("b", 1, "Scheduled")])
     assert orders.take() == PackageOrders("a", YES)
@@ -73,14 +73,14 @@ def max_index(effects: list[Effect], wanted: Effect) -> int:
     return max(index for index, effect in enumerate(effects) if effect is wanted)
 
 
-def test_what_may_be_on_after_all_is_not_put_to_rest() -> None:
+def test_an_approval_cancels_a_pending_disable() -> None:
     orders = PendingDecisions()
     orders.put([Disable("a", "DisabledByScript", "no GPU", uninstall=True), YES])
     assert taken(orders) == [PackageOrders("a", YES, None)]
 
 
 @given(EFFECTS)
-def test_the_last_word_about_each_package_is_what_is_performed(effects: list[Effect]) -> None:
+def test_the_last_verdict_and_order_of_each_package_are_performed(effects: list[Effect]) -> None:
     orders = PendingDecisions()
     orders.put(effects)
     found = taken(orders)

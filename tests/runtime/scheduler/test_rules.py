@@ -11,7 +11,7 @@ from wharfinger.runtime.scheduler.rules import Facts, Opinion, ScriptVote
 from wharfinger.runtime.status.reasons import Reason
 
 
-def test_floors() -> None:
+def test_floors_decide_without_other_opinions() -> None:
     assert only(node("app")) == Decision(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT, "")
     off = only(module("mod"))
     assert (off.verdict, off.reason, off.uninstall) == (Verdict.DISABLE, Reason.DISABLED_BY_DEFAULT, False)
@@ -113,7 +113,9 @@ def test_version_rejection_names_subject_constraint_and_current(
         ),
     ],
 )
-def test_dependencies(needs: Node, there: list[Node], reason: Reason | None, message: str) -> None:
+def test_dependencies_must_be_on_in_a_suitable_version(
+    needs: Node, there: list[Node], reason: Reason | None, message: str
+) -> None:
     decision = only(needs, *there)
     if reason is None:
         assert decision.on
@@ -123,7 +125,7 @@ def test_dependencies(needs: Node, there: list[Node], reason: Reason | None, mes
 
 
 RANGES = [
-    # What is installed, a range, and whether it is in it: the installed version counts without prerelease and build metadata.
+    # Installed version, range, and the result: prerelease and build metadata of the installed version are ignored.
     ("1.2.0", ">=1.2.0", True),
     ("1.2.0-rc1", ">=1.2.0", True),
     ("v1.2.0-rc.1+build.5", "=1.2.0", True),
@@ -177,7 +179,9 @@ def test_ranges_mean_the_same_on_every_edge(version: str, wanted: str, inside: b
         ([group("self", "app")], [], "app needs one of 'self': app, not enabled"),
     ],
 )
-def test_any_of(groups: list[DependencyGroup], there: list[Node], message: str | None) -> None:
+def test_any_of_groups_need_one_suitable_member(
+    groups: list[DependencyGroup], there: list[Node], message: str | None
+) -> None:
     decision = only(node("app", any_of=groups), *there)
     if message is None:
         assert decision.on
@@ -215,7 +219,7 @@ def test_any_of(groups: list[DependencyGroup], there: list[Node], message: str |
         ([group("self", "app")], [], None),
     ],
 )
-def test_none_of(groups: list[DependencyGroup], there: list[Node], message: str | None) -> None:
+def test_none_of_groups_allow_no_member(groups: list[DependencyGroup], there: list[Node], message: str | None) -> None:
     decision = only(node("app", none_of=groups), *there)
     assert decision == (
         Decision(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT, "")
@@ -253,14 +257,16 @@ def test_none_of(groups: list[DependencyGroup], there: list[Node], message: str 
         (module("m", "gone", script=True), Opinion(True), Verdict.FORBID, Reason.DEPENDENCY_NOT_ENABLED, False),
     ],
 )
-def test_intent_and_script(subject: Node, opinion: Opinion, verdict: Verdict, reason: Reason, uninstall: bool) -> None:
+def test_intents_and_votes_of_scripts_are_combined(
+    subject: Node, opinion: Opinion, verdict: Verdict, reason: Reason, uninstall: bool
+) -> None:
     decision = only(subject, opinion=opinion)
     assert (decision.verdict, decision.reason, decision.uninstall) == (verdict, reason, uninstall)
     assert decision.on is (verdict is Verdict.ENABLE)
     assert decision.pending is (reason is Reason.SCRIPT_PENDING)
 
 
-def test_scripts_are_quoted() -> None:
+def test_reasons_and_errors_of_scripts_are_quoted() -> None:
     no = only(node("a"), opinion=Opinion(vote=ScriptVote(enabled=False, reason="needs a GPU")))
     assert no.message == "needs a GPU"
     assert (
@@ -283,7 +289,7 @@ def test_scripts_are_quoted() -> None:
         (module("mod"), False, Reason.BOOTSTRAP_UNMET),
     ],
 )
-def test_only_what_has_an_order_of_its_own_runs_before_the_cluster_is_bootstrapped(
+def test_only_packages_with_an_order_run_before_the_bootstrap(
     subject: Node, bootstrapped: bool, reason: Reason
 ) -> None:
     decision = only(subject, facts=Facts(bootstrapped=bootstrapped))
@@ -291,7 +297,7 @@ def test_only_what_has_an_order_of_its_own_runs_before_the_cluster_is_bootstrapp
     assert decision.message != "the bootstrap of the cluster is not finished yet" or reason is Reason.BOOTSTRAP_UNMET
 
 
-def test_bootstrap_is_told_in_so_many_words() -> None:
+def test_an_unfinished_bootstrap_is_reported() -> None:
     decision = only(node("app"), facts=Facts(bootstrapped=False))
     assert decision == Decision(
         Verdict.FORBID, Reason.BOOTSTRAP_UNMET, "the bootstrap of the cluster is not finished yet"
@@ -319,7 +325,7 @@ BUNDLED = module("mod", bundles=[("ee", "Default"), ("ce", "Minimal")])
         (node("app", bundles=[("", "All")]), Facts(bundle="All"), None, Reason.ENABLED_BY_DEFAULT),
     ],
 )
-def test_the_bundle_of_the_platform_has_a_module_on(
+def test_the_bundle_of_the_platform_enables_a_module(
     subject: Node, facts: Facts, intent: bool | None, reason: Reason
 ) -> None:
     decision = only(subject, facts=facts, opinion=Opinion(intent))
@@ -327,8 +333,8 @@ def test_the_bundle_of_the_platform_has_a_module_on(
     assert decision.on is (reason in {Reason.ENABLED_IN_BUNDLE, Reason.DYNAMICALLY_ENABLED, Reason.ENABLED_BY_DEFAULT})
 
 
-def test_what_is_unmet_is_told_in_the_same_words_however_it_was_written_down() -> None:
-    """The peer goes through a map, so that of several unmet needs another one is told each time."""
+def test_messages_do_not_depend_on_the_order_of_requirements() -> None:
+    """The peer iterates over a map, so it reports a different one of several unmet requirements each time."""
     needs = ["zeta >=2", "alpha", "mid >=3"]
     members = ["nfs", "ceph >=2"]
     there = node("zeta"), node("ceph"), module("alpha")

@@ -1,4 +1,4 @@
-"""The scheduler as its owner has it: questions, admission and the dump."""
+"""The interface of the scheduler: queries, admission and the dump."""
 
 import re
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ def dumped(scheduler: Scheduler) -> dict[str, NodeSnapshot]:
     return {each.name: each for each in scheduler.nodes()}
 
 
-def test_it_starts_paused() -> None:
+def test_the_scheduler_starts_paused() -> None:
     scheduler = Scheduler()
     assert scheduler.apply(NodeAdded(node("app"))) == ()
     assert not scheduler.enabled("app")
@@ -86,8 +86,10 @@ REJECTED = [
 
 @pytest.mark.parametrize(("candidate", "reason", "message"), REJECTED)
 @pytest.mark.parametrize("paused", [False, True])
-def test_admission_rejects(candidate: Node, reason: str, message: str, *, paused: bool) -> None:
-    """Asked before it is a node (spec/runtime §4.8): named, with the word that its decision would have, and nothing changes."""
+def test_admission_rejects_unmet_constraints_with_their_reason(
+    candidate: Node, reason: str, message: str, *, paused: bool
+) -> None:
+    """Admission precedes the node (spec/runtime §4.8): the error has the reason of the future decision, and nothing changes."""
     scheduler = scheduler_with(node("db"), module("off"), resumed=not paused)
     scheduler.apply(FactsChanged(Facts("1.30.0", "")))
     before = scheduler.nodes()
@@ -98,8 +100,8 @@ def test_admission_rejects(candidate: Node, reason: str, message: str, *, paused
     assert scheduler.node(candidate.name) != candidate
 
 
-def test_admission_takes_what_could_be_on() -> None:
-    """Whether it is wanted, and whether its script agrees, is no question of admission."""
+def test_admission_accepts_packages_that_could_be_on() -> None:
+    """Admission does not depend on intents and votes of scripts."""
     rivals = group("rivals", "off", "gone", "app")
     scheduler = scheduler_with(node("db", version="1.2.0"), module("off"))
     scheduler.apply(FactsChanged(Facts("1.30.0", "2.0.0")))
@@ -111,7 +113,7 @@ def test_admission_takes_what_could_be_on() -> None:
     assert scheduler.nodes() == before
 
 
-def test_admission_waits_for_the_bootstrap_but_of_what_has_an_order() -> None:
+def test_before_the_bootstrap_admission_needs_an_order() -> None:
     scheduler = scheduler_with()
     scheduler.apply(FactsChanged(Facts("1.30.0", "", bootstrapped=False)))
     with pytest.raises(ConstraintsError, match="the bootstrap of the cluster is not finished"):
@@ -119,15 +121,15 @@ def test_admission_waits_for_the_bootstrap_but_of_what_has_an_order() -> None:
     scheduler.check_constraints(node("app", order=5))
 
 
-def test_admission_asks_gates_before_cycles() -> None:
+def test_admission_checks_constraints_before_cycles() -> None:
     scheduler = scheduler_with(node("a"), node("b", "a"))
     with pytest.raises(ConstraintsError, match="dependency gone is not installed"):
         scheduler.check_constraints(node("a", "b", "gone"))
 
 
 @pytest.mark.parametrize(("candidate", "reason", "message"), REJECTED)
-def test_what_admission_rejects_is_not_begun_where_no_one_asked(candidate: Node, reason: str, message: str) -> None:
-    """Nobody has to ask: what becomes a node all the same is off for the same reason."""
+def test_a_node_added_without_admission_is_off_for_the_same_reason(candidate: Node, reason: str, message: str) -> None:
+    """A node that was added without a check is off for the same reason."""
     scheduler = scheduler_with(node("db"), module("off"))
     scheduler.apply(FactsChanged(Facts("1.30.0", "")))
     effects = scheduler.apply(NodeAdded(candidate))
@@ -137,7 +139,7 @@ def test_what_admission_rejects_is_not_begun_where_no_one_asked(candidate: Node,
     assert not any(isinstance(each, Schedule) for each in effects)
 
 
-def test_admission_rejects_a_cycle_and_tells_it_whole() -> None:
+def test_admission_rejects_a_cycle_with_its_whole_path() -> None:
     scheduler = scheduler_with(node("a"), node("b", "a"))
     before = scheduler.nodes()
     with pytest.raises(CycleError, match=r"^dependency cycle through: a, b \(a → b → a\)$"):
@@ -151,7 +153,7 @@ def test_admission_rejects_a_cycle_and_tells_it_whole() -> None:
 # The dump
 
 
-def test_the_dump() -> None:
+def test_the_dump_shows_nodes_with_votes_and_edges() -> None:
     scheduler = scheduler_with(
         node("web", "db >=1", order=5, optional=["cache"]), node("db", version="1.2.3", order=7), module("mod")
     )
@@ -191,7 +193,7 @@ def test_the_dump() -> None:
     )
 
 
-def test_the_dump_says_since_when() -> None:
+def test_the_dump_shows_since_when_a_state_lasts() -> None:
     scheduler = Scheduler()
     times = [datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in range(5)]
     events: tuple[Event, ...] = (
@@ -207,8 +209,8 @@ def test_the_dump_says_since_when() -> None:
     assert [(each.state, each.since) for each in scheduler.nodes()] == [("active", times[4]), ("scheduled", times[4])]
 
 
-def test_what_is_decided_anew_is_so_since_then() -> None:
-    """Also where it is active before and after: what is off rests, and what is off for another reason is so since then."""
+def test_a_new_decision_has_a_new_time() -> None:
+    """This also holds for a node that is active before and after: a disabled node with a new reason has a new time."""
     scheduler, times = Scheduler(), [datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in range(6)]
 
     def told(event: Event, at: datetime) -> tuple[str, str, datetime | None]:
@@ -225,7 +227,7 @@ def test_what_is_decided_anew_is_so_since_then() -> None:
     assert told(IntentSet("db", enabled=None), times[5]) == ("active", "DynamicallyDisabled", times[4])
 
 
-def test_the_dump_says_that_nothing_is_decided_while_it_is_paused() -> None:
+def test_a_paused_scheduler_is_mentioned_in_the_dump() -> None:
     scheduler = scheduler_with(node("db"), resumed=False)
     assert [(each.message, each.lacks) for each in scheduler.nodes()] == [
         ("not decided: the scheduler is paused", (LackSnapshot("pause", "", "paused"),))
@@ -236,7 +238,7 @@ def test_the_dump_says_that_nothing_is_decided_while_it_is_paused() -> None:
     assert [each.message for each in scheduler.nodes()] == ["waits for the end of a pause"]
 
 
-def test_the_dump_names_groups_and_subscriptions() -> None:
+def test_the_dump_lists_groups_and_subscriptions() -> None:
     scheduler = scheduler_with(
         node("app", any_of=[group("storage", "nfs >=1", "ceph")], none_of=[group("rivals", "other")])
     )
@@ -250,10 +252,10 @@ def test_the_dump_names_groups_and_subscriptions() -> None:
     )
 
 
-# What would break
+# Dependents that would break
 
 
-def test_who_would_break() -> None:
+def test_dependents_that_would_break_are_listed() -> None:
     scheduler = scheduler_with(
         node("db", version="1.5.0"),
         node("web", "db >=1"),
@@ -273,24 +275,24 @@ def test_who_would_break() -> None:
     assert scheduler.nodes() == before, "nothing was changed"
 
 
-def test_who_would_break_is_known_also_while_nothing_is_decided() -> None:
+def test_dependents_that_would_break_are_known_while_paused() -> None:
     scheduler = scheduler_with(node("db"), node("web", "db"), node("off", "gone", "db"), resumed=False)
     assert [each.name for each in scheduler.would_break("db", None)] == ["web"]
 
 
-def test_the_last_of_a_group_breaks_who_needs_one_of_it() -> None:
+def test_removing_the_last_member_of_a_group_breaks_dependents() -> None:
     scheduler = scheduler_with(node("ceph"), node("nfs"), node("app", any_of=[group("storage", "ceph", "nfs")]))
     assert scheduler.would_break("ceph", None) == ()
     scheduler.apply(NodeRemoved("ceph"))
     assert [each.name for each in scheduler.would_break("nfs", None)] == ["app"]
 
 
-def test_what_comes_into_an_excluded_range_breaks_who_excludes_it() -> None:
+def test_an_upgrade_into_an_excluded_range_breaks_the_excluder() -> None:
     scheduler = scheduler_with(node("rival"), node("app", none_of=[group("rivals", "rival >=2")]))
     assert [each.name for each in scheduler.would_break("rival", node("rival", version="2.1.0"))] == ["app"]
 
 
-def test_who_depends_on_it_and_what_was_loaded() -> None:
+def test_dependents_and_loaded_nodes_can_be_queried() -> None:
     scheduler = scheduler_with(node("web", "db"), node("app", optional=["db"]))
     assert scheduler.dependents("db") == ("app", "web")
     assert scheduler.node("web") == node("web", "db")
@@ -302,7 +304,7 @@ def messages(scheduler: Scheduler, names: Iterable[str]) -> list[str]:
     return [nodes[name].message for name in names]
 
 
-def test_who_waits_says_for_what() -> None:
+def test_the_dump_names_what_a_node_waits_for() -> None:
     scheduler = scheduler_with(
         node("critical", order=3), node("other", order=3), node("app"), node("user", "critical", "other")
     )
@@ -320,7 +322,7 @@ def test_who_waits_says_for_what() -> None:
     assert messages(scheduler, ["scripted"]) == ["no GPU"]
 
 
-def test_a_pause_is_said() -> None:
+def test_a_pause_is_shown_in_messages_of_nodes() -> None:
     scheduler = scheduler_with(node("new"), resumed=False)
     (found,) = scheduler.nodes()
     assert (found.decision, found.reason, found.message) == ("Undefined", "", "not decided: the scheduler is paused")

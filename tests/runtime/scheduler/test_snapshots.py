@@ -1,4 +1,4 @@
-"""A node as it is shown: beyond what tests of the scheduler's dump say."""
+"""Snapshots of nodes, in addition to the tests of the scheduler's dump."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from wharfinger.runtime.scheduler.state import Graph
 from wharfinger.runtime.scheduler_details import LackSnapshot, VoteSnapshot
 
 
-def test_what_is_lacked_says_how_that_is() -> None:
+def test_missing_dependencies_are_shown_with_their_state() -> None:
     world = World(node("base"), node("app", "base"), node("last", "app"))
     assert node_snapshot(world.graph, "app").lacks == (LackSnapshot("package", "base", "scheduled"),)
     assert node_snapshot(world.graph, "last").lacks == (LackSnapshot("package", "app", "idle"),)
@@ -20,7 +20,7 @@ def test_what_is_lacked_says_how_that_is() -> None:
     assert node_snapshot(world.graph, "base").failed
 
 
-def test_who_holds_a_tier() -> None:
+def test_packages_that_hold_a_tier_are_shown() -> None:
     world = World(*(node(f"n{number}", order=1) for number in range(7)), node("app"))
     app = node_snapshot(world.graph, "app")
     assert app.lacks == (LackSnapshot("tier", "1", "held"),)
@@ -30,7 +30,7 @@ def test_who_holds_a_tier() -> None:
     assert "n3" not in holders(world.graph, 1)
 
 
-def test_a_script_that_is_being_asked() -> None:
+def test_a_running_script_is_shown_as_awaited() -> None:
     world = World(node("app", script=True))
     shown = node_snapshot(world.graph, "app")
     assert (shown.lacks, shown.message) == ((LackSnapshot("vote", "app", "awaited"),), "waits for its enabled script")
@@ -47,15 +47,15 @@ def test_every_rule_with_an_opinion_is_shown_in_order() -> None:
     )
 
 
-def test_all_nodes_are_shown_as_each_is() -> None:
+def test_snapshots_of_all_nodes_equal_single_snapshots() -> None:
     world = World(*(node(f"n{number}", order=1) for number in range(7)), node("app"), node("more", "app"))
     shown = node_snapshots(world.graph)
     assert [each.name for each in shown] == sorted(world.graph.entries)
     assert shown == tuple(node_snapshot(world.graph, each.name) for each in shown)
 
 
-def test_who_holds_a_tier_is_looked_up_once_for_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten thousand packages behind one tier would be looked at ten thousand times each."""
+def test_holders_of_a_tier_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise ten thousand packages behind one tier would cause ten thousand lookups each."""
     world = World(node("first", order=1), *(node(f"n{number:03}") for number in range(100)))
     looks: list[int] = []
 

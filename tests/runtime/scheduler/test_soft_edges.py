@@ -1,4 +1,4 @@
-"""Knots, compared with the plain way of choosing: look from every pair through everything that was kept before it."""
+"""Knots, compared with a simple reference algorithm, which checks each pair against all pairs chosen before it."""
 
 from collections.abc import Mapping
 
@@ -26,12 +26,12 @@ def knot(
 
 
 def choice(knot: Knot) -> tuple[dict[str, set[str]], set[str], Mapping[str, tuple[str, ...]]]:
-    """Kept any-of members, late ones, and refusers."""
+    """Return chosen any-of members, late members, and refusers."""
     return {name: set(kept) for name, kept in knot.kept.items()}, set(knot.late), knot.refused_by
 
 
 def plain(hard: Pairs, any_of: Pairs, none_of: Pairs) -> tuple[Pairs, set[str], Mapping[str, tuple[str, ...]], Pairs]:
-    """Kept any-of members, late ones, refusers, and everything that comes before each."""
+    """Return chosen any-of members, late members, refusers, and all predecessors of each."""
     before = {name: {each for each in hard[name] if each in hard} for name in hard}
 
     def builds_on(name: str, other: str) -> bool:
@@ -54,14 +54,14 @@ def plain(hard: Pairs, any_of: Pairs, none_of: Pairs) -> tuple[Pairs, set[str], 
     return kept, late, refused, before
 
 
-def test_chains_of_fallbacks() -> None:
+def test_a_chain_of_fallbacks_has_one_late_member() -> None:
     found = knot("ab", any_of={"a": "b", "b": "a"})
     assert found.members == ("b", "a")
     assert found.position == {"b": 0, "a": 1}
     assert choice(found) == ({"a": {"b"}}, {"a"}, {})
 
 
-def test_who_excludes_each_other() -> None:
+def test_mutually_exclusive_packages_have_one_refuser() -> None:
     found = knot("ab", none_of={"a": "b", "b": "a"})
     assert (found.members, found.refused_by) == (("b", "a"), {"a": ("b",)})
 
@@ -78,11 +78,11 @@ def test_several_refusers_are_sorted() -> None:
 
 
 @pytest.mark.parametrize(("orders", "members"), [({}, "abcd"), ({"c": -1}, "cabd"), ({"b": 2, "a": 3}, "cdba")])
-def test_what_may_stand_anywhere_stands_by_order_and_name(orders: Mapping[str, int], members: str) -> None:
+def test_unrelated_nodes_are_sorted_by_order_and_name(orders: Mapping[str, int], members: str) -> None:
     assert placed({name: set() for name in "dcba"}, lambda name: orders.get(name, 0)) == tuple(members)
 
 
-def test_what_comes_next_is_the_lowest_of_what_may() -> None:
+def test_the_next_node_is_the_lowest_available_one() -> None:
     assert placed({"a": {"z"}, "z": set(), "m": set()}, {"a": 0, "m": 1, "z": 2}.__getitem__) == ("m", "z", "a")
 
 
@@ -91,7 +91,7 @@ SOME = st.sets(st.sampled_from(NAMES), max_size=3)
 
 @st.composite
 def knots(draw: st.DrawFn) -> tuple[Pairs, Pairs, Pairs]:
-    """Hard edges from later to earlier names, or to who is not there; soft ones to anybody else."""
+    """Draw hard edges from later to earlier or absent names, and soft edges to any other name."""
     names = NAMES[: draw(st.integers(1, len(NAMES)))]
     hard = {
         name: {each for each in draw(SOME) if each < name} | draw(st.sampled_from([set(), {"z"}])) for name in names
@@ -101,7 +101,9 @@ def knots(draw: st.DrawFn) -> tuple[Pairs, Pairs, Pairs]:
 
 
 @given(knots(), st.permutations(NAMES), st.lists(st.integers(1, 3), min_size=6, max_size=6))
-def test_the_choice_is_the_plain_one(edges: tuple[Pairs, Pairs, Pairs], shuffled: list[str], orders: list[int]) -> None:
+def test_the_choice_equals_that_of_the_reference_algorithm(
+    edges: tuple[Pairs, Pairs, Pairs], shuffled: list[str], orders: list[int]
+) -> None:
     order = dict(zip(NAMES, orders, strict=True)).__getitem__
     found = tie(*edges, order)
     kept, late, refused, before = plain(*edges)
@@ -112,8 +114,8 @@ def test_the_choice_is_the_plain_one(edges: tuple[Pairs, Pairs, Pairs], shuffled
     assert tie(hard, any_of, none_of, order) == found
 
 
-def test_a_large_knot() -> None:
-    """A ring of a thousand fallbacks: all but one come first, which the last one, that closes it, finds late."""
+def test_a_large_ring_of_fallbacks_has_one_late_member() -> None:
+    """In a ring of a thousand fallbacks, only the member whose edge closes the ring is late."""
     names = [f"n{number:03}" for number in range(1000)]
     ring = {name: {names[number - 1]} for number, name in enumerate(names)}
     nothing: Pairs = {name: set() for name in names}

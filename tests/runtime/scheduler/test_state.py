@@ -1,4 +1,4 @@
-"""What the scheduler knows: looked up and not copied, and frozen."""
+"""The state of the scheduler: frozen, and read without copies."""
 
 from dataclasses import FrozenInstanceError
 
@@ -12,7 +12,7 @@ from wharfinger.runtime.scheduler.rules import Opinion, ScriptVote
 from wharfinger.runtime.scheduler.state import Active, Entry, Graph, Idle, Scheduled, package_id, vote_id
 
 
-def test_the_nodes_are_those_of_the_entries() -> None:
+def test_nodes_are_read_from_the_entries() -> None:
     nodes = World(node("a"), node("b", "a")).graph.nodes
     assert dict(nodes) == {"a": node("a"), "b": node("b", "a")}
     assert len(nodes) == 2
@@ -21,7 +21,7 @@ def test_the_nodes_are_those_of_the_entries() -> None:
     assert nodes.get("c") is None
 
 
-def test_who_holds_a_tier_and_who_does_not() -> None:
+def test_an_entry_holds_its_tier_until_active_or_failed() -> None:
     entry = Entry(node("a"))
     assert not entry.released
     assert not entry.on
@@ -34,18 +34,18 @@ def test_who_holds_a_tier_and_who_does_not() -> None:
         assert Entry(node("a"), phase).released is released
 
 
-def test_ids_of_packages_and_votes_are_apart() -> None:
+def test_ids_of_packages_and_votes_differ() -> None:
     assert package_id("a") == Id("Package", "", "a")
     assert vote_id("a") == Id("Vote", "", "a")
 
 
-def test_opinions_are_the_users_and_the_scripts() -> None:
+def test_opinions_combine_intent_and_vote() -> None:
     world = World(module("mod", script=True))
     world.tell(IntentSet("mod", enabled=True), ScriptVoted("mod", None))
     assert world.graph.opinion("mod") == Opinion(True, ScriptVote(None))
 
 
-def test_what_stands_is_what_was_last_decided() -> None:
+def test_the_standing_decision_is_the_last_one() -> None:
     world = World(node("a"))
     decision = world.graph.standing("a")
     assert decision is not None
@@ -54,7 +54,7 @@ def test_what_stands_is_what_was_last_decided() -> None:
     assert world.graph.decisions() == {"a": decision}
 
 
-def test_what_was_does_not_change() -> None:
+def test_earlier_states_do_not_change() -> None:
     world = World(node("a"))
     before = world.graph
     world.tell(Paused(), Rescheduled("a", "SettingsChanged"))

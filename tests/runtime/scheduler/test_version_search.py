@@ -1,4 +1,4 @@
-"""The search for versions that would work: the smallest change, nothing else goes off, and an end in time."""
+"""The search for versions that would work: the smallest change, no other package is disabled, and bounded time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def graph_of(*nodes: Node, facts: Facts | None = None) -> Graph:
 
 
 def among(*nodes: Node) -> Callable[[str], Sequence[Node]]:
-    """The candidates, the newest first, as they are given."""
+    """Return the given candidates, the newest first."""
     return lambda name: [each for each in nodes if each.name == name]
 
 
@@ -47,7 +47,7 @@ def test_a_package_that_is_unwanted_needs_no_search() -> None:
     assert find_versions(graph, "shop", among(node("shop", version="2.0.0"))) is None
 
 
-def test_the_smallest_change_with_the_newest_version() -> None:
+def test_the_smallest_change_with_the_newest_version_is_found() -> None:
     graph = graph_of(node("db", version="2.1.0"), node("shop", "db <2"))
     newer = [node("shop", "db >=2", version=version) for version in ("1.4.0", "1.3.0")]
     assert found(graph, "shop", *newer, node("db", version="1.9.0")) == (
@@ -67,7 +67,7 @@ def test_several_packages_change_together() -> None:
     assert found(graph, "shop", *others) == ("these versions would work: api 2.0.0 (now 1.0.0), db 2.0.0 (now 1.0.0)")
 
 
-def test_a_set_that_switches_another_package_off_is_no_answer() -> None:
+def test_a_set_that_disables_another_package_is_rejected() -> None:
     graph = graph_of(node("db"), node("old", "db <2"), node("shop", "db >=2"))
     assert found(graph, "shop", node("db", version="2.0.0")) == (
         "no known versions of db, old and shop would work together".replace(" and ", ", ")
@@ -76,14 +76,14 @@ def test_a_set_that_switches_another_package_off_is_no_answer() -> None:
     assert found(graph, "shop", *both) == ("these versions would work: db 2.0.0 (now 1.0.0), old 1.1.0 (now 1.0.0)")
 
 
-def test_a_dependency_that_is_off_itself() -> None:
-    """The root is the version of Kubernetes, two packages away."""
+def test_a_dependency_that_is_off_is_changed() -> None:
+    """The root cause is the version of Kubernetes, two packages away."""
     facts = Facts(kubernetes="1.30.0")
     graph = graph_of(node("db", kubernetes=">=1.31"), node("api", "db"), node("shop", "api"), facts=facts)
     assert found(graph, "shop", node("db", version="0.9.0")) == "these versions would work: db 0.9.0 (now 1.0.0)"
 
 
-def test_groups_of_packages() -> None:
+def test_groups_are_satisfied_by_other_versions() -> None:
     graph = graph_of(
         node("mysql", version="5.0.0"), node("shop", any_of=[group("db", "mysql >=8", "postgres >=15")]), node("web")
     )
@@ -92,20 +92,20 @@ def test_groups_of_packages() -> None:
     assert found(graph, "shop", node("db", version="2.0.0")) == "these versions would work: db 2.0.0 (now 1.0.0)"
 
 
-def test_a_version_that_closes_a_cycle_is_no_answer() -> None:
+def test_a_version_that_closes_a_cycle_is_rejected() -> None:
     graph = graph_of(node("db"), node("shop", "db >=2"))
     assert (
         found(graph, "shop", node("db", "shop", version="2.0.0")) == "no known versions of db, shop would work together"
     )
 
 
-def test_a_package_without_a_resource_is_not_made() -> None:
+def test_no_package_without_a_resource_is_added() -> None:
     assert found(graph_of(node("shop", "db")), "shop", node("db")) == ""
     others = (node("db"), node("shop", "db", version="2.0.0"))
     assert found(graph_of(node("shop", "db")), "shop", *others) == "no known versions of shop would work together"
 
 
-def test_a_wanted_version_with_what_it_needs() -> None:
+def test_a_desired_version_is_found_with_its_dependencies() -> None:
     graph = graph_of(node("db"), node("shop", "db"))
     wanted = node("shop", "db >=2", version="2.0.0")
     result = find_versions(graph, "shop", among(node("db", version="2.0.0")), wanted=wanted)
@@ -136,7 +136,7 @@ VERSIONS = ("1.0.0", "2.0.0", "3.0.0")
 
 @st.composite
 def worlds(draw: st.DrawFn) -> list[list[Node]]:
-    """Three packages, each in three versions that need one another in some versions."""
+    """Draw three packages with three versions each, which depend on some versions of each other."""
     names = ("a", "b", "c")
     ranges = st.sampled_from(("", " >=2", " <2", " <3", " >=3"))
     worlds = []
@@ -152,7 +152,7 @@ def worlds(draw: st.DrawFn) -> list[list[Node]]:
 
 @given(worlds(), st.tuples(*[st.sampled_from(range(3))] * 3))
 @pytest.mark.sampled(40)
-def test_an_answer_works_and_none_means_that_there_is_none(world: list[list[Node]], now: tuple[int, ...]) -> None:
+def test_the_search_is_correct_and_complete(world: list[list[Node]], now: tuple[int, ...]) -> None:
     start = [versions[at] for versions, at in zip(world, now, strict=True)]
     graph = graph_of(*start)
     others = [each for versions in world for each in versions]
@@ -186,7 +186,7 @@ def _is_good(graph: Graph, chosen: Sequence[Node], goal: str) -> bool:
     return all(after.entries[name].on for name in (goal, *stay))
 
 
-def test_the_text_of_a_result() -> None:
+def test_a_result_is_described_in_words() -> None:
     assert SearchResult((), complete=True, tried=("a",)).text == "no known versions of a would work together"
     cut = SearchResult((), complete=True, tried=("a", "b"), unread=("b",))
     assert (

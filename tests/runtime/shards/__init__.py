@@ -1,1 +1,1 @@
-"""Tests of the room of shards."""
+"""Tests of shards."""

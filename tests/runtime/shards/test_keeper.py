@@ -25,7 +25,7 @@ from wharfinger.runtime.shards.ownership import MAIN
 
 
 class Deaf(LimitedClient):
-    """A client that does not hear the answers to its merge patches."""
+    """A client that loses the answers to its merge patches."""
 
     def __init__(self, client: ClusterClient) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -58,8 +58,8 @@ def knows(world: World) -> bool:
     return "prod.app" in world.runtime.instances
 
 
-async def test_each_daemon_keeps_its_namespaces_and_a_label_moves_them(tmp_path: Path) -> None:
-    """Nothing is applied again or removed; the next owner carries out what is wanted next, and the removal."""
+async def test_each_daemon_owns_its_namespaces_and_a_label_moves_them(tmp_path: Path) -> None:
+    """A move applies and removes nothing; the next owner performs later changes and the removal."""
     with one_error():
         async with open_ground(tmp_path) as ground, ground.open_world() as main, open_shard(ground, "blue") as blue:
             await prepared(main)
@@ -89,8 +89,8 @@ async def test_each_daemon_keeps_its_namespaces_and_a_label_moves_them(tmp_path:
             assert await main.config_map("prod", "app-page") is None
 
 
-async def test_a_run_under_way_ends_before_the_package_moves(tmp_path: Path) -> None:
-    """Its hook would never end; the next owner runs it again, and the first one runs nothing any more."""
+async def test_a_run_is_ended_before_its_package_moves(tmp_path: Path) -> None:
+    """Its hook would never end; the next owner runs it again, and the first owner runs nothing any more."""
     notes = tmp_path / "notes"
     hook = bash("{configVersion: v1, beforeHelm: 1}", f'echo "$$" >>"{notes}"; [ -e "{tmp_path}/go" ] || sleep 600')
     with one_error():
@@ -108,7 +108,7 @@ async def test_a_run_under_way_ends_before_the_package_moves(tmp_path: Path) -> 
             assert "prod.app" in blue.runtime.instances
 
 
-async def test_what_the_former_owner_recorded_meanwhile_counts(tmp_path: Path) -> None:
+async def test_state_recorded_by_the_previous_owner_is_used(tmp_path: Path) -> None:
     """A daemon lists the states of packages when it starts. A hook changes the values of a package, and then it moves there."""
     config = (
         "{configVersion: v1, kubernetes: [{apiVersion: v1, kind: ConfigMap, nameSelector: {matchNames: [trigger]}, "
@@ -137,14 +137,14 @@ async def test_what_the_former_owner_recorded_meanwhile_counts(tmp_path: Path) -
 
 
 def seen(world: World) -> str:
-    """The value that is applied, as the release engine of a daemon wants it."""
+    """Return the desired value in the release engine of a daemon."""
     found = world.runtime.tools.releases.wanted(Owner("app", "prod"), {"ConfigMap"})
     return find_str(found[0], "data", "seen") if found else ""
 
 
 @pytest.mark.slow
-async def test_labels_that_change_all_the_time_leave_one_owner_and_one_revision(tmp_path: Path) -> None:
-    """Changes come while packages are being installed, moved and verified; at no moment do two daemons work on one."""
+async def test_frequent_label_changes_leave_one_owner_and_one_revision(tmp_path: Path) -> None:
+    """Labels change while packages are installed, moved and verified; two daemons never work on one package at a time."""
     names = [f"app{number}" for number in range(4)]
     with one_error():
         async with (
@@ -181,10 +181,8 @@ def is_verified(world: World, name: str) -> bool:
 
 
 @pytest.mark.parametrize("arrives", [True, False])
-async def test_nothing_is_done_after_a_write_without_an_answer_until_it_is_known(
-    tmp_path: Path, *, arrives: bool
-) -> None:
-    """The label names the first shard again, and the watch still shows the Application as it was before the write."""
+async def test_after_a_write_without_an_answer_the_owner_is_read_first(tmp_path: Path, *, arrives: bool) -> None:
+    """The label names the first shard again, but the watch still shows the Application without the write."""
     with one_error():
         async with open_ground(tmp_path) as ground, open_shard(ground, "other") as world:
             await world.create("prod", "app", package="page")

@@ -23,8 +23,8 @@ spec:
 """
 
 
-async def test_packages_of_other_shards_are_relied_on(tmp_path: Path) -> None:
-    """A Module is kept by the main daemon, and an Application of a shard needs it, and follows a range of versions."""
+async def test_packages_of_other_shards_satisfy_requirements(tmp_path: Path) -> None:
+    """The main daemon owns a Module; an Application of a shard requires it, and follows a range of versions."""
     definition = "type: Application\nname: page\nrequirements: {modules: {mandatory: [{name: base}]}}\n"
     with one_error():
         async with open_ground(tmp_path) as ground, ground.open_world() as main, open_shard(ground, "blue") as blue:
@@ -48,7 +48,7 @@ async def test_packages_of_other_shards_are_relied_on(tmp_path: Path) -> None:
             await main.until("prod", "app", lambda obj: find_str(obj, "status", "summary", "state") == "Suspended")
 
 
-async def test_the_cause_of_a_wait_is_named_if_it_is_in_another_shard(tmp_path: Path) -> None:
+async def test_a_cause_in_another_shard_is_named(tmp_path: Path) -> None:
     """The Module is installed, and its Deployment never becomes ready."""
     definition = "type: Application\nname: page\nrequirements: {modules: {mandatory: [{name: base}]}}\n"
     with one_error():
@@ -85,5 +85,5 @@ async def test_the_cause_of_a_wait_is_named_if_it_is_in_another_shard(tmp_path: 
         ),
     ],
 )
-def test_the_status_says_what_a_neighbour_is(status: JsonObject, neighbour: Neighbour | None) -> None:
+def test_a_neighbour_is_read_from_its_status(status: JsonObject, neighbour: Neighbour | None) -> None:
     assert read_neighbour({"status": status}) == neighbour

@@ -12,7 +12,7 @@ KEY = ObjectKey(APPLICATION, "team", "app")
 
 
 def owned(shard: str | None, *, deleting: bool = False) -> JsonObject:
-    """An Application of a shard; None: of no shard yet."""
+    """Return an Application of a shard; None: without an owner."""
     obj = application("team", "app")
     if shard is not None:
         find_object(obj, "metadata")["finalizers"] = [FINALIZER]
@@ -22,7 +22,7 @@ def owned(shard: str | None, *, deleting: bool = False) -> JsonObject:
     return obj
 
 
-def test_the_owner_is_in_the_status_and_the_main_daemon_has_no_name() -> None:
+def test_the_owner_is_read_from_the_status() -> None:
     assert owner_of(owned(None)) is None
     assert owner_of(owned("blue")) == "blue"
     assert owner_of(owned(MAIN)) == MAIN
@@ -45,7 +45,9 @@ def test_the_owner_is_in_the_status_and_the_main_daemon_has_no_name() -> None:
         ("blue", "red", MAIN, Verdict.FOREIGN),
     ],
 )
-def test_the_relation_of_a_shard(shard: str, owner: str | None, wanted: str, verdict: Verdict) -> None:
+def test_each_shard_has_a_verdict_about_an_application(
+    shard: str, owner: str | None, wanted: str, verdict: Verdict
+) -> None:
     assert judge(shard, KEY, owned(owner), wanted) is verdict
 
 
@@ -69,7 +71,7 @@ def test_modules_belong_to_the_main_daemon() -> None:
 
 
 @pytest.mark.parametrize("name", ["Blue", "-a", "a-", "a.b", "x" * 41, ""])
-def test_other_names_are_refused(name: str) -> None:
+def test_invalid_names_of_shards_are_refused(name: str) -> None:
     assert "is not the name of a shard" in shard_problem(name)
 
 

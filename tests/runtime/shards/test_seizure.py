@@ -59,8 +59,8 @@ async def test_a_shard_without_a_daemon_is_taken_over_when_its_lease_is_free(tmp
 
 
 @pytest.mark.parametrize("owner", ["a/../b", "Blue", "x" * 64])
-async def test_an_owner_that_is_no_shard_has_no_lease(owner: str, caplog: pytest.LogCaptureFixture) -> None:
-    """``status.shard`` may have been written by anybody who may write statuses."""
+async def test_an_owner_with_an_invalid_name_has_no_lease(owner: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Any user who may write statuses can have written ``status.shard``."""
     async with open_client(Connection(LOCAL)) as client:
         seizures = Seizures(client, client, "blue", "me", 15, lambda: datetime.now(UTC))
         seizures.want(owner)
@@ -69,7 +69,7 @@ async def test_an_owner_that_is_no_shard_has_no_lease(owner: str, caplog: pytest
 
 
 class Watched:
-    """The Applications of the namespaces ``a``, ``b``… as a watch would show them to the shard that they are to move to."""
+    """Applications of the namespaces ``a``, ``b``…, as a watch shows them to the next shard."""
 
     def __init__(self, client: ClusterClient) -> None:
         self.client = client
@@ -98,8 +98,8 @@ class Watched:
             await trio.sleep(0.1)
 
 
-async def test_applications_that_are_labelled_meanwhile_are_taken_over_too(autojump_clock: MockClock) -> None:
-    """Each round takes what was awaited when it began, and another shard whose daemon works holds nothing up."""
+async def test_applications_labelled_during_a_takeover_are_taken_over(autojump_clock: MockClock) -> None:
+    """Each round takes over all waiting Applications, and another shard with a running daemon delays nothing."""
     async with (
         open_control_plane(storage=await storage_to_begin_with()) as control_plane,
         open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,

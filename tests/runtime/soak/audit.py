@@ -1,6 +1,6 @@
-"""What the daemon writes, judged as it comes: each write needs a cause, and a package that is ready stays so unless it has one.
+"""An audit of the daemon's writes: each write needs a cause, and a ready package stays ready unless there is a cause.
 
-A cause is something that the script did: it names what may be written because of it, until the world has settled. Between the
+A cause is an action of the script. It lists the paths that may be written because of it, until the world has settled. Between the
 causes nothing may be written but the Lease, and Kubernetes Events.
 """
 
@@ -31,7 +31,7 @@ Allows = Callable[[str], bool]
 
 
 def all_of(app: App) -> Allows:
-    """What a change of an Application calls for: writes of its own objects, in its namespace and cluster-wide, and its status."""
+    """Allow writes for a change of an Application: its status and its objects, in its namespace and cluster-wide."""
     namespace, name = app
     own = re.compile(rf"/namespaces/{namespace}/(.*[/.])?{name}(-[a-z]+|\.v\d+)?(/status)?$")
     made = re.compile(rf"/namespaces/{namespace}/(secrets|jobs)$")
@@ -39,13 +39,13 @@ def all_of(app: App) -> Allows:
 
 
 def status_of(app: App) -> Allows:
-    """Its status, and no more."""
+    """Allow writes of an Application's status only."""
     namespace, name = app
     return lambda path: path.endswith(f"/namespaces/{namespace}/applications/{name}/status")
 
 
 def start_of_daemon(path: str) -> bool:
-    """A daemon that starts applies its own definitions."""
+    """Allow the writes of a starting daemon, which applies its own definitions."""
     return bool(OWN_DEFINITIONS.search(path))
 
 
@@ -58,7 +58,7 @@ def tidies(write: Write) -> bool:
 
 @dataclass(slots=True)
 class Told:
-    """The status of one Application as it was written last."""
+    """The last written status of one Application."""
 
     ready: str = ""
     generation: int = 0
@@ -67,7 +67,7 @@ class Told:
 
 @dataclass(slots=True)
 class Audit:
-    """``findings``: what had no cause, in words. ``after``: what the script did last."""
+    """The findings. ``findings``: writes without a cause, in words. ``after``: the last action of the script."""
 
     findings: list[str] = field(default_factory=list)
     writes: int = 0
@@ -75,11 +75,11 @@ class Audit:
     after: str = "nothing"
     allowed: list[Allows] = field(default_factory=list)
     excused: set[App] = field(default_factory=set)
-    """Those that may become unready without another desired state, since something of them is broken for long."""
+    """Applications that may become unready without a new desired state, because one of their Pods is broken for long."""
     told: dict[App, Told] = field(default_factory=dict)
 
     def noted(self, write: Write) -> None:
-        """One write of the daemon."""
+        """Judge one write of the daemon."""
         if write.path.startswith(LEASE):
             self.leases += 1
             return
@@ -94,13 +94,13 @@ class Audit:
             self._status((about[1], about[2]), json.loads(write.body))
 
     def gone(self, app: App) -> None:
-        """An Application of that name is another one from now on."""
+        """Forget an Application; another one may get its name."""
         self.told.pop(app, None)
         self.excused.discard(app)
 
     @contextmanager
     def cause(self, words: str, *allows: Allows) -> Iterator[None]:
-        """While the block runs these may be written."""
+        """Allow these writes while the block runs."""
         before, self.after, self.allowed = self.allowed, words, [*self.allowed, *allows]
         try:
             yield

@@ -1,4 +1,4 @@
-"""Charts of the simulation, and what renders them: Helm is a child process, which virtual time does not wait for.
+"""Charts of the simulation, and their renderer: Helm is a child process, which virtual time does not wait for.
 
 `SimulatedHelm` is below the seam of renderers: it knows values, release and namespace, draws lots, and prints what Helm would.
 """
@@ -97,7 +97,7 @@ SCALED: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def make_charts(folder: Path) -> dict[str, Path]:
-    """A folder of packages for each version."""
+    """Write a folder of packages for each version."""
     made: dict[str, Path] = {}
     for version in VERSIONS:
         made[version] = folder / version
@@ -108,7 +108,7 @@ def make_charts(folder: Path) -> dict[str, Path]:
 
 
 class SimulatedHelm:
-    """Takes the place of `HelmRenderer`."""
+    """A simulated renderer in place of `HelmRenderer`."""
 
     def __init__(
         self,
@@ -119,10 +119,10 @@ class SimulatedHelm:
         access: ClusterAccess | None = None,
         engine: ChartEngine | None = None,
     ) -> None:
-        """The parameters of the real one; a simulated one needs none of them."""
+        """Accept the parameters of the real renderer, and ignore them."""
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Always the same."""
+        """Return a constant identity."""
         await trio.lowlevel.checkpoint()
         return "simulated"
 

@@ -1,4 +1,4 @@
-"""The whole daemon in this process on virtual time: its own composition, a client in memory, a renderer without children."""
+"""The whole daemon in this process on virtual time: the real composition, with a client in memory and a simulated renderer."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ GRACE_S: Final = 30.0
 _Arguments = TypeVarTuple("_Arguments")
 _Result = TypeVar("_Result")
 SUPERVISOR_S: Final = 5.0
-"""After so long a supervisor starts a daemon again that ended by itself."""
+"""The pause of the supervisor before it restarts a daemon that ended by itself."""
 
 
 async def _inline(
@@ -37,24 +37,24 @@ async def _inline(
     limiter: trio.CapacityLimiter | None = None,
     abandon_on_cancel: bool = False,
 ) -> _Result:
-    """In place of a thread: virtual time waits for no thread, so what blocks is done at once."""
+    """Run a function at once instead of in a thread, because virtual time waits for no thread."""
     await trio.lowlevel.checkpoint()
     return function(*arguments)
 
 
 async def _tried(_containment: Containment) -> None:
-    """In place of a child that shows that hooks can be run: no package of the simulation has any."""
+    """Skip the trial of containment, because no package of the simulation has hooks."""
     await trio.lowlevel.checkpoint()
 
 
 async def _connected(*_: object) -> Connection:
-    """In place of a child that reads a kubeconfig."""
+    """Return a connection without a child process that reads a kubeconfig."""
     await trio.lowlevel.checkpoint()
     return Connection(LOCAL, bearer(""))
 
 
 def on_virtual_time(patch: pytest.MonkeyPatch, transport: Callable[[], httpx.AsyncBaseTransport]) -> None:
-    """Have daemons that are opened from now on use this transport, no threads, no children and no wall clock."""
+    """Let later daemons use this transport, without threads, child processes and the wall clock."""
 
     @asynccontextmanager
     async def in_memory(connection: Connection, *, options: ClientOptions) -> AsyncIterator[HttpClusterClient]:
@@ -77,7 +77,7 @@ async def _nowhere(_place: object, _inspector: Inspector) -> AsyncIterator[None]
 
 
 class Daemon:
-    """One host's daemon, of which one life follows another on the same state folder."""
+    """The daemon of one host, which is started several times with the same state folder."""
 
     def __init__(self, state: Path, packages: list[Path]) -> None:
         self._config = DaemonConfig(
@@ -97,12 +97,12 @@ class Daemon:
         self._life = trio.CancelScope()
 
     def start(self) -> None:
-        """Have it live."""
+        """Start the daemon."""
         self._ended = trio.Event()
         self._wanted.set()
 
     async def stop(self, *, crash: bool) -> None:
-        """As SIGTERM does, or so that nothing more of it is done; returns when it is gone."""
+        """Stop the daemon gracefully as SIGTERM does, or at once as a crash does; return when it has ended."""
         self._wanted = trio.Event()
         if crash:
             self._life.cancel()
@@ -112,7 +112,7 @@ class Daemon:
         await self._ended.wait()
 
     async def run(self) -> None:
-        """Be its supervisor."""
+        """Supervise the daemon, and restart it after it has lost its Lease."""
         while True:
             await self._wanted.wait()
             self.lives += 1

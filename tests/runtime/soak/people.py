@@ -1,4 +1,4 @@
-"""What people and autoscalers do to a cluster with Applications, and which Applications there are to be."""
+"""Actions of people and autoscalers on a cluster with Applications, and the desired set of Applications."""
 
 import random
 from collections.abc import Container
@@ -22,18 +22,18 @@ NAMESPACE: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=
 
 @dataclass(slots=True)
 class Wanted:
-    """An Application as the script asked for it last."""
+    """The last desired state of an Application."""
 
     chart: str
     version: str
     text: str
     drawn: str = ""
-    """What was drawn for it, once it is known."""
+    """The random text that its chart generated, once it is known."""
 
 
 @dataclass(slots=True)
 class People:
-    """``namespaces``: how many there are. What is drawn follows from ``draw``."""
+    """People and autoscalers. ``namespaces`` is the number of namespaces; all random choices come from ``draw``."""
 
     client: ClusterClient
     audit: Audit
@@ -43,24 +43,24 @@ class People:
     names: int = 0
     changes: int = 0
 
-    # -- which
+    # -- selection
 
     def any(self, charts: Container[str]) -> App | None:
-        """An Application with one of these charts."""
+        """Return a random Application with one of these charts."""
         found = [app for app, wanted in sorted(self.wanted.items()) if wanted.chart in charts]
         return self.draw.choice(found) if found else None
 
     def any_namespace(self) -> str:
-        """A namespace."""
+        """Return a random namespace."""
         return f"team{self.draw.randrange(self.namespaces)}"
 
     def workload(self, app: App) -> ObjectKey:
-        """The Deployment or StatefulSet of an Application."""
+        """Return the key of the Deployment or StatefulSet of an Application."""
         kind, plural = SCALED[self.wanted[app].chart]
         return ObjectKey(ResourceType("apps", "v1", kind, plural, namespaced=True), *app)
 
     async def any_pod(self) -> tuple[App, ObjectKey] | None:
-        """A Pod, and the Application that it belongs to."""
+        """Return a random Pod, and the Application that it belongs to."""
         app = self.any(SCALED)
         if app is None:
             return None
@@ -68,7 +68,7 @@ class People:
         names = sorted(find_str(pod, "metadata", "name") for pod in pods.items)
         return (app, ObjectKey(POD, app[0], self.draw.choice(names))) if names else None
 
-    # -- what they do
+    # -- actions
 
     async def scale(self, app: App, replicas: int) -> None:
         """Write the number of replicas, as an autoscaler does."""
@@ -79,7 +79,7 @@ class People:
         await self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
     async def delete_namespace(self, name: str) -> None:
-        """Delete a namespace with all that is in it."""
+        """Delete a namespace with all its objects."""
         await self.client.delete(ObjectKey(NAMESPACE, "", name))
         for app in [app for app in self.wanted if app[0] == name]:
             self.audit.excused.add(app)  # nothing of it is ready in a namespace that goes
@@ -112,14 +112,14 @@ class People:
         self.wanted[namespace, name] = wanted
 
     async def change(self, app: App) -> None:
-        """Give it other settings."""
+        """Change the settings of an Application."""
         wanted = self.wanted[app]
         wanted.text, wanted.drawn = f"text{self.changes}", ""
         self.changes += 1
         await self.client.merge_patch(ObjectKey(APPLICATION, *app), {"spec": {"settings": {"text": wanted.text}}})
 
     async def upgrade(self, app: App) -> None:
-        """Ask for its other version."""
+        """Change an Application to its other version."""
         wanted = self.wanted[app]
         wanted.version, wanted.drawn = next(one for one in VERSIONS if one != wanted.version), ""
         spec: JsonObject = {
@@ -129,6 +129,6 @@ class People:
         await self.client.merge_patch(ObjectKey(APPLICATION, *app), {"spec": spec})
 
     async def remove(self, app: App) -> None:
-        """Delete it."""
+        """Delete an Application."""
         del self.wanted[app]
         await self.client.delete(ObjectKey(APPLICATION, *app))

@@ -1,6 +1,6 @@
-"""A day of a cluster by a seed: what people, autoscalers and failures do to it, one thing after the other.
+"""A day of a cluster, by a seed: actions of people and autoscalers, and failures, one after the other.
 
-After each the world has to settle: every Application that is wanted is Ready, and every other one is gone. Then, for a while,
+After each the world has to settle: every desired Application is Ready, and every other one is deleted. Then, for a while,
 nothing happens, and nothing may be written.
 """
 
@@ -25,14 +25,14 @@ from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITO
 CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 SECRET: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
 SETTLED_S: Final = 900.0
-"""So long the world may take to settle: what failed is tried again with pauses of up to five minutes."""
+"""The time limit for the world to settle; failures are retried with pauses of up to five minutes."""
 LOOK_S: Final = 5.0
 AFTERWARDS_S: Final = 30.0
-"""What belongs to a cause may be written for so long after the world has settled."""
+"""The time after the world has settled in which writes still belong to a cause."""
 
 
 class Script:
-    """``apps``: how many there are to be; ``quiet_s``: the longest time in which nothing happens; ``done``: what was done."""
+    """``apps``: the desired number of Applications; ``quiet_s``: the longest pause between events; ``done``: past events."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Script:
     # -- the day
 
     async def begin(self) -> None:
-        """Namespaces, and as many Applications as there are to be."""
+        """Create the namespaces and all Applications."""
         for number in range(self.people.namespaces):
             await self.people.make_namespace(f"team{number}")
         with self.audit.cause("the beginning", lambda _: True):
@@ -67,7 +67,7 @@ class Script:
             await self._settled()
 
     async def run(self, until_s: float) -> None:
-        """One thing after the other, until it is that late."""
+        """Perform one event after the other until this time."""
         weights: list[tuple[int, Callable[[], Awaitable[None]]]] = [
             (8, self.autoscaled),
             (3, self.rolled_out),
@@ -96,7 +96,7 @@ class Script:
             await self._look_at_what_was_drawn()
 
     async def end(self) -> None:
-        """Remove everything, the namespaces too."""
+        """Remove everything, including the namespaces."""
         with self.audit.cause("the end", lambda _: True):
             for app in sorted(self.people.wanted):
                 await self.people.client.delete(ObjectKey(APPLICATION, *app))
@@ -106,10 +106,10 @@ class Script:
                 await self.people.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", name_of(repository)))
             await self._settled()
 
-    # -- what happens
+    # -- events
 
     async def autoscaled(self) -> None:
-        """An autoscaler writes the number of replicas."""
+        """Let an autoscaler write the number of replicas."""
         if (app := self.people.any(SCALED)) is not None:
             replicas = self.draw.randint(1, 6)
             with self._cause(f"scaling {'/'.join(app)} to {replicas}", status_of(app)):
@@ -117,7 +117,7 @@ class Script:
                 await self._settled()
 
     async def rolled_out(self) -> None:
-        """``kubectl rollout restart``."""
+        """Restart a rollout, as ``kubectl rollout restart`` does."""
         if (app := self.people.any(SCALED)) is not None:
             with self._cause(f"a rollout of {'/'.join(app)}", status_of(app)):
                 annotations: JsonObject = {"kubectl.kubernetes.io/restartedAt": f"{trio.current_time()}"}
@@ -126,22 +126,22 @@ class Script:
                 await self._settled()
 
     async def pod_deleted(self) -> None:
-        """A Pod goes, and its controller makes another one."""
+        """Delete a Pod, which its controller replaces."""
         if (pod := await self.people.any_pod()) is not None:
             with self._cause(f"the loss of Pod {pod[1].name}", status_of(pod[0])):
                 await self.people.client.delete(pod[1])
                 await self._settled()
 
     async def pod_unready(self) -> None:
-        """A Pod is not ready for some seconds, and then is again."""
+        """Let a Pod be unready for some seconds."""
         await self._unready(self.draw.uniform(1.0, 40.0), lasts=False)
 
     async def pod_broken(self) -> None:
-        """A Pod is not ready for so long that the package is Degraded."""
+        """Let a Pod be unready for so long that the package is Degraded."""
         await self._unready(self.draw.uniform(90.0, 300.0), lasts=True)
 
     async def edited(self) -> None:
-        """Somebody edits a field that the chart sets; it is taken back."""
+        """Edit a field that the chart sets; the daemon corrects it."""
         if (app := self.people.any(CHARTS)) is not None:
             with self._cause(
                 f"an edit of ConfigMap {'/'.join(app)}", status_of(app), _ends(f"/configmaps/{app[1]}", app)
@@ -150,21 +150,21 @@ class Script:
                 await self._settled()
 
     async def settings_changed(self) -> None:
-        """Other settings."""
+        """Change the settings of an Application."""
         if (app := self.people.any(CHARTS)) is not None:
             with self._cause(f"other settings of {'/'.join(app)}", all_of(app)):
                 await self.people.change(app)
                 await self._settled()
 
     async def upgraded(self) -> None:
-        """The other version."""
+        """Change the version of an Application."""
         if (app := self.people.any(CHARTS)) is not None:
             with self._cause(f"another version of {'/'.join(app)}", all_of(app)):
                 await self.people.upgrade(app)
                 await self._settled()
 
     async def created(self) -> None:
-        """One more."""
+        """Create an Application."""
         namespace = self.people.any_namespace()
         app = (namespace, f"app{self.people.names}")
         with self._cause(f"the creation of {'/'.join(app)}", all_of(app)):
@@ -172,14 +172,14 @@ class Script:
             await self._settled()
 
     async def removed(self) -> None:
-        """One less."""
+        """Delete an Application."""
         if len(self.people.wanted) > self.apps // 2 and (app := self.people.any(CHARTS)) is not None:
             with self._cause(f"the removal of {'/'.join(app)}", all_of(app)):
                 await self.people.remove(app)
                 await self._settled()
 
     async def daemon_restarted(self) -> None:
-        """The daemon is stopped or killed, and started again; nothing else."""
+        """Stop or kill the daemon, and start it again."""
         crash = self.draw.random() < 0.5
         with self._cause("a crash of the daemon" if crash else "a restart of the daemon", start_of_daemon):
             await self.daemon.stop(crash=crash)
@@ -188,7 +188,7 @@ class Script:
             await self._settled()
 
     async def server_restarted(self) -> None:
-        """The API server goes, and comes back with all that it keeps; a daemon whose Lease ran out meanwhile begins anew."""
+        """Restart the API server with its stored objects; a daemon whose Lease expired meanwhile restarts."""
         down_s = self.draw.uniform(0.5, 60.0)
         with self._cause(f"an outage of the API server of {down_s:.0f} s", start_of_daemon):
             self.server.stop(down_s)
@@ -196,7 +196,7 @@ class Script:
             await self._settled()
 
     async def namespace_deleted_without_daemon(self) -> None:
-        """A namespace goes while the daemon is away."""
+        """Delete a namespace while the daemon is stopped."""
         namespace = self.people.any_namespace()
         apps = [app for app in sorted(self.people.wanted) if app[0] == namespace]
         with self._cause(f"the deletion of {namespace} without a daemon", start_of_daemon, *map(all_of, apps)):
@@ -208,7 +208,7 @@ class Script:
         await self._anew(namespace, len(apps))
 
     async def namespace_deleted_without_server(self) -> None:
-        """A namespace goes, and right away the API server, too."""
+        """Delete a namespace right before an outage of the API server."""
         namespace = self.people.any_namespace()
         apps = [app for app in sorted(self.people.wanted) if app[0] == namespace]
         with self._cause(f"the deletion of {namespace} before an outage", start_of_daemon, *map(all_of, apps)):
@@ -220,7 +220,7 @@ class Script:
         await self._anew(namespace, len(apps))
 
     async def scaled_without_daemon(self) -> None:
-        """While the daemon is away one is scaled, one gets other settings, one is removed."""
+        """While the daemon is stopped, scale one Application, change another, and delete a third."""
         apps = [
             app
             for app in (self.people.any(SCALED), self.people.any(CHARTS), self.people.any(CHARTS))
@@ -239,7 +239,7 @@ class Script:
             await self._settled()
 
     async def daemon_killed_at_work(self) -> None:
-        """A crash while one is installed, one is upgraded and one is removed."""
+        """Kill the daemon while it installs one Application, upgrades another, and removes a third."""
         with self._work() as apps:
             await self._begin_work(*apps)
             await trio.sleep(self.draw.choice([0.0, 0.01, 0.1, 1.0, 3.0, 6.0]))
@@ -249,7 +249,7 @@ class Script:
             await self._settled()
 
     async def server_lost_at_work(self) -> None:
-        """An outage of the API server while one is installed, one is upgraded and one is removed."""
+        """Stop the API server while one Application is installed, another upgraded, and a third removed."""
         with self._work() as apps:
             await self._begin_work(*apps)
             await trio.sleep(self.draw.choice([0.0, 0.01, 0.1, 1.0, 3.0, 6.0]))
@@ -258,7 +258,7 @@ class Script:
             await self._settled()
 
     async def restarted_while_rolled_out(self) -> None:
-        """A rollout, and a restart of the daemon in the midst of it."""
+        """Restart the daemon in the middle of a rollout."""
         if (app := self.people.any(SCALED)) is not None:
             with self._cause(
                 f"a restart of the daemon while {'/'.join(app)} is scaled", start_of_daemon, status_of(app)
@@ -269,11 +269,11 @@ class Script:
                 self.daemon.start()
                 await self._settled()
 
-    # -- how
+    # -- helpers
 
     @contextmanager
     def _work(self) -> Iterator[tuple[App, App, App]]:
-        """Three Applications that something is done with: one that is new, one to be upgraded, one to be removed."""
+        """Yield three Applications: one to be created, one to be upgraded, and one to be removed."""
         new = (self.people.any_namespace(), f"app{self.people.names}")
         changed, gone = self.draw.sample(sorted(self.people.wanted), 2)
         words = "work on " + ", ".join(map("/".join, (new, changed, gone)))
@@ -305,17 +305,17 @@ class Script:
             self.audit.excused.discard(app)
 
     async def _anew(self, namespace: str, apps: int) -> None:
-        """The namespace comes back, with as many Applications as it had."""
+        """Create the namespace again, with as many Applications as before."""
         with self.audit.cause(f"the new {namespace}", _within(namespace)):
             await self.people.make_namespace(namespace)
             for _ in range(apps):
                 await self.people.create(namespace)
             await self._settled()
 
-    # -- what has to hold
+    # -- checks
 
     async def _settled(self) -> None:
-        """Wait until all is as wanted, and somewhat longer; a finding where it never is."""
+        """Wait until the desired state is reached, and somewhat longer; add a finding after a timeout."""
         why = "the world was not looked at"
         with trio.move_on_after(SETTLED_S) as patience:
             while why:
@@ -366,7 +366,7 @@ def _within(namespace: str) -> Allows:
 
 
 def left_behind(server: Server) -> list[str]:
-    """Objects that have a label or a finalizer of ours."""
+    """Return objects that still have a label or a finalizer of the daemon."""
     found = []
     for key in sorted(server.storage.keys, key=str):
         obj = server.storage.get(key)

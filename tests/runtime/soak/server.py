@@ -20,12 +20,12 @@ START: Final = datetime(2026, 11, 23, tzinfo=UTC)
 
 
 def virtual_now() -> datetime:
-    """The wall clock of the simulation."""
+    """Return the time of the simulation's wall clock."""
     return START + timedelta(seconds=trio.current_time())
 
 
 class Write(NamedTuple):
-    """A request that was not to read, and when it came (virtual seconds)."""
+    """A request that writes, with its virtual time in seconds."""
 
     at: float
     method: str
@@ -37,7 +37,7 @@ class Write(NamedTuple):
 
 
 class KnownStorage(MemoryStorage):
-    """Knows what there is."""
+    """A storage that records the keys of existing objects."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Server:
         self._open: set[trio.CancelScope] = set()
 
     async def run(self) -> None:
-        """Serve, be away for as long as was asked for, and serve again."""
+        """Serve until stopped, be down for the requested time, and serve again."""
         while True:
             async with open_control_plane(storage=self.storage, now=virtual_now, root_ca="PEM") as plane:
                 self._transport = plane.transport()
@@ -77,28 +77,28 @@ class Server:
             await trio.sleep(self._down_s)
 
     def stop(self, down_s: float) -> None:
-        """Go away for so long."""
+        """Stop the server for this time."""
         self.up = trio.Event()
         self._down_s = down_s
         self._stop.set()
 
     def transport(self) -> httpx.AsyncBaseTransport:
-        """Raises ConnectError while it is down."""
+        """Return the transport to the server; raise ConnectError while it is down."""
         if self._transport is None:
             raise httpx.ConnectError("connection refused")
         return self._transport
 
     def enter(self, scope: trio.CancelScope) -> None:
-        """This is cut off when the server stops."""
+        """Register a request, which is interrupted when the server stops."""
         self._open.add(scope)
 
     def leave(self, scope: trio.CancelScope) -> None:
-        """It is over."""
+        """Remove a request that has ended."""
         self._open.discard(scope)
 
 
 class Network(httpx.AsyncBaseTransport):
-    """The way of one client to the server; notes each request that is not to read when it was answered, or cut off."""
+    """The network between one client and the server; it reports each request that writes."""
 
     def __init__(self, server: Server, noted: Callable[[Write], None] = lambda _: None) -> None:
         self._server = server
@@ -106,7 +106,7 @@ class Network(httpx.AsyncBaseTransport):
         self.requests = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One request."""
+        """Send one request to the server."""
         await trio.lowlevel.checkpoint()
         self.requests += 1
         transport = self._server.transport()
@@ -128,7 +128,7 @@ class Network(httpx.AsyncBaseTransport):
 
 
 class _Cut(httpx.AsyncByteStream):
-    """A body whose reader is cut off when the server stops."""
+    """A response body that is interrupted when the server stops."""
 
     def __init__(self, server: Server, stream: httpx.AsyncByteStream) -> None:
         self._server = server

@@ -38,7 +38,7 @@ SEEDS = [int(os.environ["SOAK_SEED"])] if "SOAK_SEED" in os.environ else [1, 2, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_hours_of_a_cluster(
+async def test_hours_of_a_cluster_cause_no_unexplained_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock, seed: int
 ) -> None:
     server, audit = Server(), Audit()

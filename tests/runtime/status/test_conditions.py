@@ -31,7 +31,7 @@ FAILED: dict[Stage, dict[Phase, str]] = {
 }
 BLOCKED = {Phase.INSTALL: "F---F", Phase.UPDATE: "TFTtt", Phase.RECONCILE: "TFTTF"}
 STATES: dict[Stage, dict[Phase, tuple[str, str]]] = {
-    # What it is when the failure is tried again, and when it is parked.
+    # The state while the failure is retried, and while it is parked.
     Stage.FETCHED: {
         Phase.INSTALL: ("Failed", "Failed"), Phase.UPDATE: ("Updating", "Degraded"), Phase.RECONCILE: ("Degraded",) * 2,
     },
@@ -74,7 +74,7 @@ def state_of(stage: Stage, reason: Reason, phase: Phase, *, permanent: bool) -> 
 @pytest.mark.parametrize("permanent", [False, True], ids=["tried again", "parked"])
 @pytest.mark.parametrize("phase", list(Phase), ids=lambda phase: phase.name)
 @pytest.mark.parametrize("stage", list(Stage), ids=lambda stage: stage.name)
-def test_every_failure_in_every_phase(stage: Stage, phase: Phase, permanent: bool) -> None:
+def test_every_failure_sets_its_conditions(stage: Stage, phase: Phase, permanent: bool) -> None:
     for reason in FAILURES:
         status = statuses.failed(before(stage, phase), stage, reason, "why", T2, permanent=permanent)
         assert status.phase is phase
@@ -97,7 +97,7 @@ def test_every_failure_in_every_phase(stage: Stage, phase: Phase, permanent: boo
 
 
 @pytest.mark.parametrize("phase", list(Phase), ids=lambda phase: phase.name)
-def test_what_is_wrong_with_the_resource_itself(phase: Phase) -> None:
+def test_an_invalid_resource_sets_its_conditions(phase: Phase) -> None:
     stage = Stage.FETCHED if phase is not Phase.RECONCILE else Stage.SCALED
     status = statuses.blocked(before(stage, phase), 2, Reason.SPEC_INVALID, "why", T2)
     assert letters(status) == BLOCKED[phase]
@@ -108,7 +108,7 @@ def test_what_is_wrong_with_the_resource_itself(phase: Phase) -> None:
 @pytest.mark.parametrize("reason", ["Downloading", "StartingHooks", "ApplyingManifests"])
 @pytest.mark.parametrize("phase", [Phase.INSTALL, Phase.UPDATE], ids=lambda phase: phase.name)
 @pytest.mark.parametrize("stage", list(Stage)[:-1], ids=lambda stage: stage.name)
-def test_work_under_way_moves_none_of_them(stage: Stage, phase: Phase, reason: str) -> None:
+def test_work_in_progress_changes_no_external_condition(stage: Stage, phase: Phase, reason: str) -> None:
     earlier = before(stage, phase)
     status = statuses.progressing(earlier, stage, reason, "at it", T2)
     assert letters(status) == letters(earlier) == ("F----" if phase is Phase.INSTALL else "TtTtt")
@@ -116,7 +116,7 @@ def test_work_under_way_moves_none_of_them(stage: Stage, phase: Phase, reason: s
     assert summarize(status) == ("Pending" if phase is Phase.INSTALL else "Updating", "at it", "")
 
 
-def test_a_routine_look_moves_none_of_them_and_none_of_their_times() -> None:
+def test_a_routine_reconciliation_changes_no_condition_and_no_time() -> None:
     status = ready()
     for each in (
         statuses.reconfigure_started(status, 1, T1),
@@ -127,7 +127,7 @@ def test_a_routine_look_moves_none_of_them_and_none_of_their_times() -> None:
         assert summarize(each).state == "Updating"
 
 
-def test_an_update_that_failed_is_told_as_applying_when_it_is_applied() -> None:
+def test_a_retried_update_is_reported_as_applying() -> None:
     failed = statuses.failed(
         before(Stage.APPLIED, Phase.UPDATE), Stage.APPLIED, Reason.APPLY_FAILED, "no", T1, permanent=False
     )
@@ -137,7 +137,7 @@ def test_an_update_that_failed_is_told_as_applying_when_it_is_applied() -> None:
     assert conditions(statuses.succeeded(again, Stage.APPLIED, T2))["UpdateInstalled"] == ("True", "UpdateInstalled")
 
 
-def test_scaled_is_told_of_an_installation_once_it_was_true() -> None:
+def test_scaled_is_absent_during_an_installation_until_it_is_true() -> None:
     status = before(Stage.SCALED, Phase.INSTALL)
     status = statuses.failed(status, Stage.HOOKS, Reason.EVENT_HOOK_FAILED, "why", T1, permanent=False)
     assert "Scaled" not in status.external
@@ -147,7 +147,7 @@ def test_scaled_is_told_of_an_installation_once_it_was_true() -> None:
     assert conditions(status)["Scaled"] == ("False", "NotReady")
 
 
-def test_a_failure_without_words_is_told_in_those_of_its_reason() -> None:
+def test_a_failure_without_a_message_uses_the_text_of_its_reason() -> None:
     status = statuses.failed(
         before(Stage.CRDS, Phase.UPDATE), Stage.CRDS, Reason.CLUSTER_FAILED, "", T2, permanent=False
     )
@@ -155,7 +155,7 @@ def test_a_failure_without_words_is_told_in_those_of_its_reason() -> None:
     assert summarize(status).message == Reason.CLUSTER_FAILED.text
 
 
-def test_maintenance_is_told_by_managed_and_is_no_failure() -> None:
+def test_maintenance_sets_managed_to_false_and_is_no_failure() -> None:
     status = statuses.set_maintenance(ready(), Reason.NO_RECONCILIATION, T1)
     assert conditions(status)["Managed"] == ("False", "NoResourceReconciliation")
     assert conditions(status)["Ready"][0] == "True"
@@ -166,7 +166,7 @@ def test_maintenance_is_told_by_managed_and_is_no_failure() -> None:
     assert conditions(statuses.set_maintenance(status, "", T2))["Managed"] == ("True", "Managed")
 
 
-def test_what_is_removed_is_false_and_keeps_its_last_words() -> None:
+def test_conditions_of_a_removed_package_are_false_with_their_last_message() -> None:
     failed = statuses.failed(replace(ready(), generation=2), Stage.HOOKS, Reason.HOOK_FAILED, "why", T1, permanent=True)
     status = statuses.removing(failed, Reason.REMOVING, "going", T2)
     assert {
@@ -181,19 +181,19 @@ def test_what_is_removed_is_false_and_keeps_its_last_words() -> None:
     assert set(statuses.removing(statuses.fresh(1, T1), Reason.REMOVING, "going", T2).external) == set(KINDS[:4])
 
 
-def test_a_removal_that_is_held_leaves_what_is_there_as_it_is() -> None:
+def test_a_held_removal_does_not_change_conditions_of_the_installation() -> None:
     held = statuses.removal_held(ready(), 2, Reason.WOULD_BREAK_DEPENDENTS, "it would", T1)
     got = conditions(held)
     assert {got[kind][0] for kind in MAPPERS} == {"True"}
     assert (got["Ready"], got["Reconciling"]) == (("False", "WouldBreakDependents"), ("True", "WouldBreakDependents"))
     assert got["Stalled"] == ("False", "NotStalled")
-    # It runs on: what happens to it is told.
+    # The package is still running, so its failures are reported.
     failed = statuses.failed(held, Stage.SCALED, Reason.WORKLOAD_FAILED, "crashes", T2, permanent=True)
     assert conditions(failed)["Scaled"] == ("False", "WorkloadFailed")
     assert conditions(failed)["Ready"] == ("False", "WouldBreakDependents")
 
 
-def test_what_is_suspended_stays_as_it_is_while_its_removal_is_held() -> None:
+def test_a_held_removal_does_not_change_conditions_of_a_suspended_package() -> None:
     status = statuses.suspended(ready(), T1, suspended=True)
     held = statuses.removal_held(status, 2, Reason.WOULD_BREAK_DEPENDENTS, "it would", T2)
     assert {kind: held.external[kind] for kind in MAPPERS} == {kind: status.external[kind] for kind in MAPPERS}
@@ -202,7 +202,7 @@ def test_what_is_suspended_stays_as_it_is_while_its_removal_is_held() -> None:
 
 
 @pytest.mark.parametrize("last", list(Stage), ids=lambda stage: stage.name)
-def test_whichever_stage_is_the_last_it_is_installed_then(last: Stage) -> None:
+def test_a_package_is_installed_once_its_last_stage_is_done(last: Stage) -> None:
     status = statuses.update_started(statuses.fresh(1, T0), 1, T0, version="1.0.0")
     for stage in Stage:
         status = statuses.failed(status, stage, Reason.CLUSTER_FAILED, "why", T0, permanent=False)
@@ -220,7 +220,7 @@ def test_whichever_stage_is_the_last_it_is_installed_then(last: Stage) -> None:
     }
 
 
-def test_conditions_that_did_not_change_are_the_same_objects() -> None:
+def test_unchanged_conditions_are_the_same_objects() -> None:
     earlier = ready()
     later = statuses.failed(earlier, Stage.APPLIED, "ApplyFailed", "no", T2, permanent=False)
     same = {kind for kind, told in later.external.items() if told == earlier.external[kind]}

@@ -1,4 +1,4 @@
-"""Which word an error becomes, and whether trying again can help."""
+"""The reason of each error, and whether a retry can help."""
 
 import pytest
 
@@ -97,7 +97,7 @@ STAGES: dict[type[Exception], Stage] = {HookRunError: Stage.HOOKS}
 
 
 @pytest.mark.parametrize(("error", "reason", "permanent"), CASES, ids=lambda value: type(value).__name__)
-def test_every_expected_error_has_its_word(error: Expected, reason: str, permanent: bool) -> None:
+def test_every_expected_error_has_its_reason(error: Expected, reason: str, permanent: bool) -> None:
     assert isinstance(error, EXPECTED)
     assert classify(error) == Failure(Reason(reason), str(error), permanent, STAGES.get(type(error)))
     assert Reason(reason).tip in advice(reason, permanent=permanent)
@@ -105,7 +105,7 @@ def test_every_expected_error_has_its_word(error: Expected, reason: str, permane
 
 
 @pytest.mark.parametrize(("error", "reason", "permanent"), CASES, ids=lambda value: type(value).__name__)
-def test_of_a_folder_no_one_is_told_to_push(error: Expected, reason: str, permanent: bool) -> None:
+def test_errors_of_a_folder_do_not_advise_to_push(error: Expected, reason: str, permanent: bool) -> None:
     failure = classify(error, in_folder=True)
     words = {"ArtifactNotFound": "FolderNotFound", "ArtifactInvalid": "FolderInvalid"}
     assert (failure.reason, failure.permanent) == (words.get(reason, reason), permanent)
@@ -114,16 +114,16 @@ def test_of_a_folder_no_one_is_told_to_push(error: Expected, reason: str, perman
         assert "folder" in advice(failure.reason, permanent=permanent)
 
 
-def test_an_error_without_words_is_named_by_its_type() -> None:
+def test_an_error_without_a_message_is_reported_by_its_type() -> None:
     assert classify(UnreachableError()).message == "UnreachableError"
 
 
-def test_what_is_not_expected_is_a_defect() -> None:
+def test_an_unexpected_error_is_a_bug() -> None:
     with pytest.raises(AssertionError, match="KeyError"):
         classify(KeyError("x"))  # type: ignore[arg-type]
 
 
-def test_every_row_of_the_table_is_the_first_that_fits_some_error() -> None:
+def test_every_row_of_the_table_is_used_by_some_error() -> None:
     rows = failures._REASONS
     met = [next(kind for kind, _, _ in rows if isinstance(error, kind)) for error, _, _ in CASES]
     assert {kind for kind, _, _ in rows} == set(met)

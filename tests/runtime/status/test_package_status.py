@@ -1,4 +1,4 @@
-"""What is known of a package: which phase it is in, and what is first not done."""
+"""The status of a package: its phase, and its first open condition."""
 
 import pytest
 from msgspec.structs import replace
@@ -19,13 +19,15 @@ from wharfinger.runtime.status.reasons import Reason
         (True, "2.0.0", "1.0.0", Phase.UPDATE),
     ],
 )
-def test_phase(installed: bool, wanted: str, version: str, phase: Phase) -> None:
+def test_the_phase_follows_from_installation_and_version(
+    installed: bool, wanted: str, version: str, phase: Phase
+) -> None:
     status = replace(ready(), installed_since=T0 if installed else None, wanted=wanted, version=version)
     assert status.phase is phase
 
 
 @pytest.mark.parametrize("stage", list(Stage)[:-1])
-def test_the_first_that_is_not_done(stage: Stage) -> None:
+def test_the_first_open_condition_is_the_first_open_stage(stage: Stage) -> None:
     status = statuses.progressing(before(stage, Phase.INSTALL), stage, Reason.PENDING, "", T1)
     status = statuses.failed(status, Stage.SCALED, Reason.WORKLOAD_FAILED, "later", T1, permanent=False)
     found = first_open(status)
@@ -33,7 +35,7 @@ def test_the_first_that_is_not_done(stage: Stage) -> None:
     assert (found[0], found[1].message) == (stage, f"waiting for {stage.value}")
 
 
-def test_what_runs_is_open_until_it_was_judged() -> None:
+def test_a_running_package_is_open_until_its_objects_are_checked() -> None:
     assert first_open(ready()) is None
     assert open_condition(ready()) is None
     condition = open_condition(replace(ready(), scale_checked=False))
@@ -41,13 +43,13 @@ def test_what_runs_is_open_until_it_was_judged() -> None:
     assert (condition.truth, condition.message) == (Truth.UNKNOWN, "checking the applied objects")
 
 
-def test_a_gate_is_a_requirement_that_is_not_met_and_first() -> None:
+def test_a_package_is_gated_if_a_requirement_is_its_first_open_stage() -> None:
     unmet = statuses.required(ready(), Reason.DEPENDENCY_NOT_ENABLED, "", T1, met=False)
     assert is_gated(unmet)
     condition = open_condition(unmet)
     assert condition is not None
     assert condition.message == Reason.DEPENDENCY_NOT_ENABLED.text
     assert not is_gated(ready())
-    # What is not fetched cannot be gated, whatever was decided of the version before.
+    # A package that is not fetched is not gated, regardless of the decision about its earlier version.
     assert not is_gated(statuses.failed(unmet, Stage.FETCHED, Reason.STORE_FAILED, "full", T1, permanent=False))
     assert not is_gated(statuses.progressing(ready(), Stage.REQUIREMENTS, Reason.PENDING, "", T1))

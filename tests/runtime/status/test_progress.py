@@ -1,4 +1,4 @@
-"""How far an operation is: counts, and the first of what is waited for."""
+"""The progress of an operation: counts, and the first objects that it waits for."""
 
 import pytest
 from hypothesis import given
@@ -14,18 +14,20 @@ from wharfinger.runtime.status.progress import MAX_NAME, MOST_NAMED, Progress, p
         (("a", "b"), (), None),
         ((), ("a",), Progress(0, 1, ("a",))),
         (("a", "b"), ("c",), Progress(2, 1, ("c",))),
-        # What failed or was given up after it was done once is not done.
+        # An object that failed or was dropped after it was done once is not done.
         (("a", "b"), ("b",), Progress(1, 1, ("b",))),
-        # Each counts once, in the order in which it was told.
+        # Each object counts once, in the order of the reports.
         (("a", "a"), ("c", "b", "c"), Progress(1, 2, ("c", "b"))),
         ((), tuple("abcdefg"), Progress(0, 7, ("a", "b", "c", "d", "e"))),
     ],
 )
-def test_count(completed: tuple[str, ...], remaining: tuple[str, ...], expected: Progress | None) -> None:
+def test_completed_and_remaining_objects_are_counted(
+    completed: tuple[str, ...], remaining: tuple[str, ...], expected: Progress | None
+) -> None:
     assert progress_of(completed, remaining) == expected
 
 
-def test_it_is_told_whole_so_that_a_merge_patch_leaves_nothing_behind() -> None:
+def test_all_fields_of_progress_are_written() -> None:
     assert Progress(2, 1, ("c",)).as_json() == {"completed": 2, "remaining": 1, "waitingFor": ["c"]}
 
 

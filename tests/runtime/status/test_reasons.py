@@ -1,4 +1,4 @@
-"""The words: one member for every reason that the code gives, each with what it means and what to do."""
+"""Reasons: one member for every reason that the code uses, each with its meaning and a remedy."""
 
 import ast
 import inspect
@@ -25,14 +25,14 @@ from wharfinger.runtime.status.reasons import (
 RUNTIME = Path(inspect.getfile(status)).resolve().parents[1]
 WORD = re.compile(r"[A-Z][a-z]+([A-Z][A-Za-z]*)?")
 POSITIONS = {
-    # Who is given a reason, and the position of it.
+    # Functions that take a reason, and its position.
     "Failure": 0, "RepositoryUnusableError": 0, "Progressed": 1, "progressing": 2, "failed": 2, "blocked": 2, "block": 3,
     "_block": 2, "Removing": 0, "required": 1,
 }  # fmt: skip
 
 
 def reasons_given(source: str) -> Iterator[str]:
-    """Every text that is passed as a reason."""
+    """Return every text that is passed as a reason."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -45,23 +45,23 @@ def reasons_given(source: str) -> Iterator[str]:
                 )
 
 
-def test_every_reason_that_is_given_is_a_member() -> None:
+def test_every_reason_in_the_code_is_a_member() -> None:
     given = {reason for path in RUNTIME.rglob("*.py") for reason in reasons_given(path.read_text())}
     assert {"SpecInvalid", "NotReady", "Removing"} <= given
     assert given - set(Reason) == set()
 
 
-def test_the_search_would_find_one() -> None:
+def test_the_search_finds_reasons_in_calls() -> None:
     source = 'host.emit(instance, Progressed(Stage.HOOKS, "Odd" if x else "Strange", "text"))\nFailure("Weird", "Text", True)'
     assert set(reasons_given(source)) == {"Odd", "Strange", "Weird"}
 
 
-def test_what_rests_or_is_judged_anew_waits_for_a_change() -> None:
+def test_disabled_and_rechecked_packages_wait_for_a_change() -> None:
     assert {reason for reason in Reason if reason.again is Again.CHANGE} >= OFF | LOOKED_AT_ANEW
 
 
 @pytest.mark.parametrize("reason", list(Reason))
-def test_a_word_is_its_text_and_is_found_by_it(reason: Reason) -> None:
+def test_a_reason_is_found_by_its_text(reason: Reason) -> None:
     assert reason == reason.value == str(reason)
     assert WORD.fullmatch(reason)
     assert known(str(reason)) is reason
@@ -69,7 +69,7 @@ def test_a_word_is_its_text_and_is_found_by_it(reason: Reason) -> None:
 
 
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason.again is not Again.NOTHING])
-def test_what_is_no_progress_says_what_it_means_and_what_to_do(reason: Reason) -> None:
+def test_failures_have_an_explanation_and_a_remedy(reason: Reason) -> None:
     assert reason.text
     assert reason.tip
     for text in (reason.text, reason.tip):
@@ -77,7 +77,7 @@ def test_what_is_no_progress_says_what_it_means_and_what_to_do(reason: Reason) -
         assert "automatically" not in text
 
 
-def test_advice_says_whether_it_mends_by_itself() -> None:
+def test_advice_mentions_automatic_retries() -> None:
     assert advice(Reason.REGISTRY_FAILED).endswith("; the daemon retries automatically")
     assert advice(Reason.CLUSTER_FAILED).endswith("; the daemon retries automatically")
     assert advice(Reason.CLUSTER_FAILED, permanent=True) == Reason.CLUSTER_FAILED.tip
@@ -86,20 +86,20 @@ def test_advice_says_whether_it_mends_by_itself() -> None:
     assert advice(Reason.DOWNLOADING) == ""
 
 
-def test_what_is_held_is_let_go_by_others_and_its_tip_names_the_other_way() -> None:
+def test_advice_about_held_changes_names_the_annotation() -> None:
     for reason in HELD:
         assert reason.again is Again.OTHERS
         assert f"{IGNORE_DEPENDENTS}=true" in advice(reason)
 
 
-def test_a_word_of_another_version_has_a_tip_that_fits_all() -> None:
+def test_a_reason_of_another_version_has_a_general_tip() -> None:
     assert known("FromTheFuture") is None
     assert explanation("FromTheFuture") == ""
     assert advice("FromTheFuture") == UNKNOWN_TIP
 
 
-def test_no_word_is_known_that_nothing_gives() -> None:
-    """A reason that the code never gives would be explained for nothing."""
+def test_every_member_is_used_by_the_code() -> None:
+    """A reason that the code never uses needs no explanation."""
     sources = [path.read_text() for path in RUNTIME.rglob("*.py") if path.name != "reasons.py"]
     texts = {
         node.value

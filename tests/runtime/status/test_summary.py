@@ -1,4 +1,4 @@
-"""One word, one line, one thing to do. Every failure in every phase is in test_conditions; here is what stands over them."""
+"""The summary: a state, a message and a tip. Failures of each phase are in test_conditions; here are states that outrank them."""
 
 from itertools import product
 
@@ -12,7 +12,7 @@ from wharfinger.runtime.status.summary import State, summarize
 
 
 @pytest.mark.parametrize(("removed", "held", "blocked", "suspended", "failed"), list(product([False, True], repeat=5)))
-def test_what_stands_over_what(removed: bool, held: bool, blocked: bool, suspended: bool, failed: bool) -> None:
+def test_states_outrank_each_other(removed: bool, held: bool, blocked: bool, suspended: bool, failed: bool) -> None:
     status = ready()
     if failed:
         status = statuses.failed(status, Stage.APPLIED, Reason.APPLY_FAILED, "refused", T1, permanent=True)
@@ -40,38 +40,38 @@ def test_what_stands_over_what(removed: bool, held: bool, blocked: bool, suspend
     assert bool(summarize(status).tip) == (not removed if expected is State.REMOVING else expected is not State.READY)
 
 
-def test_a_removal_that_fails_says_what_to_do() -> None:
+def test_a_failed_removal_has_a_tip() -> None:
     status = statuses.removing(ready(), Reason.PACKAGE_HOOK_FAILED, "hooks/a.sh: exit status 1", T1)
     assert summarize(status) == ("Removing", "hooks/a.sh: exit status 1", advice(Reason.PACKAGE_HOOK_FAILED))
     assert "skip-delete-hooks" in summarize(status).tip
 
 
 @pytest.mark.parametrize("phase", list(Phase))
-def test_a_wish_that_would_break_others_is_no_failure_of_what_is_there(phase: Phase) -> None:
+def test_a_held_change_degrades_the_package(phase: Phase) -> None:
     status = statuses.blocked(before(Stage.APPLIED, phase), 3, Reason.WOULD_BREAK_DEPENDENTS, "it would", T2)
     assert summarize(status) == ("Degraded", "it would", advice(Reason.WOULD_BREAK_DEPENDENTS))
     assert conditions(status)["Stalled"] == ("True", "WouldBreakDependents")
 
 
-def test_a_removal_that_is_held_is_under_way_and_says_what_for() -> None:
+def test_a_held_removal_is_removing_and_names_its_reason() -> None:
     status = statuses.removal_held(ready(), 2, Reason.WAITING_FOR_DEPENDENTS, "", T1)
     assert summarize(status)[:2] == ("Removing", Reason.WAITING_FOR_DEPENDENTS.text)
     assert conditions(status)["Reconciling"] == ("True", "WaitingForDependents")
 
 
-def test_a_reason_without_words_of_its_own_is_explained() -> None:
+def test_a_reason_without_a_message_is_explained() -> None:
     status = statuses.removing(ready(), Reason.REMOVING, "", T1)
     assert summarize(status).message == Reason.REMOVING.text
 
 
-def test_a_reason_of_another_version_is_shown_with_a_tip_that_fits_all() -> None:
+def test_a_reason_of_another_version_is_shown_with_a_general_tip() -> None:
     status = statuses.failed(ready(), Stage.HOOKS, "FromTheFuture", "what", T1, permanent=False)
     assert summarize(status)[:2] == ("Degraded", "what")
     assert "log" in summarize(status).tip
 
 
 @pytest.mark.parametrize(("phase", "state"), list(zip(Phase, ("Failed", "Degraded", "Degraded"), strict=True)))
-def test_an_enabled_script_that_cannot_say_is_a_failure_not_a_wait(phase: Phase, state: str) -> None:
+def test_a_failed_enabled_script_is_a_failure_and_not_a_wait(phase: Phase, state: str) -> None:
     status = before(Stage.REQUIREMENTS, phase)
     status = statuses.required(status, Reason.SCRIPT_ERROR, "exit status 1", T2, met=False)
     assert conditions(status)["Stalled"] == ("True", "EnabledScriptError")

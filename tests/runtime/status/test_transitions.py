@@ -1,4 +1,4 @@
-"""What may happen to a status, and what it means outside: the three of kstatus, and one line for people."""
+"""Transitions of a status, and their external form: the three kstatus conditions, and a summary for people."""
 
 import json
 from datetime import timedelta
@@ -64,8 +64,8 @@ def test_a_failure_is_reconciling_or_stalled(
     assert messages["Installed"] == ("" if installed else "no Chart.yaml")
 
 
-def test_ready_waits_until_what_runs_was_judged_again() -> None:
-    """Scaled stays True through an update, but the new version is not Ready on the strength of the old one."""
+def test_ready_waits_until_the_objects_are_checked_again() -> None:
+    """Scaled stays True during an update, but the new version is not Ready because the old version was."""
     for start in (statuses.update_started, statuses.reconfigure_started):
         status = start(ready(), 2, T1)
         for stage in (Stage.FETCHED, Stage.LOADED, Stage.CONFIGURED, Stage.HOOKS, Stage.APPLIED):
@@ -76,7 +76,7 @@ def test_ready_waits_until_what_runs_was_judged_again() -> None:
         assert summarize(statuses.succeeded(status, Stage.SCALED, T2))[0] == "Ready"
 
 
-def test_an_update_keeps_what_is_running() -> None:
+def test_an_update_retains_conditions_of_the_running_version() -> None:
     status = statuses.update_started(ready(), 2, T1)
     assert status.stages[Stage.SCALED].truth is Truth.TRUE
     kept = (Stage.SCALED, Stage.REQUIREMENTS)
@@ -108,14 +108,14 @@ def test_blocked_is_stalled_until_it_is_observed_again() -> None:
     assert summarize(statuses.observed(status, 3, T2))[0] == "Ready"
 
 
-def test_removing_outranks_everything() -> None:
+def test_a_removal_outranks_all_other_states() -> None:
     status = statuses.removing(statuses.blocked(ready(), 2, "SpecInvalid", "x", T1), "Removing", "going", T2)
     assert summarize(status)[0] == "Removing"
     got = conditions(status)
     assert (got["Ready"], got["Stalled"][0], got["Reconciling"][0]) == (("False", "Removing"), "False", "True")
 
 
-def test_a_removal_that_is_held_is_of_its_generation_and_ends_with_it() -> None:
+def test_a_held_removal_belongs_to_its_generation() -> None:
     held = statuses.removal_held(ready(), 2, Reason.WOULD_BREAK_DEPENDENTS, "it would", T1)
     assert held.held is not None
     assert statuses.external(held)["observedGeneration"] == 2
@@ -123,9 +123,9 @@ def test_a_removal_that_is_held_is_of_its_generation_and_ends_with_it() -> None:
     assert again.held is not None
     assert again.held.since == T1
     assert conditions(again)["Ready"] == ("False", "WaitingForDependents")
-    # What is installed is begun anew, and judged: of the same generation it is held all the same.
+    # The installed version is verified again; within the same generation the removal is still held.
     assert statuses.update_started(held, 2, T2).held == statuses.blocked(held, 2, "Internal", "x", T2).held == held.held
-    # Another object of its name is not.
+    # Another object with the same name is not held.
     for other in (
         statuses.update_started(held, 1, T2), statuses.observed(held, 1, T2), statuses.blocked(held, 1, "x", "x", T2)
     ):  # fmt: skip
@@ -135,14 +135,14 @@ def test_a_removal_that_is_held_is_of_its_generation_and_ends_with_it() -> None:
     assert statuses.removal_held(begun, 3, Reason.WAITING_FOR_DEPENDENTS, "", T2) == begun
 
 
-def test_times_move_only_with_the_truth() -> None:
+def test_times_of_conditions_change_only_with_their_truth() -> None:
     status = statuses.failed(statuses.fresh(1, T0), Stage.FETCHED, "RegistryFailed", "a", T1, permanent=False)
     status = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "b", T2, permanent=False)
     assert status.stages[Stage.FETCHED].since == T1
     assert status.stages[Stage.FETCHED].message == "b"
 
 
-def test_external_times_move_only_with_the_external_status() -> None:
+def test_external_times_change_only_with_the_external_status() -> None:
     status = statuses.fresh(1, T0)
     for stage in list(Stage)[:-1]:
         status = statuses.succeeded(status, stage, T1)
@@ -153,14 +153,14 @@ def test_external_times_move_only_with_the_external_status() -> None:
     assert times(statuses.update_started(status, 2, T2 + timedelta(minutes=1)))["Installed"] == format_time(T2)
 
 
-def test_what_an_earlier_process_wrote_is_taken_up() -> None:
+def test_a_status_of_an_earlier_process_is_restored() -> None:
     written = statuses.external(statuses.released(statuses.placed(ready(T0), "prod"), "1.0.0", "sha256:aa", 3))
     status = statuses.restored(1, written, T2)
     assert status.namespace == "prod"
     assert (status.version, status.digest, status.revision) == ("1.0.0", "sha256:aa", 3)
     assert conditions(status)["Installed"][0] == "True"
     assert times(status)["Installed"] == format_time(T0)
-    # It stays Ready while it is looked at anew, and a failure now is a degradation of what runs.
+    # The package stays Ready while it is verified again, and a failure now is a degradation.
     assert (conditions(status)["Ready"][0], times(status)["Ready"]) == ("True", format_time(T0))
     failure = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
     assert summarize(failure)[0] == "Degraded"
@@ -174,11 +174,11 @@ def test_what_an_earlier_process_wrote_is_taken_up() -> None:
         {"conditions": [{}]},
     ],
 )
-def test_a_status_that_says_nothing_is_a_fresh_one(written: JsonObject) -> None:
+def test_an_empty_or_invalid_status_is_restored_as_fresh(written: JsonObject) -> None:
     assert statuses.restored(1, written, T0) == statuses.fresh(1, T0)
 
 
-def test_what_is_parked_is_stalled() -> None:
+def test_a_parked_package_is_stalled() -> None:
     status = statuses.failed(ready(), Stage.APPLIED, "ApplyFailed", "immutable", T1, permanent=True)
     assert statuses.is_stalled(status)
     assert not statuses.is_stalled(ready())
@@ -186,13 +186,13 @@ def test_what_is_parked_is_stalled() -> None:
     assert not statuses.is_stalled(statuses.removing(status, "Removing", "going", T2))
 
 
-def test_a_removal_says_what_it_waits_for() -> None:
+def test_a_removal_reports_its_obstacle() -> None:
     status = statuses.removing(ready(), "ClusterFailed", "503", T1)
     assert summarize(status) == ("Removing", "503", advice("ClusterFailed"))
     assert conditions(status)["Ready"] == ("False", "ClusterFailed")
 
 
-def test_the_body_carries_version_and_revision_once_there_are_any() -> None:
+def test_version_and_revision_are_written_once_known() -> None:
     assert "currentVersion" not in statuses.external(statuses.fresh(1, T0))
     status = statuses.released(statuses.placed(ready(), "prod"), "1.0.0", "sha256:aa", 2)
     body = statuses.external(status)
@@ -217,7 +217,7 @@ def test_a_pending_version_ends_with_its_update() -> None:
 
 
 def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
-    """Nothing is stalled: others have to change, and their change is noticed."""
+    """The package is not stalled: other packages have to change, and their changes are observed."""
     status = statuses.fresh(1, T0)
     for stage in (Stage.FETCHED, Stage.LOADED):
         status = statuses.succeeded(status, stage, T0)
@@ -232,7 +232,7 @@ def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("reason", sorted(OFF))
-def test_what_no_one_wants_is_disabled_and_at_rest(reason: str) -> None:
+def test_an_unwanted_package_is_disabled_without_reconciling(reason: str) -> None:
     installed = statuses.released(ready(), "1.0.0", "sha256:a", 1)
     leaving = statuses.required(installed, reason, "it is disabled", T1, met=False)
     assert summarize(leaving)[0] == "Disabling"
@@ -245,12 +245,12 @@ def test_what_no_one_wants_is_disabled_and_at_rest(reason: str) -> None:
     assert "currentVersion" not in statuses.external(status)
 
 
-def test_a_script_that_fails_is_stalled_and_so_looked_at_again() -> None:
+def test_a_failed_script_is_stalled() -> None:
     status = statuses.required(ready(), "EnabledScriptError", "exit status 1", T1, met=False)
     assert statuses.is_stalled(status)
 
 
-def test_an_update_to_another_version_is_a_phase_of_its_own() -> None:
+def test_an_update_to_another_version_has_its_own_phase() -> None:
     status = ready()
     assert status.phase is Phase.RECONCILE
     status = statuses.update_started(status, 2, T1, version="2.0.0")
@@ -261,7 +261,7 @@ def test_an_update_to_another_version_is_a_phase_of_its_own() -> None:
     assert statuses.update_started(statuses.fresh(1, T0), 2, T1, version="1.0.0").phase is Phase.INSTALL
 
 
-def test_a_stage_that_a_package_may_not_have_counts_until_its_task_speaks() -> None:
+def test_an_optional_stage_is_done_unless_its_task_reports_otherwise() -> None:
     status = before(Stage.APPLIED, Phase.UPDATE)
     assert status.stages[Stage.CRDS].truth is Truth.TRUE
     status = statuses.progressing(status, Stage.WEBHOOKS, Reason.PENDING, "", T2)
@@ -284,24 +284,24 @@ def kstatus(status: PackageStatus) -> list[str]:
         (statuses.fresh(1, T1), "False"),
     ],
 )
-def test_suspended_everything_stays_as_it_was(status: PackageStatus, is_ready: str) -> None:
+def test_a_suspension_retains_all_conditions(status: PackageStatus, is_ready: str) -> None:
     paused = statuses.suspended(replace(status, generation=9), T2, suspended=True)
     state, message, tip = summarize(paused)
     assert (state, message) == ("Suspended", "spec.suspend is true: nothing is reconciled, and nothing is deleted")
     assert "spec.suspend" in tip
     assert kstatus(paused) == [is_ready, "False", "False"]
-    # Of the generation it was: nothing is said of the new one.
+    # The status is still of the earlier generation: nothing is reported about the new generation.
     assert {kind: told for kind, told in paused.external.items() if kind in ("Ready", *MAPPERS)} == {
         kind: told for kind, told in status.external.items() if kind in ("Ready", *MAPPERS)
     }
     assert not statuses.is_stalled(paused)
-    # Saying it again changes nothing; taking it back, it is what its stages say.
+    # A repeated suspension changes nothing; after it ends, the state follows from the stages.
     assert statuses.suspended(paused, T2, suspended=True) is paused
     resumed = statuses.suspended(paused, T2, suspended=False)
     assert (summarize(resumed), kstatus(resumed)) == (summarize(status), kstatus(status))
 
 
-def test_a_spec_that_cannot_be_read_is_said_also_of_what_is_suspended() -> None:
+def test_an_invalid_spec_is_reported_during_a_suspension() -> None:
     paused = statuses.suspended(ready(), T1, suspended=True)
     status = statuses.blocked(paused, 2, Reason.SPEC_INVALID, "why", T2)
     assert summarize(status)[:2] == ("Degraded", "why; it is suspended")
@@ -309,26 +309,26 @@ def test_a_spec_that_cannot_be_read_is_said_also_of_what_is_suspended() -> None:
     again = statuses.observed(status, 3, T2)
     assert summarize(again).state == "Suspended"
     assert again.external["Ready"] == ready().external["Ready"]
-    # The other way round it is the same.
+    # The reverse order has the same result.
     later = statuses.suspended(statuses.blocked(ready(), 2, Reason.SPEC_INVALID, "why", T1), T1, suspended=True)
     assert summarize(later)[:2] == ("Degraded", "why; it is suspended")
     assert kstatus(statuses.observed(later, 3, T2)) == ["True", "False", "False"]
 
 
-def test_what_an_earlier_process_left_ready_and_suspended_stays_ready() -> None:
+def test_a_suspended_ready_package_stays_ready_over_a_restart() -> None:
     written = statuses.external(ready())
     status = statuses.suspended(statuses.restored(1, written, T2), T2, suspended=True)
     assert kstatus(status) == ["True", "False", "False"]
     assert times(status)["Ready"] == format_time(T0)
-    # Once this process has found something else, that counts.
+    # A later result of this process takes precedence.
     begun = statuses.update_started(statuses.restored(1, written, T1), 1, T1)
     assert kstatus(statuses.suspended(begun, T2, suspended=True)) == ["True", "False", "False"]
     failed = statuses.failed(begun, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
     assert kstatus(statuses.suspended(failed, T2, suspended=True)) == ["False", "False", "False"]
 
 
-def test_what_a_restart_finds_as_it_was_never_loses_its_ready() -> None:
-    """Every stage begins anew: a Ready that is lost at each restart is an alarm for nothing."""
+def test_an_unchanged_package_stays_ready_over_a_restart() -> None:
+    """Every stage starts again, but losing Ready at each restart would cause false alarms."""
     written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
     status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
     for stage in Stage:
@@ -341,7 +341,7 @@ def test_what_a_restart_finds_as_it_was_never_loses_its_ready() -> None:
     assert not status.is_being_verified
 
 
-def test_what_a_restart_finds_unready_is_reconciling_until_it_failed() -> None:
+def test_a_package_found_unready_after_a_restart_is_reconciling_until_it_fails() -> None:
     written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
     status = statuses.restored(1, written, T1)
     for stage in list(Stage)[:-1]:
@@ -357,17 +357,17 @@ def test_what_a_restart_finds_unready_is_reconciling_until_it_failed() -> None:
     assert (kstatus(failed), summarize(failed).state) == (["False", "True", "False"], "Degraded")
 
 
-def test_what_a_restart_finds_to_be_wished_otherwise_is_not_ready() -> None:
+def test_a_package_changed_during_a_restart_is_not_ready() -> None:
     written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
     assert kstatus(statuses.restored(2, written, T1)) == ["False", "True", "False"]
 
 
-def test_a_restart_moves_no_condition_of_what_is_there() -> None:
+def test_a_restart_changes_no_external_condition() -> None:
     status = statuses.restored(1, statuses.external(ready()), T2)
     assert {kind: status.external[kind] for kind in MAPPERS} == {kind: ready().external[kind] for kind in MAPPERS}
 
 
-def test_progress_is_told_while_something_is_under_way() -> None:
+def test_progress_is_reported_while_an_operation_runs() -> None:
     status = statuses.progressing(ready(), Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T1)
     status = statuses.tracking(status, ("a", "b"), ("c",), T1)
     assert statuses.external(status)["progress"] == {"completed": 2, "remaining": 1, "waitingFor": ["c"]}
@@ -383,12 +383,12 @@ def test_progress_is_told_while_something_is_under_way() -> None:
         statuses.removing(status, Reason.REMOVING, "going", T2),
     ):
         assert "progress" not in statuses.external(over)
-    # A failure that is tried again is still on the way.
+    # A failure that is retried is still in progress.
     tried = statuses.failed(status, Stage.APPLIED, Reason.CLUSTER_FAILED, "503", T2, permanent=False)
     assert "progress" in statuses.external(tried)
 
 
-def test_warnings_are_told_once_each_and_not_without_end() -> None:
+def test_warnings_are_deduplicated_and_limited() -> None:
     status = statuses.warned(ready(), ("a  is\ndeprecated", "a is deprecated", "x" * 1000), T1)
     assert statuses.external(status)["warnings"] == ["a is deprecated", "x" * (statuses.MAX_WARNING - 1) + "…"]
     many = statuses.warned(status, (f"warning {number}" for number in range(100)), T1)
@@ -397,7 +397,7 @@ def test_warnings_are_told_once_each_and_not_without_end() -> None:
     assert "warnings" not in statuses.external(statuses.warned(many, (), T2))
 
 
-def test_where_it_can_be_reached_is_told_until_it_is_uninstalled() -> None:
+def test_urls_are_reported_until_the_package_is_uninstalled() -> None:
     status = statuses.reachable(ready(), [("https://a.example", "for customers"), ("https://b.example", "")], T1)
     urls = [{"url": "https://a.example", "description": "for customers"}, {"url": "https://b.example"}]
     assert statuses.external(status)["urls"] == urls
@@ -407,7 +407,7 @@ def test_where_it_can_be_reached_is_told_until_it_is_uninstalled() -> None:
     assert "urls" not in statuses.external(statuses.uninstalled(status, T2))
 
 
-def test_what_was_ready_and_is_not_any_more_is_degraded() -> None:
+def test_an_unhealthy_ready_package_is_degraded() -> None:
     status = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 1", T1)
     assert summarize(status)[:2] == ("Degraded", "Deployment a: 0 of 1")
     told = {kind: condition.truth.value for kind, condition in status.external.items()}
@@ -415,8 +415,8 @@ def test_what_was_ready_and_is_not_any_more_is_degraded() -> None:
     assert summarize(statuses.succeeded(status, Stage.SCALED, T2)).state == "Ready"
 
 
-def test_a_rollout_that_a_restart_finds_leaves_the_summary_at_ready() -> None:
-    """It is shown as the process before would have shown it."""
+def test_a_rollout_found_after_a_restart_keeps_the_summary_ready() -> None:
+    """The rollout is shown as the earlier process would have shown it."""
     written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
     status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
     for stage in Stage:
@@ -427,7 +427,7 @@ def test_a_rollout_that_a_restart_finds_leaves_the_summary_at_ready() -> None:
     assert kstatus(waits) == ["True", "True", "False"]
 
 
-def test_what_is_rolled_out_stays_ready_and_is_reconciling() -> None:
+def test_a_rollout_is_ready_and_reconciling() -> None:
     status = statuses.rolling_out(ready(), "Deployment a: 1 of 3", T1)
     message = summarize(ready()).message
     assert summarize(status)[:2] == ("Ready", f"{message}; Deployment a: 1 of 3")
@@ -440,15 +440,15 @@ def test_what_is_rolled_out_stays_ready_and_is_reconciling() -> None:
     assert (summarize(over), over.external["Reconciling"].truth) == (summarize(ready()), Truth.FALSE)
 
 
-def test_what_broke_down_is_not_ready_because_it_moves() -> None:
+def test_a_broken_package_is_not_ready_during_a_rollout() -> None:
     broken = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 2", T1)
     moves = statuses.rolling_out(broken, "Deployment a: 1 of 2", T2)
     assert summarize(moves)[:2] == ("Degraded", "Deployment a: 1 of 2")
     assert moves.external["Ready"].truth is Truth.FALSE
 
 
-def test_what_another_writer_wrote_is_told_in_so_many_characters_and_no_more() -> None:
-    """A patch that is too large is refused, and would be tried for ever."""
+def test_the_length_of_messages_is_limited() -> None:
+    """A patch that is too large is refused, and would be retried forever."""
     status = statuses.failed(ready(), Stage.REQUIREMENTS, Reason.ANY_OF_UNMET, "x" * 3_000_000, T1, permanent=False)
     body = statuses.external(status)
     assert find(body, "summary", "message") == "x" * (statuses.MAX_MESSAGE - 1) + "…"
@@ -460,7 +460,7 @@ def test_what_another_writer_wrote_is_told_in_so_many_characters_and_no_more() -
     assert find(statuses.external(short), "summary", "message") == "x" * statuses.MAX_MESSAGE
 
 
-def test_maintenance_seeded_on_and_off() -> None:
+def test_maintenance_is_set_and_cleared() -> None:
     status = ready()
     assert statuses.set_maintenance(status, "", T1) is status
     on = statuses.set_maintenance(status, Reason.NO_RECONCILIATION, T1)
@@ -473,7 +473,7 @@ def test_maintenance_seeded_on_and_off() -> None:
     assert "SomethingElse" in summarize(other).message
 
 
-def test_what_is_no_longer_said_is_taken_back_and_what_is_said_is_not_said_again() -> None:
+def test_a_difference_clears_old_fields_and_omits_unchanged_ones() -> None:
     full = statuses.warned(ready(), ("a",), T1)
     full = statuses.progressing(full, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T1)
     full = statuses.tracking(full, (), ("c",), T1)
@@ -502,21 +502,21 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["conditions", "currentVersion", "release"]), JSON))
-def test_whatever_was_written_can_be_taken_up(written: dict[str, JsonValue]) -> None:
-    """The status of a resource is anybody's to write; a status of ours comes of it all the same."""
+def test_any_written_status_can_be_restored(written: dict[str, JsonValue]) -> None:
+    """Any user may write the status of a resource, so every content must give a valid status."""
     status = statuses.restored(1, written, T2)
     again = statuses.restored(1, statuses.external(status), T2)
     assert statuses.external(again) == statuses.external(status)
     assert status.external["Ready"].truth is Truth.FALSE
 
 
-def test_a_time_without_a_zone_is_none_of_ours() -> None:
+def test_a_time_without_a_time_zone_is_ignored() -> None:
     entry: JsonObject = {"type": "Installed", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00"}
     assert statuses.restored(1, {"conditions": [entry]}, T0) == statuses.fresh(1, T0)
 
 
-def test_frozen_once_it_is_removed() -> None:
-    """What unwinds from the cancelled work has no say any more; what the removal says has."""
+def test_during_a_removal_other_reports_are_ignored() -> None:
+    """Late reports of cancelled work are ignored; only reports of the removal count."""
     status = statuses.removing(ready(), Reason.REMOVING, "going", T1)
     for after in (
         statuses.update_started(status, 2, T2),
@@ -543,13 +543,13 @@ def test_frozen_once_it_is_removed() -> None:
     assert summarize(later).message == "503"
 
 
-def test_what_an_earlier_process_said_is_not_true_of_what_is_uninstalled() -> None:
+def test_an_uninstalled_package_loses_its_restored_ready() -> None:
     status = statuses.restored(1, statuses.external(ready()), T1)
     assert conditions(status)["Ready"][0] == "True"
     assert conditions(statuses.uninstalled(status, T2))["Ready"][0] == "False"
 
 
-def test_a_package_in_a_former_revision_is_ready_for_an_earlier_generation() -> None:
+def test_a_rolled_back_package_is_ready_for_an_earlier_generation() -> None:
     note = RollbackNote(3, "1.0.0", "2.0.0", "UpgradeFailed", "HookFailed: no")
     back = statuses.rolled_back(statuses.observed(ready(), 5, T2), note, T2)
     conditions = {kind: (told.truth, told.reason, told.generation) for kind, told in back.external.items()}
@@ -559,10 +559,10 @@ def test_a_package_in_a_former_revision_is_ready_for_an_earlier_generation() -> 
     assert conditions["UpdateInstalled"] == (Truth.FALSE, Reason.ROLLED_BACK, 5)
     assert summarize(back).state == "RolledBack"
     assert "rolled back to revision 3 (1.0.0); 2.0.0 is wanted: HookFailed: no" in summarize(back).message
-    # A later process finds it as it was.
+    # A later process reads the same state.
     restored = statuses.restored(5, statuses.external(back), T2)
     assert restored.rollback == note
-    # Work on the way back, and its failure, are told apart from those of an upgrade.
+    # Progress and failures of a rollback differ from those of an upgrade.
     failing = statuses.failed(back, Stage.APPLIED, Reason.APPLY_FAILED, "refused", T2, permanent=False)
     assert summarize(failing).message == (
         "returning to revision 3 (1.0.0), because 2.0.0 failed (HookFailed: no): refused"

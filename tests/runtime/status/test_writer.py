@@ -68,16 +68,18 @@ DUE = Writes(10.0, 10.0 + BEGUN_S)
         (WRITTEN, Looked(), WRITTEN, LookIn(RESYNC_S)),
     ],
 )
-def test_every_row_of_the_table(writes: Writes, event: Event, after: Writes, effect: LookIn | Write) -> None:
+def test_each_row_of_the_table_gives_its_state_and_effect(
+    writes: Writes, event: Event, after: Writes, effect: LookIn | Write
+) -> None:
     assert step(writes, event) == (after, (effect,))
 
 
-def test_no_resync_is_no_resync() -> None:
+def test_an_interval_of_zero_disables_the_resync() -> None:
     assert step(WRITTEN, Looked(), resync_s=0) == (WRITTEN, ())
 
 
 class Asked:
-    """What was asked for, in place of the queue."""
+    """A recorder of requested checks, in place of the queue."""
 
     def __init__(self, *, resync_s: float = RESYNC_S) -> None:
         self.looks: list[tuple[str, float]] = []
@@ -109,14 +111,14 @@ PAUSED = statuses.suspended(ready(), T1, suspended=True)
         (APPLYING, replace(SLOWER, generation=2)),
     ],
 )
-def test_what_another_process_waits_for_is_looked_at_at_once(before: PackageStatus, after: PackageStatus) -> None:
+def test_urgent_changes_are_checked_at_once(before: PackageStatus, after: PackageStatus) -> None:
     asked = Asked()
     assert asked.writer.may_write("a", 100.0)
     asked.writer.changed("a", before, after, 100.1)
     assert asked.taken() == [("a", 0.0)]
 
 
-def test_a_package_in_hand_is_not_looked_at_at_once() -> None:
+def test_a_package_being_reconciled_is_not_checked_at_once() -> None:
     asked = Asked()
     with asked.writer.in_hand("a"):
         asked.writer.changed("a", APPLYING, BROKEN, 100.0)
@@ -128,7 +130,7 @@ def test_a_package_in_hand_is_not_looked_at_at_once() -> None:
     assert asked.taken() == [("a", 0.0)]
 
 
-def test_progress_is_looked_at_when_the_pause_is_over_and_only_this_package_waits() -> None:
+def test_progress_of_one_package_waits_for_its_own_pause() -> None:
     asked = Asked()
     assert asked.writer.may_write("a", 100.0)
     asked.writer.changed("a", APPLYING, SLOWER, 100.125)
@@ -140,7 +142,7 @@ def test_progress_is_looked_at_when_the_pause_is_over_and_only_this_package_wait
     assert asked.taken() == []
 
 
-def test_a_package_that_is_looked_at_again_and_again_is_written_once_in_the_longest_pause() -> None:
+def test_a_changing_package_is_written_once_per_longest_pause() -> None:
     writes, written, check_s = Writes(), 0, math.inf
     for second in range(600):
         if check_s <= second:
@@ -152,7 +154,7 @@ def test_a_package_that_is_looked_at_again_and_again_is_written_once_in_the_long
     assert written == 600 // MAX_PAUSE_S - 1
 
 
-def test_what_does_not_show_asks_for_nothing() -> None:
+def test_invisible_changes_request_no_check() -> None:
     asked = Asked()
     unseen = replace(ready(), wanted="1.0.0", scale_checked=True, started=T1)
     asked.writer.changed("a", ready(), unseen, 1.0)
@@ -171,13 +173,13 @@ def test_what_does_not_show_asks_for_nothing() -> None:
         statuses.set_maintenance(ready(), Reason.NO_RECONCILIATION, T0),
     ],
 )
-def test_whatever_shows_asks_for_a_look(after: PackageStatus) -> None:
+def test_visible_changes_request_a_check(after: PackageStatus) -> None:
     asked = Asked()
     asked.writer.changed("a", APPLYING if after.progress else ready(), after, 1.0)
     assert asked.taken() == [("a", 0.0)]
 
 
-def test_a_package_that_was_looked_at_is_looked_at_again_after_a_while() -> None:
+def test_a_checked_package_is_checked_again_after_the_resync_interval() -> None:
     asked = Asked()
     asked.writer.looked("a")
     assert asked.taken() == [("a", RESYNC_S)]
@@ -186,17 +188,17 @@ def test_a_package_that_was_looked_at_is_looked_at_again_after_a_while() -> None
     assert never.taken() == []
 
 
-def test_what_makes_no_difference_any_more_is_forgotten() -> None:
+def test_obsolete_entries_are_dropped() -> None:
     asked = Asked()
     for number in range(1000):
         assert asked.writer.may_write(f"a{number}", float(number))
         assert len(asked.writer._writes) <= 64
-    # What was urgent and is gone before it was written leaves nothing behind.
+    # An urgent change of a package that is deleted before the write leaves no entry.
     asked.writer.changed("a999", ready(), BROKEN, 999.1)
     assert "a999" not in asked.writer._writes
 
 
-def test_a_second_look_that_finds_nothing_to_do_is_not_told() -> None:
+def test_a_reconciliation_without_changes_is_not_written() -> None:
     asked = Asked()
     well = ready()
     looking = statuses.reconfigure_started(well, well.generation, T1)
@@ -206,7 +208,7 @@ def test_a_second_look_that_finds_nothing_to_do_is_not_told() -> None:
     assert asked.writer.may_write("a", 10.2)
 
 
-def test_stages_of_a_package_that_is_verified_after_a_restart_are_looked_at_once_in_a_pause() -> None:
+def test_stages_of_a_verification_are_checked_once_in_a_pause() -> None:
     asked = Asked()
     restored = statuses.restored(1, statuses.external(ready()), T1)
     fetched = statuses.succeeded(restored, Stage.FETCHED, T1)
@@ -219,7 +221,7 @@ def test_stages_of_a_package_that_is_verified_after_a_restart_are_looked_at_once
     assert asked.taken() == [("a", 0.0)]
 
 
-def test_stages_of_a_verification_ask_for_no_look_while_one_is_planned() -> None:
+def test_stages_of_a_verification_request_no_check_while_one_is_planned() -> None:
     asked = Asked()
     asked.writer.planned_until_s = 10.25
     restored = statuses.restored(1, statuses.external(ready()), T1)
@@ -234,7 +236,7 @@ def test_stages_of_a_verification_ask_for_no_look_while_one_is_planned() -> None
     assert asked.taken() == [("a", PAUSE_S)]
 
 
-def test_another_generation_that_is_soon_complete_is_written_once() -> None:
+def test_a_generation_that_is_soon_complete_is_written_once() -> None:
     asked = Asked()
     begun = statuses.reconfigure_started(ready(), ready().generation + 1, T1)
     asked.writer.changed("a", ready(), begun, 20.0)
@@ -247,7 +249,7 @@ def test_another_generation_that_is_soon_complete_is_written_once() -> None:
 
 
 @pytest.mark.slow
-def test_another_generation_that_takes_long_is_written_when_its_time_is_over_even_if_many_change() -> None:
+def test_a_slow_generation_is_written_after_its_limit_even_among_many() -> None:
     asked = Asked()
     for number in range(500):
         begun = statuses.reconfigure_started(ready(), ready().generation + 1, T1)
@@ -258,25 +260,25 @@ def test_another_generation_that_takes_long_is_written_when_its_time_is_over_eve
     assert all(asked.writer.may_write(f"a{number}", 20.0 + BEGUN_S) for number in range(500))
 
 
-def test_another_generation_of_a_package_that_is_not_ready_is_written_at_once() -> None:
+def test_a_generation_of_an_unready_package_is_written_at_once() -> None:
     asked = Asked()
     asked.writer.changed("a", BROKEN, statuses.reconfigure_started(BROKEN, BROKEN.generation + 1, T1), 20.0)
     assert asked.taken() == [("a", 0.0)]
 
 
-def test_many_pause_longer_than_a_few() -> None:
+def test_pauses_grow_with_the_number_of_packages() -> None:
     asked = Asked()
     for number in range(100):
         assert asked.writer.may_write(f"a{number}", 10.0)
     assert not asked.writer.may_write("a7", 10.0 + 19.5)
     assert asked.writer.may_write("a7", 10.0 + 100 / MINOR_PER_S)
     assert asked.writer.may_write("never written", 10.0)
-    # Once they have come to rest, a few of them are written as often as ever.
+    # Once they are idle, a few of them are written as often as before.
     assert asked.writer.may_write("a8", 100.0)
     assert asked.writer.may_write("a8", 100.0 + PAUSE_S)
 
 
-def test_nobody_pauses_for_longer_than_a_minute() -> None:
+def test_no_pause_is_longer_than_a_minute() -> None:
     asked = Asked()
     for number in range(1000):
         assert asked.writer.may_write(f"a{number}", 10.0)
@@ -284,7 +286,7 @@ def test_nobody_pauses_for_longer_than_a_minute() -> None:
     assert asked.writer.may_write("a7", 10.0 + MAX_PAUSE_S)
 
 
-def test_of_many_that_are_written_at_once_none_is_forgotten() -> None:
+def test_pauses_of_many_simultaneous_writes_are_retained() -> None:
     asked = Asked()
     for number in range(1000):
         assert asked.writer.may_write(f"a{number}", 1.0)
@@ -351,7 +353,7 @@ class Story(RuleBasedStateMachine):
 
     @rule(fails=st.booleans())
     def look(self, fails: bool) -> None:
-        """What the controller does; here also at times when nobody asked for it."""
+        """Check the package as the controller does; the story also does so at other times."""
         self.due_s = math.inf
         if self.written is None or statuses.external(self.written) != statuses.external(self.status):
             may = self.writer.may_write("a", self.now_s)

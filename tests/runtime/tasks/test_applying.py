@@ -1,4 +1,4 @@
-"""What is applied and what is left alone: a second look, people, suspension, maintenance, and what a removal takes along."""
+"""Applied and unchanged objects: repeated reconciliations, users' changes, suspension, maintenance, and removal policies."""
 
 import dataclasses
 import os
@@ -50,13 +50,13 @@ FILES = {"templates/claim.yaml": CLAIM, "templates/kept.yaml": KEPT}
 
 @dataclass(slots=True)
 class Calls:
-    """What was asked of the API server, by method."""
+    """The requests to the API server, by method."""
 
     made: Counter[str] = field(default_factory=Counter)
 
 
 class CountedClient(LimitedClient):
-    """Counts all but watches."""
+    """A client that counts all requests except watches."""
 
     def __init__(self, client: ClusterClient, calls: Calls) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -92,22 +92,22 @@ class CountedClient(LimitedClient):
 
 
 def look_again(world: World, *names: str) -> None:
-    """Have packages reconciled once more, though nothing else is wanted."""
+    """Reconcile packages once more without a change."""
     for name in names:
         world.runtime.packages.send(Rescheduled(name, "again"))
 
 
 def versions(world: World) -> dict[str, str]:
-    """Of the Applications, as they were written last."""
+    """Return the resource versions of all Applications."""
     objects = world.applications.objects()
     return {key.name: find_str(obj, "metadata", "resourceVersion") for key, obj in objects.items()}
 
 
-# -- a second look
+# -- repeated reconciliations
 
 
 @pytest.mark.slow
-async def test_a_second_look_at_what_is_there_asks_for_nothing_and_writes_nothing(tmp_path: Path) -> None:
+async def test_a_second_reconciliation_makes_no_requests(tmp_path: Path) -> None:
     calls, number = Calls(), scaled(50, 5)
     async with open_ground(tmp_path, lambda client: CountedClient(client, calls)) as ground:
         counted = dataclasses.replace(ground, engine_client=CountedClient(ground.client, calls))
@@ -132,7 +132,7 @@ async def test_a_second_look_at_what_is_there_asks_for_nothing_and_writes_nothin
             assert all(world.runtime.instances[name].applied.verified for name in packages)
 
 
-async def test_the_same_content_under_another_version_is_told_as_that(tmp_path: Path) -> None:
+async def test_the_same_content_in_another_version_updates_only_the_version(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         await world.push_folder(tmp_path / "web-1.0.0", "web", "1.0.1")
         await world.change("prod", "shop", {"packageVersion": "1.0.1"})
@@ -142,7 +142,7 @@ async def test_the_same_content_under_another_version_is_told_as_that(tmp_path: 
 
 
 class Looking:
-    """A renderer whose charts look into the cluster: nobody knows when they find something else."""
+    """A renderer whose charts look up objects in the cluster, so their output may change at any time."""
 
     def __init__(self, inner: Renderer) -> None:
         self._inner = inner
@@ -153,7 +153,7 @@ class Looking:
         return dataclasses.replace(await self._inner.render(request), looked=True)
 
 
-async def test_a_chart_that_looks_into_the_cluster_is_rendered_each_time(tmp_path: Path) -> None:
+async def test_a_chart_with_lookups_is_rendered_each_time(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         looking = Looking(world.runtime.tools.renderer)
         world.runtime.packages.tools = dataclasses.replace(world.runtime.tools, renderer=looking)
@@ -168,11 +168,11 @@ async def test_a_chart_that_looks_into_the_cluster_is_rendered_each_time(tmp_pat
         assert (await text_of(world), find_int(ready, "status", "release", "revision")) == ("looked up", 2)
 
 
-# -- people
+# -- changes by users
 
 
 @pytest.mark.slow
-async def test_a_users_revision_is_left_alone_also_over_a_restart(tmp_path: Path) -> None:
+async def test_a_users_revision_is_not_changed_also_over_a_restart(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0")
@@ -197,7 +197,7 @@ async def test_a_users_revision_is_left_alone_also_over_a_restart(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_what_is_suspended_is_not_corrected_until_it_goes_on(tmp_path: Path) -> None:
+async def test_drift_of_a_suspended_package_is_corrected_after_resume(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0")
@@ -219,8 +219,8 @@ async def test_what_is_suspended_is_not_corrected_until_it_goes_on(tmp_path: Pat
             await world.until_object(SHOP, lambda obj: find_str(obj, "data", "text") == "none")
 
 
-async def test_what_was_applied_before_a_suspension_is_kept_when_it_goes_on(tmp_path: Path) -> None:
-    """Suspended between what was applied and the hooks that follow: what goes on finds it applied, and looks after it."""
+async def test_objects_applied_before_a_suspension_are_managed_after_resume(tmp_path: Path) -> None:
+    """The package is suspended between the apply and the following hooks; after it is resumed, its drift is corrected."""
     os.mkfifo(tmp_path / "held")
     after = held_hook(tmp_path, "{configVersion: v1, afterHelm: 1}", "after")
     out = ObjectKey(CONFIG_MAP, "prod", "out")
@@ -241,7 +241,7 @@ async def test_what_was_applied_before_a_suspension_is_kept_when_it_goes_on(tmp_
         await world.until_object(out, lambda obj: find_str(obj, "data", "seen") == "0")
 
 
-async def test_under_maintenance_no_one_looks_at_drift(tmp_path: Path) -> None:
+async def test_drift_is_not_checked_during_maintenance(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         await world.change("prod", "shop", {"maintenance": "NoResourceReconciliation"})
         await world.until_state("prod", "shop", "Ready")
@@ -254,11 +254,11 @@ async def test_under_maintenance_no_one_looks_at_drift(tmp_path: Path) -> None:
         await world.until_object(SHOP, lambda obj: find_str(obj, "data", "text") == "none")
 
 
-# -- what a removal takes along
+# -- removal policies
 
 
 async def left(world: World, namespace: str, release: str) -> set[str]:
-    """Which objects of the release are there."""
+    """Return the objects of the release that still exist."""
     found: set[str] = set()
     for key in (
         ObjectKey(CONFIG_MAP, namespace, release),
@@ -280,12 +280,12 @@ POLICIES = pytest.mark.parametrize(
 
 @pytest.mark.sampled
 @POLICIES
-async def test_a_removal_takes_along_what_its_policy_says(tmp_path: Path, policy: str, stays: set[str]) -> None:
+async def test_a_removal_deletes_objects_by_its_policy(tmp_path: Path, policy: str, stays: set[str]) -> None:
     async with open_shop(tmp_path, {"deletionPolicy": policy}, FILES) as world:
         await world.delete("prod", "shop")
         await world.until_gone("prod", "shop")
         assert await left(world, "prod", "shop") == {name.replace("own", "shop") for name in stays}
-        with trio.fail_after(PATIENCE_S):  # and nothing is kept of it here
+        with trio.fail_after(PATIENCE_S):  # and the release engine retains nothing of it
             while world.runtime.tools.releases.statistics().table.rows:
                 await trio.lowlevel.checkpoint()
         assert world.runtime.tools.releases.statistics().whole == 0
@@ -293,7 +293,7 @@ async def test_a_removal_takes_along_what_its_policy_says(tmp_path: Path, policy
 
 @pytest.mark.sampled
 @POLICIES
-async def test_a_module_that_is_switched_off_leaves_what_its_policy_says_and_takes_it_up_again(
+async def test_a_disabled_module_leaves_objects_by_policy_and_adopts_them_again(
     tmp_path: Path, policy: str, stays: set[str]
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -311,8 +311,8 @@ async def test_a_module_that_is_switched_off_leaves_what_its_policy_says_and_tak
 
 
 @pytest.mark.slow
-async def test_another_policy_counts_while_the_removal_waits(tmp_path: Path) -> None:
-    """An object that does not go holds the removal; whoever wants it over lets the rest stay."""
+async def test_a_changed_policy_applies_to_a_waiting_removal(tmp_path: Path) -> None:
+    """An object that cannot be deleted blocks the removal; a user ends it by orphaning the remaining objects."""
     stuck = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stuck, finalizers: [example.com/held]}\n"
     async with open_shop(tmp_path, None, {**FILES, "templates/stuck.yaml": stuck}) as world:
         await world.delete("prod", "shop")
@@ -325,7 +325,7 @@ async def test_another_policy_counts_while_the_removal_waits(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-async def test_what_else_is_wrong_with_a_spec_does_not_change_what_its_removal_takes_along(tmp_path: Path) -> None:
+async def test_an_invalid_spec_does_not_change_its_deletion_policy(tmp_path: Path) -> None:
     async with open_shop(tmp_path, None, FILES) as world:
         rule: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "current": "true"}
         await world.change("prod", "shop", {"deletionPolicy": "DeleteAll", "healthChecks": [rule, rule]})
@@ -336,7 +336,7 @@ async def test_what_else_is_wrong_with_a_spec_does_not_change_what_its_removal_t
 
 
 @pytest.mark.slow
-async def test_a_name_that_was_suspended_when_it_went_is_not_at_rest_for_the_next(tmp_path: Path) -> None:
+async def test_a_package_recreated_after_a_suspended_one_is_not_suspended(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         await world.change("prod", "shop", {"suspend": True})
         await world.until_state("prod", "shop", "Suspended")

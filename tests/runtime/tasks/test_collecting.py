@@ -1,4 +1,4 @@
-"""What hooks made goes with the release: neither more nor less."""
+"""Exactly the objects that hooks created are deleted with the release."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ KEEP: JsonObject = {"annotations": {"helm.sh/resource-policy": "keep"}}
 
 
 def operation(how: str, name: str, *, kind: str = "ConfigMap", **more: JsonValue) -> str:
-    """One that makes an object, as a line of JSON."""
+    """Return an operation that creates an object, as a line of JSON."""
     metadata: JsonObject = {"name": name, **(KEEP if name == "kept" else {})}
     obj: JsonObject = {"apiVersion": "v1", "kind": kind, "metadata": metadata, **more}
     return encode_json({"operation": how, "object": obj}).decode()
@@ -46,7 +46,7 @@ async def installed(world: World, tmp_path: Path, more: JsonObject | None = None
 
 
 async def left(world: World) -> set[str]:
-    """Which of the objects are there."""
+    """Return the objects that still exist."""
     found: set[str] = set()
     for name in ALL:
         try:
@@ -66,7 +66,9 @@ async def left(world: World) -> set[str]:
         ("Orphan", ALL),
     ],
 )
-async def test_what_its_hooks_made_goes_with_the_release(tmp_path: Path, policy: JsonValue, stays: set[str]) -> None:
+async def test_objects_of_hooks_are_deleted_with_the_release(
+    tmp_path: Path, policy: JsonValue, stays: set[str]
+) -> None:
     async with open_world(tmp_path) as world:
         await installed(world, tmp_path, None if policy is None else {"deletionPolicy": policy})
         replaced = await world.client.get(ObjectKey(CONFIG_MAP, "prod", "replaced"))

@@ -1,4 +1,4 @@
-"""Settings of older versions wherever they are looked at: what is compared, what scripts and hooks see, what stays hidden."""
+"""Settings of older versions wherever they are used: comparisons, scripts and hooks, and hidden values."""
 
 import dataclasses
 import json
@@ -48,7 +48,7 @@ VALUES_WITH_ORPHANS = (
 
 
 async def push(world: World, version: str, files: dict[str, str], hooks: dict[str, str] | None = None) -> None:
-    """A version of the package ``hooked`` with these files."""
+    """Push a version of the package ``hooked`` with these files."""
     folder = hooked(world.folder / f"hooked-{version}", hooks or {}, files=files)
     package = folder / "package.yaml"
     package.write_text(package.read_text().replace("1.0.0", version))
@@ -56,7 +56,7 @@ async def push(world: World, version: str, files: dict[str, str], hooks: dict[st
 
 
 def telling(note: Path, binding: str, *, what: str = "$CONFIG_VALUES_PATH") -> str:
-    """A hook that writes down what it sees, a line each time."""
+    """Return a hook that notes its settings, one line for each run."""
     return bash(f"{{configVersion: v1, {binding}: 1}}", f'jq -c .hooked "{what}" >>{note}')
 
 
@@ -64,11 +64,11 @@ def seen(note: Path) -> list[JsonValue]:
     return [json.loads(line) for line in note.read_text().splitlines()]
 
 
-# --- what was configured before ------------------------------------------------------------------------------------------
+# --- earlier configurations ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-async def test_an_immutable_setting_that_a_conversion_writes_anew_did_not_change(tmp_path: Path) -> None:
+async def test_a_converted_immutable_setting_counts_as_unchanged(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -89,7 +89,7 @@ async def test_an_immutable_setting_that_a_conversion_writes_anew_did_not_change
 
 
 @pytest.mark.slow
-async def test_what_a_version_let_change_is_not_held_against_the_next(tmp_path: Path) -> None:
+async def test_a_change_allowed_by_one_version_is_valid_in_the_next(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         for version, schema in (
@@ -109,7 +109,7 @@ async def test_what_a_version_let_change_is_not_held_against_the_next(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_values_are_compared_only_with_those_of_the_same_definition(tmp_path: Path) -> None:
+async def test_values_are_compared_only_within_the_same_definition(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         for version, size in (("1.0.0", "{type: integer, default: 10"), ("2.0.0", "{type: string, default: 10Gi")):
@@ -132,9 +132,7 @@ def definition(folder: Path, files: dict[str, str]) -> Definition:
     return read_definition(hooked(folder, {}, files=files), name="hooked", version="1.0.0")
 
 
-async def test_what_cannot_be_applied_to_the_newest_version_is_not_compared_with(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_settings_without_a_conversion_are_not_compared(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     two = definition(tmp_path / "two", TEXT)
     cases: list[tuple[JsonObject | None, int, JsonObject | None]] = [
         (None, 1, None),
@@ -192,7 +190,7 @@ async def test_the_enabled_script_sees_settings_of_the_newest_version(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_hooks_of_what_is_removed_after_a_restart_see_converted_settings(tmp_path: Path) -> None:
+async def test_hooks_of_a_removal_after_a_restart_see_converted_settings(tmp_path: Path) -> None:
     note = tmp_path / "note"
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -207,8 +205,8 @@ async def test_hooks_of_what_is_removed_after_a_restart_see_converted_settings(t
 
 
 @pytest.mark.slow
-async def test_what_was_never_told_its_wish_since_the_restart_is_removed_with_its_settings(tmp_path: Path) -> None:
-    """Its repository is gone: nothing was adopted, until the deletion says what its settings were."""
+async def test_a_package_without_an_adopted_state_is_removed_with_its_settings(tmp_path: Path) -> None:
+    """The repository is missing, so no desired state was adopted before the deletion, which has the settings."""
     note = tmp_path / "note"
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -227,7 +225,7 @@ async def test_what_was_never_told_its_wish_since_the_restart_is_removed_with_it
 
 
 @pytest.mark.slow
-async def test_what_waited_since_the_restart_is_removed_with_its_settings_and_its_orphans(tmp_path: Path) -> None:
+async def test_a_package_waiting_since_a_restart_is_removed_with_its_orphans(tmp_path: Path) -> None:
     note = tmp_path / "note"
     files = {
         **TEXT,
@@ -265,8 +263,8 @@ async def test_what_waited_since_the_restart_is_removed_with_its_settings_and_it
 
 
 @pytest.mark.slow
-async def test_what_is_disabled_at_a_restart_is_taken_away_with_its_settings(tmp_path: Path) -> None:
-    """Its settings were changed, too, and nobody has checked them: that holds nothing up, and is held against nothing later."""
+async def test_a_package_disabled_at_a_restart_is_uninstalled_with_its_settings(tmp_path: Path) -> None:
+    """Its settings were changed, too, and were not validated; this neither blocks the removal nor affects later comparisons."""
     note = tmp_path / "note"
     hook = bash("{configVersion: v1, beforeDeleteHelm: 1}", f'jq -c .harbour "$CONFIG_VALUES_PATH" >>{note}')
     size: JsonObject = {"settings": {"size": 10}, **OF_1}
@@ -292,12 +290,12 @@ async def test_what_is_disabled_at_a_restart_is_taken_away_with_its_settings(tmp
             await world.until_state("", "harbour", "Ready")
 
 
-# --- what keeps the way out from its settings ----------------------------------------------------------------------------
+# --- settings of removals ----------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(slots=True)
 class Dying:
-    """Filters whose worker dies, as often as is asked for."""
+    """Filters whose worker dies the requested number of times."""
 
     filters: Filters
     times: list[bool]
@@ -319,7 +317,7 @@ class Dying:
 
 
 @pytest.mark.slow
-async def test_a_worker_that_dies_does_not_make_a_removal_pass_over_hooks(tmp_path: Path) -> None:
+async def test_a_dying_worker_does_not_make_a_removal_skip_hooks(tmp_path: Path) -> None:
     note, dying = tmp_path / "note", list[bool]()
     async with open_ground(tmp_path) as given:
         ground = dataclasses.replace(given, filters=Dying(given.filters, dying), backoff=SOON)
@@ -337,10 +335,10 @@ async def test_a_worker_that_dies_does_not_make_a_removal_pass_over_hooks(tmp_pa
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("skipped", [False, True])
-async def test_what_cannot_be_converted_is_removed_without_hooks(
+async def test_a_package_with_unconvertible_settings_is_removed_without_hooks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, skipped: bool
 ) -> None:
-    """Settings that never can be; and, where a person wants it gone, settings that cannot be now."""
+    """Settings that can never be converted; and, if a user skips the hooks, settings that cannot be converted now."""
     note, dying = tmp_path / "note", list[bool]()
     async with open_ground(tmp_path) as given:
         ground = dataclasses.replace(given, filters=Dying(given.filters, dying))
@@ -368,7 +366,7 @@ async def test_what_cannot_be_converted_is_removed_without_hooks(
 
 
 @pytest.mark.slow
-async def test_what_a_conversion_makes_of_a_secret_is_as_hidden_as_that(tmp_path: Path) -> None:
+async def test_values_converted_from_secrets_are_hidden(tmp_path: Path) -> None:
     schema = "x-config-version: 2\ntype: object\nproperties:\n" + "".join(
         f"  {name}: {{type: string}}\n" for name in ("who", "opens", "pin", "mode")
     )

@@ -1,4 +1,4 @@
-"""Definitions come before what uses them, and a broken one holds up nobody but its own package."""
+"""CRDs are established before they are used, and a broken CRD blocks only its own package."""
 
 from pathlib import Path
 
@@ -48,12 +48,12 @@ BROKEN = (
 
 
 def module(folder: Path, name: str, files: dict[str, str], hooks: dict[str, str] | None = None) -> Path:
-    """A package.yaml Module."""
+    """Write a Module with a package.yaml."""
     return write(hooked(folder / name, hooks or {}, name=name), {"package.yaml": MODULE.format(name=name), **files})
 
 
 @pytest.mark.slow
-async def test_a_package_may_use_kinds_of_another_that_it_does_not_name(tmp_path: Path) -> None:
+async def test_a_package_may_use_kinds_of_a_package_that_it_does_not_require(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(module(tmp_path, "harbour", {"crds/boat.yaml": BOAT}), "harbour", "1.0.0")
@@ -69,7 +69,7 @@ async def test_a_package_may_use_kinds_of_another_that_it_does_not_name(tmp_path
         )
 
 
-async def test_a_broken_definition_stops_its_own_package_only_and_says_so(tmp_path: Path) -> None:
+async def test_a_broken_crd_fails_only_its_own_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push("web", "1.0.0")
@@ -86,7 +86,7 @@ async def test_a_broken_definition_stops_its_own_package_only_and_says_so(tmp_pa
         await world.until_gone("", "broken")
 
 
-async def test_a_definition_that_is_never_established_is_said_and_tried_again(
+async def test_a_crd_that_is_never_established_is_reported_and_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crd_tasks, "ESTABLISHED_S", 0.0)
@@ -99,7 +99,7 @@ async def test_a_definition_that_is_never_established_is_said_and_tried_again(
         assert world.runtime.tools.crd_phase.trying() == ()
 
 
-async def test_conversion_webhooks_are_there_before_the_release_and_belong_to_it(tmp_path: Path) -> None:
+async def test_conversion_webhooks_exist_before_the_release_and_belong_to_it(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         harbour = module(tmp_path, "harbour", {"crds/webhook.yaml": WEBHOOK_KIND, "templates/webhook.yaml": WEBHOOK})
@@ -134,8 +134,8 @@ async def test_the_templates_of_one_content_are_searched_once_for_all_packages(
 
 
 @pytest.mark.slow
-async def test_after_a_restart_no_one_is_applied_without_the_modules_that_were_on(tmp_path: Path) -> None:
-    """What a chart sees of the modules is the same before and after, and so is its release."""
+async def test_after_a_restart_charts_see_all_enabled_modules(tmp_path: Path) -> None:
+    """The chart sees the same modules before and after the restart, so its release does not change."""
     asks = (
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: asks}\n"
         'data: {modules: {{ join "," .Values.global.enabledModules | quote }}}\n'
@@ -173,10 +173,10 @@ def state_of(world: World, name: str) -> str:
 
 
 @pytest.mark.slow
-async def test_a_module_that_is_enabled_and_upgraded_at_once_brings_what_the_new_version_defines(
+async def test_a_module_enabled_and_upgraded_at_once_applies_only_the_new_crds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the old version defines is not begun: it is about to be loaded over."""
+    """The CRDs of the old version are not applied, because the new version is about to replace it."""
     log = TaskLog()
     log.watch(monkeypatch)
     async with open_world(tmp_path) as world:
@@ -195,7 +195,7 @@ async def test_a_module_that_is_enabled_and_upgraded_at_once_brings_what_the_new
 
 
 @pytest.mark.slow
-async def test_definitions_of_a_suspended_module_come_when_it_goes_on(tmp_path: Path) -> None:
+async def test_crds_of_a_suspended_module_are_applied_on_resume(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(module(tmp_path, "harbour", {"crds/boat.yaml": BOAT}), "harbour", "1.0.0")
@@ -213,7 +213,7 @@ async def test_definitions_of_a_suspended_module_come_when_it_goes_on(tmp_path: 
         await world.client.get(ObjectKey(DEFINITION, "", "boats.harbour.example.com"))
 
 
-async def test_broken_definitions_are_a_failure_also_after_they_were_tried_with_new_settings(
+async def test_broken_crds_are_still_a_failure_after_a_settings_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = TaskLog()
@@ -239,10 +239,10 @@ async def test_broken_definitions_are_a_failure_also_after_they_were_tried_with_
         await world.until_state("", "broken", "Failed")
 
 
-async def test_a_wait_for_definitions_that_failed_does_not_take_the_failure_back(
+async def test_a_wait_for_failed_crds_does_not_clear_the_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are tried again in a lane of their own, and until then they have failed, whatever is configured meanwhile."""
+    """CRDs are retried in their own lane, and until a retry succeeds, the failure remains, even if settings change."""
     monkeypatch.setattr(crd_tasks, "ESTABLISHED_S", 0.0)
     log = TaskLog()
     log.watch(monkeypatch)
@@ -264,7 +264,7 @@ async def test_a_wait_for_definitions_that_failed_does_not_take_the_failure_back
 
 
 @pytest.mark.slow
-async def test_what_people_make_of_definitions_under_maintenance_stays_also_over_a_restart(tmp_path: Path) -> None:
+async def test_user_changes_of_crds_during_maintenance_survive_a_restart(tmp_path: Path) -> None:
     key = ObjectKey(DEFINITION, "", "boats.harbour.example.com")
     schema: JsonObject = {"type": "object", "description": "people", "x-kubernetes-preserve-unknown-fields": True}
     version: JsonObject = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -278,7 +278,7 @@ async def test_what_people_make_of_definitions_under_maintenance_stays_also_over
             await world.until_state("", "harbour", "Ready")
             await world.client.merge_patch(key, {"spec": {"versions": [version]}})
         async with ground.open_world() as world:
-            # Of this generation only this process can have spoken.
+            # Only this process can have written a status of this generation.
             await world.change("", "harbour", {"settings": {"mode": "fast"}})
             await world.until_state("", "harbour", "Ready")
             live = await world.client.get(key)
@@ -287,7 +287,7 @@ async def test_what_people_make_of_definitions_under_maintenance_stays_also_over
 
 
 @pytest.mark.slow
-async def test_conversion_webhooks_of_a_release_that_never_came_are_removed(tmp_path: Path) -> None:
+async def test_conversion_webhooks_of_a_release_that_was_never_applied_are_removed(tmp_path: Path) -> None:
     hooks = {"a.sh": bash("{configVersion: v1, beforeHelm: 1}", "exit 1")}
     files = {"crds/webhook.yaml": WEBHOOK_KIND, "templates/webhook.yaml": WEBHOOK}
     async with open_world(tmp_path) as world:
@@ -302,7 +302,7 @@ async def test_conversion_webhooks_of_a_release_that_never_came_are_removed(tmp_
 
 
 async def until_said(world: World, name: str, text: str) -> None:
-    """Wait until a Module's summary says something."""
+    """Wait until a Module's summary contains a text."""
     await world.until("", name, lambda obj: text in find_str(obj, "status", "summary", "message"))
 
 
@@ -323,7 +323,7 @@ def harbour_with_authority(folder: Path, binding: str, more: dict[str, str] | No
 
 
 @pytest.mark.slow
-async def test_what_a_startup_hook_makes_of_the_values_is_in_the_conversion_webhooks_before_the_release(
+async def test_early_conversion_webhooks_use_values_of_startup_hooks(
     tmp_path: Path,
 ) -> None:
     failing = {"b.sh": bash("{configVersion: v1, beforeHelm: 1}", "exit 1")}
@@ -337,7 +337,7 @@ async def test_what_a_startup_hook_makes_of_the_values_is_in_the_conversion_webh
 
 
 @pytest.mark.slow
-async def test_a_conversion_webhook_that_needs_what_a_later_hook_sets_comes_with_the_release(tmp_path: Path) -> None:
+async def test_a_conversion_webhook_with_values_of_a_later_hook_comes_with_the_release(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(harbour_with_authority(tmp_path, "beforeHelm"), "harbour", "1.0.0")

@@ -1,4 +1,4 @@
-"""Event hooks in their lanes: what they are told, how often, and what a failure of one means."""
+"""Event hooks in their lanes: their events, the rate of their runs, and their failures."""
 
 from pathlib import Path
 from typing import cast
@@ -36,7 +36,7 @@ def a_hook(config: str) -> Hook:
 
 
 def package_hooks(hook: Hook) -> PackageHooks:
-    """Hooks that nobody follows."""
+    """Return hooks whose events are not watched."""
     client, watches, filters = cast("ClusterClient", None), cast("SharedWatches", None), cast("Filters", None)
     return PackageHooks(
         "prod.shop", (hook,), client, watches, filters, namespace=None, on_event=lambda _hooks, _inbox: None
@@ -44,7 +44,7 @@ def package_hooks(hook: Hook) -> PackageHooks:
 
 
 @pytest.mark.slow
-async def test_a_version_0_hook_is_told_everything_one_after_the_other(tmp_path: Path) -> None:
+async def test_a_version_0_hook_gets_each_event_in_a_separate_run(tmp_path: Path) -> None:
     config = "onKubernetesEvent: [{name: maps, kind: ConfigMap, selector: {matchLabels: {a: b}}, event: [add]}]"
     hook = bash(config, f'jq -r ".[].resourceName" "$BINDING_CONTEXT_PATH" >>"{tmp_path}/notes"')
     async with open_world(tmp_path) as world:
@@ -60,7 +60,7 @@ async def test_a_version_0_hook_is_told_everything_one_after_the_other(tmp_path:
 
 
 async def test_a_failure_lasts_until_its_own_lane_succeeds(tmp_path: Path) -> None:
-    """Another hook's success, or its own in another queue, does not make it good."""
+    """A success of another hook, or of the same hook in another queue, does not clear the failure."""
     hooks = {
         "bad.sh": noting(tmp_path, WATCHING % "one", "bad"),
         "good.sh": noting(tmp_path, WATCHING % "two", "good"),
@@ -83,7 +83,7 @@ async def test_a_failure_lasts_until_its_own_lane_succeeds(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_a_busy_hook_does_not_keep_its_package_from_being_applied(tmp_path: Path) -> None:
-    """Each of its runs asks for another reconciliation; the one that runs is not interrupted for that."""
+    """Each run of the hook requests another reconciliation, which does not interrupt the current one."""
     busy = bash(
         "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: busy}]",
         'seen=$(jq .hooked.seen "$VALUES_PATH"); '
@@ -101,9 +101,7 @@ async def test_a_busy_hook_does_not_keep_its_package_from_being_applied(tmp_path
         await world.client.delete(ObjectKey(CONFIG_MAP, "prod", "loop"))
 
 
-async def test_a_hook_that_may_fail_is_logged_masked_and_forgotten(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_allowed_failure_of_a_hook_is_logged_masked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="wharfinger")
     config = (
         "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, allowFailure: true}]\n"
@@ -123,10 +121,10 @@ async def test_a_hook_that_may_fail_is_logged_masked_and_forgotten(
         assert "hunter2-secret" not in caplog.text
 
 
-async def test_an_event_run_that_may_fail_is_none_of_its_packages_problems(
+async def test_an_allowed_failure_of_an_event_is_not_in_the_status(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not for a moment: whoever waits for the package, or is told of its failures, is not told of this one."""
+    """The failure is never reported, neither to waiting packages nor in the status."""
     config = (WATCHING % "main").replace("queue: main", "executeHookOnSynchronization: false, allowFailure: true")
     hook = bash(config, f'echo ran >>"{tmp_path}/notes"; exit 1')
     async with open_world(tmp_path) as world:
@@ -141,7 +139,7 @@ async def test_an_event_run_that_may_fail_is_none_of_its_packages_problems(
     assert "EventHookFailed" not in caplog.text
 
 
-async def test_a_defect_is_retried_and_shown_not_swallowed() -> None:
+async def test_an_unexpected_exception_is_retried_and_reported() -> None:
     notes_, one = Notes(), instance()
     put(one, desired={"settings": ResolvedSettings({"p": "hunter22"}, ("hunter22",), frozenset({("p",)}))})
     hook = a_hook(WATCHING % "main")
@@ -156,7 +154,7 @@ async def test_a_defect_is_retried_and_shown_not_swallowed() -> None:
     assert len(inbox.waiting) == 1
 
 
-async def test_nothing_to_tell_is_no_run() -> None:
+async def test_a_hook_without_events_is_not_run() -> None:
     notes_, hook = Notes(), a_hook(WATCHING % "main")
     task = EventHookTask(
         hook, Inbox(hook, "main"), package_hooks(hook), instance(), NO_TOOLS, notes_, WorkScope("hooks")
@@ -170,7 +168,7 @@ def throttled(interval: str) -> Hook:
 
 
 async def begun(hook: Hook, one: Instance, queue: str = "main") -> float:
-    """When a run begins for what waits; the run itself is a defect here, told at once."""
+    """Return when the run for a waiting event begins; the run itself fails at once here."""
     inbox = Inbox(hook, queue)
     inbox.add(Occurrence(hook.config.kubernetes[0], None))
     with pytest.raises(TaskFailed):
@@ -178,12 +176,12 @@ async def begun(hook: Hook, one: Instance, queue: str = "main") -> float:
     return trio.current_time()
 
 
-async def test_a_hook_says_itself_how_often_it_runs(autojump_clock: trio.testing.MockClock) -> None:
+async def test_the_rate_of_runs_is_limited_by_the_hook(autojump_clock: trio.testing.MockClock) -> None:
     hook, one, start = throttled("1h"), instance(), trio.current_time()
     assert [await begun(hook, one) - start for _ in range(3)] == [0, 3600, 7200]
 
 
-async def test_it_runs_so_often_in_all_its_queues_together(autojump_clock: trio.testing.MockClock) -> None:
+async def test_the_rate_limit_covers_all_queues_of_a_hook(autojump_clock: trio.testing.MockClock) -> None:
     hook, one, start = throttled("1h"), instance(), trio.current_time()
     times: list[float] = []
 
@@ -196,7 +194,7 @@ async def test_it_runs_so_often_in_all_its_queues_together(autojump_clock: trio.
     assert times == [0, 3600, 7200]
 
 
-async def test_what_had_nothing_to_tell_and_what_was_interrupted_does_not_count(
+async def test_empty_and_interrupted_runs_do_not_count_for_the_rate(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     hook, one, start = throttled("1h"), instance(), trio.current_time()
@@ -208,7 +206,7 @@ async def test_what_had_nothing_to_tell_and_what_was_interrupted_does_not_count(
     assert await begun(hook, one) - start == 3600
 
 
-async def test_another_version_of_a_hook_has_its_own_say(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_new_version_of_a_hook_has_its_own_rate(autojump_clock: trio.testing.MockClock) -> None:
     one = instance()
     await begun(throttled("1h"), one)
     new = throttled("1s")
@@ -216,7 +214,7 @@ async def test_another_version_of_a_hook_has_its_own_say(autojump_clock: trio.te
     assert await begun(new, one) - first == 1
 
 
-def test_what_a_failed_event_says() -> None:
+def test_a_failed_event_is_reported_until_its_scope_is_cancelled() -> None:
     notes_ = Notes()
     hook, error, scope = a_hook(WATCHING % "main"), HookRunError("hooks/a.sh", "x"), WorkScope("hooks")
     told = failed_event(instance(), notes_, hook, "hooks/main", error, scope)

@@ -1,4 +1,4 @@
-"""Global hooks that fail: who is held up by them, and for how long."""
+"""Failing global hooks: the packages that they block, and for how long."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from wharfinger.queue.backoff import BackoffPolicy
 
 @asynccontextmanager
 async def impatient(folder: Path) -> AsyncIterator[World]:
-    """A world in which what failed is tried again soon."""
+    """Open a world in which failures are retried soon."""
     soon = BackoffPolicy(initial_s=0.05, max_s=0.1)
     with one_error():
         async with open_ground(folder) as ground, replace(ground, backoff=soon).open_world() as world:
@@ -24,8 +24,8 @@ async def impatient(folder: Path) -> AsyncIterator[World]:
 
 
 @pytest.mark.slow
-async def test_who_waits_for_a_broken_beforeall_hook_waits_for_some_attempts(tmp_path: Path) -> None:
-    """Its own values are known by then, so others are run with them; it is tried again all the same."""
+async def test_a_broken_beforeall_hook_blocks_packages_for_some_attempts(tmp_path: Path) -> None:
+    """Values of the hook are known by then, so other packages run with them, while the hook is still retried."""
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1') + f"[ -e {tmp_path}/mended ]\n"})
     a_module(tmp_path, "alpha", {"own.sh": hook(notes, '"afterHelm": 1')})
@@ -37,7 +37,7 @@ async def test_who_waits_for_a_broken_beforeall_hook_waits_for_some_attempts(tmp
         await world.until_state("", "global", "Ready")
 
 
-async def test_global_hooks_that_cannot_be_read_hold_up_what_is_new(tmp_path: Path) -> None:
+async def test_invalid_global_hooks_block_new_packages(tmp_path: Path) -> None:
     global_hooks(tmp_path, {"all.sh": "#!/bin/sh\necho 'configVersion: v1'\n"})
     a_module(tmp_path, "alpha", {})
     async with impatient(tmp_path) as world:
@@ -48,7 +48,7 @@ async def test_global_hooks_that_cannot_be_read_hold_up_what_is_new(tmp_path: Pa
         assert node is None or [each.name for each in node.lacks] == ["-1"]
 
 
-async def test_an_afterall_hook_that_fails_is_run_again(tmp_path: Path) -> None:
+async def test_a_failed_afterall_hook_is_retried(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1') + f"[ -e {tmp_path}/mended ]\n"})
     async with impatient(tmp_path) as world:

@@ -38,7 +38,7 @@ def backup(**status: str | int) -> JsonObject:
     }
 
 
-async def test_the_first_that_is_true_decides(expressions: HealthExpressions) -> None:
+async def test_the_first_true_expression_decides(expressions: HealthExpressions) -> None:
     assert await judged(RULE, backup(phase="Done", copies=2), expressions) == Current()
     assert isinstance(await judged(RULE, backup(phase="Done", copies=1), expressions), InProgress)
     assert isinstance(await judged(RULE, backup(phase="Running", error="x"), expressions), InProgress)
@@ -47,14 +47,14 @@ async def test_the_first_that_is_true_decides(expressions: HealthExpressions) ->
 
 
 @pytest.mark.parametrize("expression", ["self.status.phase", "self.", "1 +", "", "self.nothing.at.all", "'text'"])
-async def test_what_has_no_answer_says_why(expressions: HealthExpressions, expression: str) -> None:
+async def test_an_expression_without_a_result_is_an_error(expressions: HealthExpressions, expression: str) -> None:
     with pytest.raises(HealthExpressionError) as caught:
         await expressions.evaluate(expression, backup())
     assert str(caught.value)
     assert not caught.value.transient
 
 
-async def test_a_hostile_expression_ends(expressions: HealthExpressions) -> None:
+async def test_a_hostile_expression_is_ended(expressions: HealthExpressions) -> None:
     numbers = "[0,1,2,3,4,5,6,7,8,9]"
     nested = "true"
     for depth in range(9):
@@ -63,7 +63,7 @@ async def test_a_hostile_expression_ends(expressions: HealthExpressions) -> None
         await expressions.evaluate(nested, backup())
 
 
-async def test_an_expression_that_is_none_is_refused_by_name() -> None:
+async def test_an_invalid_expression_is_refused_with_its_field() -> None:
     async with open_cel_pool(None) as pool:
         await check_health_rules([RULE], pool)
         broken = replace(RULE, current="status.phase ==")

@@ -1,4 +1,4 @@
-"""A package that is one executable with several hooks: it is asked whether settings will do, and whether it is ready."""
+"""A package that is one executable with several hooks: the executable checks settings and readiness."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def batched(folder: Path, *, ready: bool) -> Path:
     return folder / "batched"
 
 
-async def test_hooks_of_a_batch_run_and_settings_are_checked_by_it(tmp_path: Path) -> None:
+async def test_hooks_of_a_batch_run_and_check_settings(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(batched(tmp_path, ready=True), "batched", "1.0.0")
@@ -56,7 +56,7 @@ async def test_hooks_of_a_batch_run_and_settings_are_checked_by_it(tmp_path: Pat
 
 
 @pytest.mark.slow
-async def test_a_package_is_ready_when_its_own_hook_says_so(tmp_path: Path) -> None:
+async def test_a_package_is_ready_when_its_readiness_hook_succeeds(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(batched(tmp_path, ready=False), "batched", "1.0.0")

@@ -42,7 +42,7 @@ TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out}\ndata: {seen:
 
 
 def hooked(folder: Path, hooks: dict[str, str], *, name: str = "hooked", files: dict[str, str] | None = None) -> Path:
-    """A package.yaml package with these hooks."""
+    """Write a package with a package.yaml and these hooks."""
     texts = {
         "package.yaml": PACKAGE.format(name=name),
         "openapi/settings.yaml": "type: object\nproperties: {mode: {type: string}}\n",
@@ -58,7 +58,7 @@ def hooked(folder: Path, hooks: dict[str, str], *, name: str = "hooked", files: 
 
 
 def bash(config: str, body: str) -> str:
-    """A hook: what it says of itself, and what it does."""
+    """Return the script of a hook with this configuration and these commands."""
     return f"#!/usr/bin/env bash\nset -eu\nif [ \"${{1:-}}\" = --config ]; then cat <<'C'\n{config}\nC\nexit 0; fi\n{body}\n"
 
 
@@ -68,7 +68,7 @@ def config_map(name: str, labels: JsonObject | None = None, namespace: str = "pr
 
 
 async def until_data(world: World, name: str, key: str, wanted: str, namespace: str = "prod") -> None:
-    """Wait until a ConfigMap says something."""
+    """Wait until a key of a ConfigMap has a value."""
     await world.until_object(ObjectKey(CONFIG_MAP, namespace, name), lambda obj: find_str(obj, "data", key) == wanted)
 
 
@@ -82,7 +82,7 @@ COUNTING = bash(
 
 
 @pytest.mark.slow
-async def test_an_event_makes_a_hook_run_and_what_it_patches_is_applied(tmp_path: Path) -> None:
+async def test_an_event_runs_a_hook_and_its_patched_values_are_applied(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", {"count.sh": COUNTING}), "hooked", "1.0.0")
@@ -118,7 +118,7 @@ async def test_a_patch_that_the_schema_refuses_fails_the_hook_and_changes_nothin
 
 
 @pytest.mark.slow
-async def test_an_applications_hooks_see_and_touch_their_own_namespace_only(tmp_path: Path) -> None:
+async def test_hooks_of_an_application_are_limited_to_their_namespace(tmp_path: Path) -> None:
     touching = bash(
         "configVersion: v1\nonStartup: 1\n",
         'echo \'{"operation":"CreateOrUpdate","object":{"apiVersion":"v1","kind":"ConfigMap",'
@@ -185,7 +185,7 @@ async def test_the_reloader_rolls_a_deployment_when_its_config_map_changes(tmp_p
 
 
 @pytest.mark.slow
-async def test_a_schedules_tick_runs_its_hooks_with_snapshots(tmp_path: Path) -> None:
+async def test_a_schedule_runs_its_hooks_with_snapshots(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(ROOT / "examples" / "reloader", "reloader", "1.0.0")
@@ -207,7 +207,7 @@ async def test_a_schedules_tick_runs_its_hooks_with_snapshots(tmp_path: Path) ->
 
 @dataclass
 class Watched:
-    """A runner of hooks that do nothing, and how they were run."""
+    """A runner of hooks that do nothing, which records how they were run."""
 
     runs: list[HookRun] = field(default_factory=list)
     prints: int = 0
@@ -228,10 +228,10 @@ class Watched:
         return HookOutcome(True, "", (), (), (), (), (), 0.0, 0.0, 0)
 
 
-async def test_a_hook_is_told_what_there_is_when_its_turn_has_come(
+async def test_a_hook_gets_the_state_at_the_start_of_its_run(
     tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Not what there was when it began to wait for others; and the time it waited is none of its own."""
+    """The hook does not get the state at the beginning of its wait, and its duration does not include the wait."""
     one, watched, told = instance(), Watched(), ["old"]
     put(one, files={"definition": read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")})
     put(one, configuration={"values": {"seen": 1}})
@@ -263,7 +263,7 @@ async def test_a_hook_is_told_what_there_is_when_its_turn_has_come(
     ("policy", "module", "application"),
     [(CredentialsPolicy.MODULES, True, False), (CredentialsPolicy.ALL, True, True)],
 )
-async def test_hooks_of_an_application_act_as_the_daemon_only_where_that_was_asked_for(
+async def test_hooks_of_an_application_get_the_daemons_credentials_only_by_option(
     tmp_path: Path, policy: CredentialsPolicy, module: bool, application: bool
 ) -> None:
     watched = Watched(hook_credentials=policy)
@@ -276,7 +276,7 @@ async def test_hooks_of_an_application_act_as_the_daemon_only_where_that_was_ask
     assert [run.credentials for run in watched.runs] == [module, application]
 
 
-async def test_a_hook_that_floods_run_after_run_does_not_flood_the_log(
+async def test_the_output_of_a_noisy_hook_is_limited_over_many_runs(
     tmp_path: Path, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger")
@@ -295,7 +295,7 @@ async def test_a_hook_that_floods_run_after_run_does_not_flood_the_log(
     assert BURST_LINES <= len(lines) <= BURST_LINES + LINES_PER_S * pause * runs
     assert len(lines) + sum(int(report.split(": ")[1].split()[0]) for report in reports) == runs * BURST_LINES
     assert len(reports) <= runs + 1
-    assert said[-1] == "hooks/quiet.sh: line 0"  # another hook has its own
+    assert said[-1] == "hooks/quiet.sh: line 0"  # another hook has its own limit
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ async def test_a_hook_that_floods_run_after_run_does_not_flood_the_log(
         ("workerPool: own", "none", (HookPool.NONE, "own")),
     ],
 )
-def test_the_pool_of_a_package_is_for_hooks_that_name_none_themselves(
+def test_the_pool_of_a_package_is_the_default_of_its_hooks(
     config: str, of_package: str, found: tuple[HookPool, str]
 ) -> None:
     read = read_hook_config(f"configVersion: v1\nonStartup: 1\n{config}\n".encode(), hook="a")

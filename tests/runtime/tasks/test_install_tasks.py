@@ -1,4 +1,4 @@
-"""Bringing packages of every kind here, and what is said of those that are wrong."""
+"""Installing packages of every kind, and error messages for invalid packages."""
 
 import dataclasses
 import gzip
@@ -21,8 +21,8 @@ from wharfinger.runtime.tasks.install_tasks import DOWNLOAD
 
 
 @pytest.mark.slow
-async def test_bad_packages_say_what_is_wrong_and_disturb_no_one(tmp_path: Path) -> None:
-    """Each of the ways in which a package can be wrong gives one clear line, and the good one beside them is Ready."""
+async def test_invalid_packages_are_reported_and_affect_no_other_package(tmp_path: Path) -> None:
+    """Each kind of invalid package gives one clear line, and the valid package beside them is Ready."""
     bad_hook = hooked(
         tmp_path / "badhook", {"a.sh": bash("configVersion: v1\nkubernetes: [{kid: Pod}]", "")}, name="badhook"
     )
@@ -66,7 +66,7 @@ async def test_bad_packages_say_what_is_wrong_and_disturb_no_one(tmp_path: Path)
         await world.until_state("prod", "good", "Ready")
 
 
-async def test_a_hook_that_may_not_be_executed_is_told_of(tmp_path: Path) -> None:
+async def test_a_hook_without_execute_permission_is_a_warning(tmp_path: Path) -> None:
     """It never runs, and nothing fails."""
     source = hooked(tmp_path / "web", {"a.sh": bash("configVersion: v1\nonStartup: 1", "")}, name="web")
     (source / "hooks" / "off.sh").write_text("#!/bin/sh\n")
@@ -79,8 +79,8 @@ async def test_a_hook_that_may_not_be_executed_is_told_of(tmp_path: Path) -> Non
         assert warning == "hooks/off.sh: no executable permissions, chmod +x is required to run this hook"
 
 
-async def test_the_warnings_of_an_earlier_version_do_not_stay_beside_a_failed_load(tmp_path: Path) -> None:
-    """They would be taken for the cause of the failure, which `wharfinger why` explains."""
+async def test_a_failed_load_clears_warnings_of_the_earlier_version(tmp_path: Path) -> None:
+    """Otherwise the warnings would look like the cause of the failure, which `wharfinger why` explains."""
     source = hooked(tmp_path / "web", {"a.sh": bash("configVersion: v1\nonStartup: 1", "")}, name="web")
     (source / "hooks" / "off.sh").write_text("#!/bin/sh\n")
     broken = bash("configVersion: v1\nkubernetes: [{kid: Pod}]", "")
@@ -102,7 +102,7 @@ async def test_the_warnings_of_an_earlier_version_do_not_stay_beside_a_failed_lo
 
 
 def folder_repository(folder: Path, name: str = "default") -> JsonObject:
-    """A PackageRepository that names a folder."""
+    """Return a PackageRepository for a folder."""
     return {
         "apiVersion": "wharfinger.dev/v1alpha1",
         "kind": "PackageRepository",
@@ -112,12 +112,12 @@ def folder_repository(folder: Path, name: str = "default") -> JsonObject:
 
 
 def has_reason(reason: str) -> Callable[[JsonObject], bool]:
-    """Whether Ready's reason is this one."""
+    """Return a check: the condition Ready has this reason."""
     return lambda obj: reasoned(obj) == reason
 
 
 def reasoned(obj: JsonObject) -> str:
-    """The reason of Ready."""
+    """Return the reason of the condition Ready."""
     ready = next((one for one in find_list(obj, "status", "conditions") if find_str(one, "type") == "Ready"), {})
     return find_str(ready, "reason")
 
@@ -134,7 +134,7 @@ def damage(folder: Path, package: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_module_in_addon_operators_layout(tmp_path: Path) -> None:
+async def test_a_module_in_the_layout_of_addon_operator_is_installed_and_removed(tmp_path: Path) -> None:
     """The example module: enabled script, a Python hook that patches values, objects in other namespaces, removal."""
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -165,7 +165,7 @@ async def test_a_module_in_addon_operators_layout(tmp_path: Path) -> None:
         await world.until_no_object(ObjectKey(quota, "team-a", "namespace-defaults"))
 
 
-async def test_an_enabled_script_that_says_no_keeps_the_module_off(tmp_path: Path) -> None:
+async def test_a_negative_vote_of_an_enabled_script_disables_the_module(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         script = tmp_path / "module"
@@ -185,7 +185,7 @@ async def test_an_enabled_script_that_says_no_keeps_the_module_off(tmp_path: Pat
         await world.until_state("", "scripted", "Ready")
 
 
-async def test_packages_of_the_wrong_kind_are_refused_with_the_right_one(tmp_path: Path) -> None:
+async def test_packages_of_the_wrong_kind_are_refused_with_the_correct_kind(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(ROOT / "examples" / "reloader", "reloader", "1.0.0")
@@ -194,7 +194,7 @@ async def test_packages_of_the_wrong_kind_are_refused_with_the_right_one(tmp_pat
         assert "use a resource of kind Application" in find_str(failed, "status", "summary", "message")
 
 
-async def test_packages_of_a_folder_and_of_a_layout(tmp_path: Path) -> None:
+async def test_a_package_of_a_folder_is_installed(tmp_path: Path) -> None:
     chart(tmp_path / "packages" / "web", "web", "1.0.0")
     async with open_world(tmp_path) as world:
         await world.client.create(folder_repository(tmp_path / "packages"))
@@ -204,8 +204,8 @@ async def test_packages_of_a_folder_and_of_a_layout(tmp_path: Path) -> None:
         await world.until("prod", "shop", lambda obj: reasoned(obj) == "RepositoryNotFound")
 
 
-async def test_a_folder_that_was_corrected_while_no_daemon_was_there_is_read_again(tmp_path: Path) -> None:
-    """Although the journal has its download as complete."""
+async def test_a_folder_corrected_while_the_daemon_was_stopped_is_read_again(tmp_path: Path) -> None:
+    """The folder is read even though its download is complete in the journal."""
     folder = tmp_path / "packages" / "hooked"
     hooked(folder, {"a.sh": bash("{configVersion: v7}", ":")})
     async with open_ground(tmp_path) as ground:
@@ -221,7 +221,7 @@ async def test_a_folder_that_was_corrected_while_no_daemon_was_there_is_read_aga
                 await world.until_state("prod", "app", "Ready")
 
 
-async def test_a_module_and_an_application_cannot_have_one_release(tmp_path: Path) -> None:
+async def test_a_module_and_an_application_cannot_share_a_release(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push("web", "1.0.0")
@@ -233,7 +233,7 @@ async def test_a_module_and_an_application_cannot_have_one_release(tmp_path: Pat
         await world.until_state("", "web", "Ready")
 
 
-async def test_a_package_that_is_installed_as_what_it_needs_says_so(tmp_path: Path) -> None:
+async def test_a_package_installed_under_the_name_of_its_dependency_is_refused(tmp_path: Path) -> None:
     lonely = hooked(tmp_path / "lonely", {}, name="lonely")
     (lonely / "package.yaml").write_text(
         "type: Application\nname: lonely\nversion: 1.0.0\nrequirements: {applications: {mandatory: [{name: db}]}}\n"

@@ -1,4 +1,4 @@
-"""Which tasks follow each other in which operation."""
+"""The sequence of tasks of each operation."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def pipeline() -> Pipeline:
     return Pipeline(one, NO_TOOLS, Notes(), WorkScope("x"))
 
 
-def test_the_tasks_of_each_operation() -> None:
+def test_each_operation_has_its_tasks() -> None:
     made = pipeline()
     assert [task.name for task in made.update()] == ["Download:1.2.3", "Install:1.2.3", "Load"]
     assert [task.name for task in made.reconciliation()] == [
@@ -38,7 +38,7 @@ def test_the_tasks_of_each_operation() -> None:
     assert [task.name for task in made.removal()] == ["Uninstall", "Purge", "Undeploy"]
 
 
-def test_the_architecture_has_the_tasks_in_the_order_of_the_code() -> None:
+def test_the_documentation_lists_tasks_in_the_order_of_the_code() -> None:
     text = (ROOT / "docs" / "life-of-a-package.md").read_text()
     names = [task.name for task in pipeline().reconciliation()]
     table = text.partition("6. ")[2].partition("7. ")[0]
@@ -46,7 +46,7 @@ def test_the_architecture_has_the_tasks_in_the_order_of_the_code() -> None:
     assert f"| Reconciliation | {', '.join(names)} |" in text
 
 
-def test_what_is_loaded_rests_before_another_version_comes(tmp_path: Path) -> None:
+def test_a_loaded_version_is_disabled_before_an_update(tmp_path: Path) -> None:
     made = pipeline()
     definition = read_definition(chart(tmp_path / "web"), name="web", version="1.2.3")
     put(made.instance, files={"definition": definition})
@@ -55,7 +55,7 @@ def test_what_is_loaded_rests_before_another_version_comes(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("number", [1, 2])
-async def test_tasks_out_of_order_are_a_defect_that_names_the_package(number: int) -> None:
+async def test_tasks_out_of_order_are_a_bug_that_names_the_package(number: int) -> None:
     with pytest.raises(AssertionError, match="prod/shop"):
         await pipeline().update()[number].execute()
     with pytest.raises(AssertionError, match="prod/shop"):

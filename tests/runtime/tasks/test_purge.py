@@ -1,4 +1,4 @@
-"""What a package's workloads left behind goes with it, as far as it says so, and nothing else does."""
+"""Objects that workloads of a package leave behind are deleted with the package if it declares their kinds."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ SCHEMA = (
 
 
 def left(kind: str, name: str, **metadata: JsonValue) -> JsonObject:
-    """What a workload of prod/app made."""
+    """Return an object that a workload of prod/app created."""
     labels: JsonObject = {"app.kubernetes.io/instance": "app"}
     body: JsonObject = {"name": name, "namespace": "prod", "labels": labels, **metadata}
     return {"apiVersion": "v1", "kind": kind, "metadata": body}
@@ -45,7 +45,7 @@ async def installed(world: World, tmp_path: Path, orphans: JsonValue) -> None:
     await world.until_state("prod", "app", "Ready")
 
 
-async def test_declared_kinds_are_deleted_and_nothing_else(tmp_path: Path) -> None:
+async def test_only_objects_of_declared_kinds_are_deleted(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await installed(
             world, tmp_path, [{"kind": "ConfigMap", "version": "v1"}, {"kind": "Namespace", "version": "v1"}]
@@ -68,9 +68,7 @@ async def test_declared_kinds_are_deleted_and_nothing_else(tmp_path: Path) -> No
         assert any("'undeclared'" in one for one in secrets)
 
 
-async def test_a_declaration_that_cannot_be_read_is_passed_over(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_invalid_declaration_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     orphans: JsonValue = [{"kind": "ConfigMap"}, "x", {"kind": 1, "version": "v1"}, {"kind": "Ghost", "version": "v9"}]
     async with open_world(tmp_path) as world:
         await installed(world, tmp_path, orphans)
@@ -81,11 +79,11 @@ async def test_a_declaration_that_cannot_be_read_is_passed_over(
     assert "orphanResources[0]: kind and version are required" in caplog.text
 
 
-# -- which kinds, and what happens where the server refuses
+# -- kinds, and refusals of the server
 
 
 class Refusing(LimitedClient):
-    """Notes what is deleted, and refuses names a number of times."""
+    """A client that records deletions, and refuses some of them a number of times."""
 
     def __init__(self, client: ClusterClient) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -99,7 +97,7 @@ class Refusing(LimitedClient):
         return await super().delete(key, uid=uid, propagation=propagation)
 
     def times(self, name: str) -> int:
-        """How often its deletion was asked for."""
+        """Return how often the deletion of an object was requested."""
         return sum(one == name for one, _, _ in self.deleted)
 
 
@@ -113,7 +111,7 @@ async def refusing_world(folder: Path) -> AsyncIterator[tuple[World, Refusing]]:
 
 
 @pytest.mark.slow
-async def test_what_the_server_refuses_holds_up_nothing_else_and_is_tried_again(tmp_path: Path) -> None:
+async def test_a_refused_deletion_is_retried_and_delays_no_other(tmp_path: Path) -> None:
     async with refusing_world(tmp_path) as (world, client):
         await installed(world, tmp_path, [{"kind": kind, "version": "v1"} for kind in ("ConfigMap", "Secret")])
         finalizers: JsonValue = ["example.test/a"]
@@ -131,8 +129,8 @@ async def test_what_the_server_refuses_holds_up_nothing_else_and_is_tried_again(
         assert find_str(stays, "metadata", "uid") == find_str(ending, "metadata", "uid")
 
 
-async def test_what_another_one_took_away_is_gone(tmp_path: Path) -> None:
-    """And another object that has its name by now is not what was left behind: neither is an error, or tried again."""
+async def test_an_object_deleted_by_another_client_is_no_error(tmp_path: Path) -> None:
+    """A missing object, or a new object with the same name, is no error and is not retried."""
     async with refusing_world(tmp_path) as (world, client):
         await installed(world, tmp_path, [{"kind": "ConfigMap", "version": "v1"}])
         for name in ("another", "gone"):
@@ -149,7 +147,7 @@ async def test_what_another_one_took_away_is_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "gone"), [("v1", {"one", "two"}), ("one.test/v1", {"one"}), ("v2", set()), ("none.test/v1", set())]
 )
-async def test_a_bare_version_is_that_of_any_group(version: str, gone: set[str], tmp_path: Path) -> None:
+async def test_a_version_without_a_group_matches_every_group(version: str, gone: set[str], tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         kinds = [ResourceType(f"{group}.test", "v1", "Widget", "widgets", namespaced=True) for group in ("one", "two")]
         for resource in kinds:

@@ -1,4 +1,4 @@
-"""A render stays with the record of its release: what a chart drew once is not drawn again for the same inputs."""
+"""A render is stored in the record of its release: random values of a chart are not drawn again for the same inputs."""
 
 import zlib
 from dataclasses import replace
@@ -84,7 +84,7 @@ def record(
     )
 
 
-def test_inputs_are_what_a_render_depends_on() -> None:
+def test_inputs_are_the_dependencies_of_a_render() -> None:
     same = inputs(asked({"a": 1, "b": 2}))
     assert same == inputs(replace(asked({"b": 2, "a": 1}), is_upgrade=True, chart=Path("elsewhere")))
     for other in (
@@ -96,7 +96,7 @@ def test_inputs_are_what_a_render_depends_on() -> None:
         assert inputs(other) != same
 
 
-def test_versions_of_the_cluster_count_for_a_chart_that_asks_for_them() -> None:
+def test_versions_of_the_cluster_are_inputs_of_charts_that_use_them() -> None:
     plain, careful = ChartUse(), ChartUse(asked=frozenset({"example.com/v1"}))
     more, theirs = asked(versions=("v1", "other.org/v1")), asked(versions=("v1", "example.com/v1"))
     assert inputs(asked(), plain) == inputs(theirs, plain) == inputs(asked(kube="v1.37.0"), plain)
@@ -105,7 +105,7 @@ def test_versions_of_the_cluster_count_for_a_chart_that_asks_for_them() -> None:
     assert inputs(asked(), EVERYTHING) != inputs(more, EVERYTHING)
 
 
-def test_values_of_the_platform_count_for_a_package_that_reads_them() -> None:
+def test_values_of_the_platform_are_inputs_of_packages_that_use_them() -> None:
     def on(*modules: str) -> RenderRequest:
         platform: JsonObject = {"enabledModules": [*modules], "own": 1}
         return asked({"global": platform, "Platform": platform, "a": 1})
@@ -117,7 +117,7 @@ def test_values_of_the_platform_count_for_a_package_that_reads_them() -> None:
     assert inputs(on("a")) != inputs(on("a", "b"))  # of a plain chart they are settings
 
 
-def test_a_seal_is_of_the_inputs_and_what_they_came_to() -> None:
+def test_a_seal_covers_inputs_and_output() -> None:
     label = seal(INPUTS, RENDERED)
     assert label.startswith(INPUTS)
     assert is_sealed(record(1, label=label))
@@ -130,13 +130,13 @@ def test_a_seal_is_of_the_inputs_and_what_they_came_to() -> None:
     assert not has_looked(record(1, label=label))
 
 
-def test_a_record_says_what_was_rendered() -> None:
+def test_a_record_contains_the_rendered_output() -> None:
     found = read_recorded(record(1, label=seal(INPUTS, RENDERED)), ())
     assert (found.rendered, found.values, found.label) == (RENDERED, {"a": 1}, seal(INPUTS, RENDERED))
     assert read_recorded(record(1), (OBJECT,)).rendered.crds == (OBJECT,)
 
 
-def test_a_record_with_overrides_has_what_they_went_over() -> None:
+def test_a_record_with_overrides_contains_the_original_render() -> None:
     label, base = seal(INPUTS, RENDERED), pack_base(RENDERED)
     overlaid = record(1, label=label, manifest=MANIFEST + "data: {a: b}\n", base=base)
     found = read_recorded(overlaid, ())
@@ -154,7 +154,7 @@ def test_a_record_with_overrides_has_what_they_went_over() -> None:
         assert not is_sealed(record(1, label=label, base=wrong))
 
 
-def test_the_newest_render_counts_unless_another_was_deployed_since() -> None:
+def test_the_newest_render_is_used_unless_another_was_deployed_later() -> None:
     mine, other = seal(INPUTS, RENDERED), seal(OTHERS, RENDERED)
     done, failed, old = ReleaseStatus.DEPLOYED, ReleaseStatus.FAILED, ReleaseStatus.SUPERSEDED
 
@@ -173,7 +173,7 @@ def test_the_newest_render_counts_unless_another_was_deployed_since() -> None:
     assert found(record(1, done, other), record(2, failed, mine)) == 2
     assert found(record(1, old, mine), record(2, done, other)) == 0
     assert found(record(1, old, mine), record(2, done)) == 0
-    assert found(record(1, old, mine, holder=""), record(2, done, other, holder="")) == 1  # a person's
+    assert found(record(1, old, mine, holder=""), record(2, done, other, holder="")) == 1  # a revision of a user
     assert found(record(1, failed, mine), record(2, ReleaseStatus.PENDING_INSTALL, mine)) == 2
 
 
@@ -206,7 +206,7 @@ FAILING: Final = {
 
 
 def elsewhere(ground: Ground, name: str) -> Ground:
-    """A daemon on another host: it has none of the files of the one before."""
+    """Return the ground of a daemon on another host, without the files of the earlier daemon."""
     (ground.folder / name).mkdir()
     return replace(ground, renders=ground.folder / name / "renders", journal=Journal(None))
 
@@ -216,7 +216,7 @@ async def drawn(world: World) -> str:
 
 
 async def begin(world: World, files: dict[str, str], state: str = "Ready") -> str:
-    """Install a chart that draws a password; the password."""
+    """Install a chart that draws a password, and return the password."""
     await world.push("web", "1.0.0", files)
     await world.repository()
     await world.create("prod", "shop")
@@ -234,8 +234,8 @@ async def verified(world: World) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_failed_install_keeps_what_it_drew(tmp_path: Path) -> None:
-    """Something may have used it already."""
+async def test_a_failed_install_retains_its_random_values(tmp_path: Path) -> None:
+    """The random value may already be in use."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             before = await begin(world, DRAWING | FAILING, "Failed")
@@ -250,7 +250,7 @@ async def test_a_failed_install_keeps_what_it_drew(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_settings_that_failed_and_were_taken_back_draw_nothing(tmp_path: Path) -> None:
+async def test_reverted_settings_restore_the_earlier_random_values(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             failing = FAILING["templates/job.yaml"].replace("post-install", "post-upgrade")
@@ -268,7 +268,7 @@ async def test_settings_that_failed_and_were_taken_back_draw_nothing(tmp_path: P
 @pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("annotation", ["wharfinger.dev/force-requested-at", "wharfinger.dev/reconcile-requested-at"])
-async def test_asking_for_another_look_draws_nothing(tmp_path: Path, annotation: str) -> None:
+async def test_a_requested_reconciliation_draws_no_new_values(tmp_path: Path, annotation: str) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             before = await begin(world, DRAWING)
@@ -288,7 +288,7 @@ async def test_asking_for_another_look_draws_nothing(tmp_path: Path, annotation:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_record_of_an_older_daemon_is_used_as_it_is(tmp_path: Path) -> None:
+async def test_a_record_of_an_older_daemon_is_used_without_a_seal(tmp_path: Path) -> None:
     key = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -302,7 +302,7 @@ async def test_a_record_of_an_older_daemon_is_used_as_it_is(tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_record_that_another_process_changed_is_not_believed(tmp_path: Path) -> None:
+async def test_a_record_changed_by_another_process_is_not_used(tmp_path: Path) -> None:
     key = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -318,7 +318,7 @@ async def test_a_record_that_another_process_changed_is_not_believed(tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_chart_that_looks_is_not_rendered_by_a_start_but_by_the_next_look(tmp_path: Path) -> None:
+async def test_a_chart_with_lookups_is_not_rendered_at_a_start(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             looking = Looking(world.runtime.tools.renderer)

@@ -1,4 +1,4 @@
-"""What a package would have in the cluster, with what the user and the maintenance say over it."""
+"""The rendered objects of a package, with overrides of the user and labels of maintenance."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +26,8 @@ FRONT = (
 )
 
 
-async def test_the_manifest_says_what_is_applied(tmp_path: Path) -> None:
-    """Whoever reads the release record sees the objects that are there: overrides and labels in them."""
+async def test_the_manifest_contains_the_applied_objects(tmp_path: Path) -> None:
+    """The release record contains the applied objects, including overrides and labels."""
     more: JsonObject = {
         "maintenance": "NoResourceReconciliation",
         "resourceRequests": [{"kind": "Deployment", "name": "front", "replicas": 2}],
@@ -48,8 +48,8 @@ async def test_the_manifest_says_what_is_applied(tmp_path: Path) -> None:
         )
 
 
-async def test_rendering_for_who_asks_leaves_the_release_alone(tmp_path: Path) -> None:
-    """It shows what would be applied now; what is applied, and the record of it, stay as they are."""
+async def test_rendering_on_request_does_not_change_the_release(tmp_path: Path) -> None:
+    """The render shows the objects of the next apply; the applied objects and their record do not change."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -69,7 +69,7 @@ async def test_rendering_for_who_asks_leaves_the_release_alone(tmp_path: Path) -
         assert await tools.releases.history("shop", "prod") == before
 
 
-def test_what_goes_over_a_render_tells_what_was_applied_from_what_is_to_come() -> None:
+def test_overrides_and_policies_distinguish_desired_states() -> None:
     request = RenderRequest(Path("chart"), "sha256:1", "web", "prod", {}, "v1.36.0", ("v1",), is_upgrade=False)
     wanted = Wanted(request, "a" * 30, Directives(), ChartUse(), Layout.CHART)
     over = Directives(overrides=(WorkloadOverride("Deployment", "web", 2),))
@@ -80,7 +80,7 @@ def test_what_goes_over_a_render_tells_what_was_applied_from_what_is_to_come() -
     assert replace(wanted, inputs="").brought_by == ""
 
 
-def test_what_is_waited_for_is_named_in_order_and_not_without_end() -> None:
+def test_waiting_objects_are_listed_in_order_and_limited() -> None:
     laggards: Laggards = {
         ObjectKey(DEPLOYMENT, "prod", f"d{number}"): InProgress("0 of 1 available")
         for number in reversed(range(SHOWN_LAGGARDS + 2))

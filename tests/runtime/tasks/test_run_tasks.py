@@ -1,4 +1,4 @@
-"""Run, its rounds, and the way back."""
+"""The task Run, its rounds, and removals."""
 
 import dataclasses
 import os
@@ -29,7 +29,7 @@ DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=
 
 
 def counting_up(limit: int) -> str:
-    """An afterHelm hook that adds one to a value until it is at its limit."""
+    """Return an afterHelm hook that increments a value up to a limit."""
     return bash(
         "{configVersion: v1, afterHelm: 1}",
         f'seen=$(jq .hooked.seen "$VALUES_PATH"); [ "$seen" -ge {limit} ] || '
@@ -38,7 +38,7 @@ def counting_up(limit: int) -> str:
 
 
 @pytest.mark.slow
-async def test_after_helm_hooks_that_change_values_are_followed_until_they_rest(tmp_path: Path) -> None:
+async def test_values_changed_by_afterhelm_hooks_are_applied_until_stable(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", {"up.sh": counting_up(3)}), "hooked", "1.0.0")
@@ -48,7 +48,7 @@ async def test_after_helm_hooks_that_change_values_are_followed_until_they_rest(
 
 
 @pytest.mark.slow
-async def test_hooks_that_never_rest_are_named_instead_of_being_run_for_ever(tmp_path: Path) -> None:
+async def test_endless_value_changes_of_hooks_are_reported(tmp_path: Path) -> None:
     folder = hooked(tmp_path / "hooked", {"up.sh": counting_up(99)})
     values = folder / "openapi" / "values.yaml"
     values.write_text(values.read_text().replace("maximum: 5, ", ""))
@@ -62,7 +62,7 @@ async def test_hooks_that_never_rest_are_named_instead_of_being_run_for_ever(tmp
         assert find_str(world.condition(failed, "Ready"), "reason") == "ValuesLoop"
 
 
-async def test_hooks_surround_the_uninstall(tmp_path: Path) -> None:
+async def test_hooks_run_before_and_after_the_uninstall(tmp_path: Path) -> None:
     hooks = {
         "before.sh": noting(tmp_path, "{configVersion: v1, beforeDeleteHelm: 1}", "before"),
         "after.sh": noting(tmp_path, "{configVersion: v1, afterDeleteHelm: 1}", "after"),
@@ -79,8 +79,8 @@ async def test_hooks_surround_the_uninstall(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_release_that_the_journal_has_and_the_cluster_has_not_is_applied_again(tmp_path: Path) -> None:
-    """Between two daemons people took it away; what an afterHelm hook left unfinished is finished on what is there."""
+async def test_a_release_missing_in_the_cluster_is_applied_again(tmp_path: Path) -> None:
+    """Users uninstalled the release between two daemons; the interrupted afterHelm hook then runs on the new release."""
     hook = bash("{configVersion: v1, afterHelm: 1}", f'[ -e "{tmp_path}/works" ]')
     async with open_ground(tmp_path) as ground:
         with closing(JournalFile(tmp_path / "journal.db")) as file:
@@ -102,7 +102,7 @@ async def test_a_release_that_the_journal_has_and_the_cluster_has_not_is_applied
 
 
 @pytest.mark.slow
-async def test_a_restart_that_finds_everything_in_place_writes_nothing_to_the_journal(tmp_path: Path) -> None:
+async def test_a_restart_without_changes_writes_nothing_to_the_journal(tmp_path: Path) -> None:
     """A change of the settings is journalled again."""
     seen: list[Effect] = []
 
@@ -143,7 +143,7 @@ fi
 
 
 @pytest.mark.slow
-async def test_an_after_helm_hook_that_was_interrupted_after_a_round_without_an_apply_runs_again(
+async def test_an_interrupted_afterhelm_hook_of_a_round_without_an_apply_runs_again(
     tmp_path: Path,
 ) -> None:
     """The first round of a request changes nothing in the cluster, but the hook of that round belongs to it."""
@@ -169,8 +169,8 @@ async def test_an_after_helm_hook_that_was_interrupted_after_a_round_without_an_
 
 
 @pytest.mark.slow
-async def test_what_was_being_uninstalled_is_installed_again_by_a_daemon_that_finds_it_wanted(tmp_path: Path) -> None:
-    """The daemon ended when the release was gone and the last hook had not ended: nothing of it is to be taken for there."""
+async def test_a_release_with_an_interrupted_uninstall_is_installed_again(tmp_path: Path) -> None:
+    """The daemon ended between the deletion of the release and the last hook, so the release must not count as installed."""
     os.mkfifo(tmp_path / "held")
     hooks = {
         "a.sh": noting(tmp_path, "{configVersion: v1, afterHelm: 1}", "helm"),
@@ -196,7 +196,7 @@ async def test_what_was_being_uninstalled_is_installed_again_by_a_daemon_that_fi
                 assert await world.config_map(SYSTEM_NAMESPACE, "out") is not None
 
 
-async def test_a_package_without_a_chart_has_hooks_only(tmp_path: Path) -> None:
+async def test_a_package_without_a_chart_runs_only_hooks(tmp_path: Path) -> None:
     hooks = {"start.sh": noting(tmp_path, "{configVersion: v1, onStartup: 1}", "start")}
     folder = hooked(tmp_path / "hooked", hooks)
     (folder / "templates" / "out.yaml").unlink()
@@ -212,7 +212,7 @@ async def test_a_package_without_a_chart_has_hooks_only(tmp_path: Path) -> None:
         await world.until_gone("prod", "app")
 
 
-async def test_uninstalling_a_name_that_never_could_be_installed_is_success() -> None:
+async def test_uninstalling_an_invalid_release_name_succeeds() -> None:
     one = instance(AppId("prod", "a" * 60))
     assert one.files.definition is None
     await Pipeline(one, NO_TOOLS, Notes(), WorkScope("x")).removal()[0].execute()

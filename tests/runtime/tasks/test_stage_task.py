@@ -1,4 +1,4 @@
-"""One task at a time: what it reports, what it raises, and that a superseded one says nothing."""
+"""Single tasks: their reports and exceptions; a superseded task reports nothing."""
 
 import contextlib
 
@@ -66,7 +66,7 @@ async def test_an_expected_failure_is_reported_and_classified() -> None:
     assert notes.said == [("failed ArtifactInvalid", Stage.LOADED)]
 
 
-async def test_a_failed_hook_is_its_own_stages_failure() -> None:
+async def test_a_failed_hook_fails_the_stage_of_hooks() -> None:
     async def hook_fails(_instance: Instance, _tools: Tools, _host: Host) -> None:
         raise HookRunError("hooks/a.sh", "exit status 1")
 
@@ -77,7 +77,7 @@ async def test_a_failed_hook_is_its_own_stages_failure() -> None:
     assert notes.said == [("failed PackageHookFailed", Stage.HOOKS)]
 
 
-async def test_what_is_secret_is_not_in_what_is_said() -> None:
+async def test_secrets_are_masked_in_reports() -> None:
     async def tells(_instance: Instance, _tools: Tools, _host: Host) -> None:
         raise ArtifactError("cannot log in with hunter22")
 
@@ -92,7 +92,7 @@ async def test_what_is_secret_is_not_in_what_is_said() -> None:
 
 
 @pytest.mark.parametrize("work", [works, fails])
-async def test_a_superseded_task_says_nothing(work: Work) -> None:
+async def test_a_superseded_task_reports_nothing(work: Work) -> None:
     notes, scope = Notes(), WorkScope("x")
     scope.cancel("update superseded")
     with contextlib.suppress(TaskFailed):
@@ -100,7 +100,7 @@ async def test_a_superseded_task_says_nothing(work: Work) -> None:
     assert notes.said == []
 
 
-async def test_a_defect_is_reported_and_not_dressed_up() -> None:
+async def test_an_unexpected_exception_is_reported_unchanged() -> None:
     async def broken(_instance: Instance, _tools: Tools, _host: Host) -> None:
         raise KeyError("oops")
 
@@ -110,7 +110,7 @@ async def test_a_defect_is_reported_and_not_dressed_up() -> None:
     assert notes.said == [("failed Internal", Stage.LOADED)]
 
 
-async def test_a_removal_that_fails_says_so_and_is_tried_again_whatever_it_was() -> None:
+async def test_every_failure_of_a_removal_is_reported_and_retried() -> None:
     notes = Notes()
     with pytest.raises(TaskFailed) as caught:
         await task(fails, notes, stage=None).execute()
@@ -118,7 +118,7 @@ async def test_a_removal_that_fails_says_so_and_is_tried_again_whatever_it_was()
     assert notes.said == [("removing ArtifactInvalid", None)]
 
 
-def test_a_reporter_passes_everything_on_until_its_scope_is_cancelled() -> None:
+def test_a_scoped_host_passes_reports_on_until_its_scope_is_cancelled() -> None:
     notes, scope, one = Notes(), WorkScope("x"), instance()
     host = ScopedHost(notes, scope)
     later: Task = task(works, notes)
@@ -134,6 +134,6 @@ def test_a_reporter_passes_everything_on_until_its_scope_is_cancelled() -> None:
         assert len(notes.said) == 8
         scope.cancel("superseded")
     host.emit(one, HookDone("h", ""))  # what a hook did is true whoever asked for it
-    host.emit(one, ValuesChanged("h"))  # and so is what it made of the values
+    host.emit(one, ValuesChanged("h"))  # and so are its changes of the values
     assert [said for said, _ in notes.said[8:]] == ["ran h", "changed by h"]
     assert (host.global_values(), host.global_settings()) == ({}, {})

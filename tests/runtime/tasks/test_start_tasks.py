@@ -1,4 +1,4 @@
-"""Startup: what runs once, what runs again, and what a failure in the middle repeats."""
+"""Startup: hooks that run once, hooks that run again, and hooks that are repeated after a failure."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ from wharfinger.runtime.tasks.event_tasks import lane_of
 
 
 def noting(folder: Path, config: str, word: str) -> str:
-    """A hook that writes a word into a file; it fails as long as a file ``fail-<word>`` is there."""
+    """Return a hook that writes a word into a file; it fails as long as a file ``fail-<word>`` exists."""
     return bash(config, f'echo {word} >>"{folder}/notes"; [ ! -e "{folder}/fail-{word}" ]')
 
 
@@ -26,13 +26,13 @@ def notes(folder: Path) -> list[str]:
 
 
 async def again(world: World, name: str, namespace: str = "prod") -> None:
-    """Ask for everything to be looked at again, and wait until that is done."""
+    """Request a reconciliation, and wait until it is done."""
     await world.request(namespace, name)
     await world.until_state(namespace, name, "Ready")
 
 
 @pytest.mark.slow
-async def test_on_startup_runs_in_order_and_once_for_each_version(tmp_path: Path) -> None:
+async def test_onstartup_hooks_run_in_order_and_once_for_each_version(tmp_path: Path) -> None:
     hooks = {
         "a-last.sh": noting(tmp_path, "{configVersion: v1, onStartup: 20}", "last"),
         "b-first.sh": noting(tmp_path, "{configVersion: v1, onStartup: 10}", "first"),
@@ -53,8 +53,8 @@ async def test_on_startup_runs_in_order_and_once_for_each_version(tmp_path: Path
         assert notes(tmp_path) == ["first", "last", "first", "last"]
 
 
-async def test_addon_operators_modules_run_on_startup_first_and_at_every_start(tmp_path: Path) -> None:
-    """As that contract says: onStartup, then the synchronisation of each binding, then Helm's hooks."""
+async def test_modules_of_addon_operator_run_onstartup_first_at_every_start(tmp_path: Path) -> None:
+    """The order of addon-operator: onStartup, then the synchronisation of each binding, then Helm's hooks."""
     watching = "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}}]\n"
     hooks = {
         "start.sh": noting(tmp_path, "{configVersion: v1, onStartup: 1}", "start"),
@@ -78,7 +78,7 @@ async def test_addon_operators_modules_run_on_startup_first_and_at_every_start(t
         assert notes(tmp_path) == ["start", "sync", "before", "after"] * 2
 
 
-async def test_a_failure_in_the_middle_repeats_nothing_that_succeeded(tmp_path: Path) -> None:
+async def test_a_retry_of_startup_hooks_repeats_only_failed_hooks(tmp_path: Path) -> None:
     hooks = {
         "a.sh": noting(tmp_path, "{configVersion: v1, onStartup: 1}", "one"),
         "b.sh": noting(tmp_path, "{configVersion: v1, onStartup: 2}", "two"),
@@ -98,7 +98,7 @@ async def test_a_failure_in_the_middle_repeats_nothing_that_succeeded(tmp_path: 
         assert find_str(state, "type") == "wharfinger.dev/package-state"
 
 
-async def test_a_binding_that_no_one_waits_for_is_synchronised_in_its_own_lane(tmp_path: Path) -> None:
+async def test_a_binding_without_waiting_is_synchronised_in_its_own_lane(tmp_path: Path) -> None:
     watching = (
         "configVersion: v1\n"
         "kubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: slow, waitForSynchronization: false}]\n"
@@ -109,7 +109,7 @@ async def test_a_binding_that_no_one_waits_for_is_synchronised_in_its_own_lane(t
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", hooks), "hooked", "1.0.0")
         await world.create("prod", "app", package="hooked")
-        # It holds nothing up: the version is applied all the same.
+        # It blocks nothing: the version is still applied.
         failed = await world.until(
             "prod",
             "app",
@@ -124,7 +124,7 @@ async def test_a_binding_that_no_one_waits_for_is_synchronised_in_its_own_lane(t
 
 
 async def test_an_unknown_kind_is_waited_for(tmp_path: Path) -> None:
-    """The CRD may come later, and with it the package."""
+    """The CRD may be created later; then the package is installed."""
     watching = "configVersion: v1\nkubernetes: [{kind: Crontab, apiVersion: example.com/v1}]\n"
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -167,13 +167,13 @@ async def test_event_hooks_stop_with_the_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("queue", ["main", "slow"])
-def test_lanes(queue: str) -> None:
+def test_queues_of_hooks_have_their_own_lanes(queue: str) -> None:
     assert lane_of(queue) == f"hooks/{queue}"
 
 
 @pytest.mark.slow
-async def test_what_a_synchronisation_that_no_one_waits_for_changes_is_applied_whenever_it_ends(tmp_path: Path) -> None:
-    """Also long after the operation that began it, which another desired state has taken the place of."""
+async def test_values_of_a_late_synchronisation_are_applied_when_it_ends(tmp_path: Path) -> None:
+    """This also holds long after the operation that began it was superseded by another desired state."""
     os.mkfifo(tmp_path / "go")
     config = (
         "configVersion: v1\nkubernetes:\n"

@@ -1,4 +1,4 @@
-"""What a hook knows over a restart: it is shown everything again only where something differs from that."""
+"""Synchronizations over a restart: a hook gets all objects again only if they differ from its last snapshot."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ NOTE = """jq -r '.[] | "\\(.type) \\([.objects[]?, .] | map(.filterResult.a // e
 
 
 class Always(Ground):
-    """A daemon that synchronises at every start."""
+    """The ground of a daemon that synchronizes at every start."""
 
     def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
         return replace(Ground.make_tools(self, services, releases, limits), synchronization=Repeat.ALWAYS)
@@ -47,7 +47,7 @@ def told(folder: Path) -> list[str]:
 
 @asynccontextmanager
 async def watching(tmp_path: Path) -> AsyncIterator[Ground]:
-    """A package whose hook notes what it is told of one ConfigMap, installed by a daemon that has ended."""
+    """Yield a ground with a package whose hook notes the events of one ConfigMap; the daemon that installed it has ended."""
     with one_error():
         async with open_ground(tmp_path) as ground:
             async with ground.open_world() as world:
@@ -71,7 +71,7 @@ async def set_to(ground: Ground, value: str) -> None:
 
 
 @pytest.mark.slow
-async def test_who_knows_everything_is_not_shown_it_again(tmp_path: Path) -> None:
+async def test_an_up_to_date_hook_is_not_synchronized_again(tmp_path: Path) -> None:
     async with watching(tmp_path) as ground:
         async with ground.open_world() as world:
             await ready(world)
@@ -79,7 +79,7 @@ async def test_who_knows_everything_is_not_shown_it_again(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_what_changed_while_no_one_looked_is_shown(tmp_path: Path) -> None:
+async def test_changes_during_a_restart_cause_a_synchronization(tmp_path: Path) -> None:
     async with watching(tmp_path) as ground:
         await set_to(ground, "2")
         async with ground.open_world() as world:
@@ -88,8 +88,8 @@ async def test_what_changed_while_no_one_looked_is_shown(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-async def test_what_was_told_as_an_event_is_known_and_the_record_never_says_too_much(tmp_path: Path) -> None:
-    """From before an event is told until the hooks are at rest, the record says nothing: a process may be killed meanwhile."""
+async def test_handled_events_are_recorded_only_once_hooks_are_idle(tmp_path: Path) -> None:
+    """While events are being handled, the record has no entry, because the process may be killed meanwhile."""
     async with watching(tmp_path) as ground:
         async with ground.open_world() as world:
             await ready(world)
@@ -109,7 +109,7 @@ async def test_what_was_told_as_an_event_is_known_and_the_record_never_says_too_
 
 
 @pytest.mark.slow
-async def test_who_is_to_be_shown_everything_at_every_start_is(tmp_path: Path) -> None:
+async def test_hooks_are_synchronized_at_every_start_on_request(tmp_path: Path) -> None:
     async with watching(tmp_path) as ground:
         again = Always(*(getattr(ground, name) for name in Ground.__slots__))
         async with again.open_world() as world:
@@ -126,7 +126,7 @@ kubernetes:
 
 
 @pytest.mark.slow
-async def test_of_two_bindings_only_the_one_that_differs_is_shown(tmp_path: Path) -> None:
+async def test_only_the_binding_with_changes_is_synchronized(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -145,8 +145,8 @@ async def test_of_two_bindings_only_the_one_that_differs_is_shown(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_who_was_taken_away_is_shown_everything_when_it_comes_back(tmp_path: Path) -> None:
-    """What its hooks had made of what they were shown went with it."""
+async def test_a_module_enabled_again_is_synchronized(tmp_path: Path) -> None:
+    """The results of its hooks were deleted with the release."""
     watching = CONFIG.replace("kind: ConfigMap", "kind: ConfigMap, namespace: {nameSelector: {matchNames: [prod]}}")
     hooks = {
         "watch.sh": bash(watching, f"{NOTE} >>{tmp_path}/notes"),
@@ -167,12 +167,12 @@ async def test_who_was_taken_away_is_shown_everything_when_it_comes_back(tmp_pat
     assert told(tmp_path) == ["Synchronization 1", "undone", "Synchronization 1"]
 
 
-def test_which_layouts_do_it_again() -> None:
+def test_only_module_folders_are_synchronized_at_every_start() -> None:
     assert [Repeat.LAYOUT.always(layout) for layout in (Layout.PACKAGE, Layout.MODULE_FOLDER)] == [False, True]
 
 
 class HeldClient(LimitedClient):
-    """Its writes wait until they may go on."""
+    """A client whose writes wait until they are released."""
 
     def __init__(self, client: ClusterClient) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -185,7 +185,7 @@ class HeldClient(LimitedClient):
 
 
 @pytest.mark.slow
-async def test_what_is_told_while_the_record_is_written_is_taken_out_of_it(tmp_path: Path) -> None:
+async def test_an_event_during_the_write_of_the_record_removes_its_entry(tmp_path: Path) -> None:
     async with watching(tmp_path) as ground, ground.open_world() as world:
         await ready(world)
         instance = world.runtime.instances["prod.app"]

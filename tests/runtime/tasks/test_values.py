@@ -1,4 +1,4 @@
-"""Every layer of a package's values, hooks' patches last."""
+"""The layers of a package's values; patches of hooks are the last layer."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from wharfinger.runtime.lifecycle.package_state import PackageState, state_recor
 from wharfinger.runtime.tasks.values import MAX_PATHS, changed_paths, values_of
 
 
-async def test_the_layers_in_their_order(tmp_path: Path) -> None:
+async def test_layers_override_each_other_in_order(tmp_path: Path) -> None:
     one = instance()
     hooked(tmp_path, {}, files={"values.yaml": "mode: a\nseen: 1\n"})
     put(one, files={"definition": read_definition(tmp_path, name="hooked", version="1.0.0")})
@@ -23,7 +23,7 @@ async def test_the_layers_in_their_order(tmp_path: Path) -> None:
         assert values_of(one, {"mode": "b"}) == {"mode": "b", "seen": 4}
 
 
-def test_what_differs_is_named_by_its_path_and_not_by_its_value() -> None:
+def test_changes_are_listed_by_path_without_values() -> None:
     before: JsonObject = {"web": {"replicas": 1, "same": [1]}, "gone": True}
     after: JsonObject = {"web": {"replicas": 2, "same": [1]}, "list": [1], "secret": "hunter"}
     assert changed_paths(before, after) == ("gone", "list", "secret", "web.replicas")

@@ -1,4 +1,4 @@
-"""What hooks do to values and settings: a configuration values patch changes the resource, where the layout allows it."""
+"""Patches of values and settings by hooks: a patch of configuration values changes the resource if the layout allows it."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def patching(operations: str) -> str:
 
 
 def module_folder(folder: Path, operations: str) -> None:
-    """addon-operator's own test case: what the user set, and a hook that changes it (spec hook-protocol §6.4)."""
+    """Write addon-operator's own test case: settings of a user, and a hook that changes them (spec hook-protocol §6.4)."""
     hook = patching(operations)
     write(folder, {"openapi/config-values.yaml": SCHEMA, "templates/out.yaml": MAP, "hooks/set.sh": hook})
     (folder / "hooks" / "set.sh").chmod(0o755)
@@ -41,7 +41,7 @@ async def settings_of(world: World) -> object:
     return find(await world.client.get(ObjectKey(MODULE, "", "tuner")), "spec", "settings")
 
 
-async def test_a_modules_hook_changes_what_its_user_set(tmp_path: Path) -> None:
+async def test_a_hook_of_a_module_changes_settings_of_the_user(tmp_path: Path) -> None:
     module_folder(tmp_path / "modules" / "tuner", REPEATABLE)
     async with open_world(tmp_path) as world:
         await begin(world)
@@ -53,7 +53,7 @@ async def test_a_modules_hook_changes_what_its_user_set(tmp_path: Path) -> None:
         assert find_str(out, "data", "seen") == '{"a":2,"b":"kept"}'
 
 
-async def test_what_the_schema_refuses_changes_nothing(tmp_path: Path) -> None:
+async def test_a_patch_against_the_schema_changes_nothing(tmp_path: Path) -> None:
     module_folder(tmp_path / "modules" / "tuner", '{"op":"add","path":"/tuner/a","value":"two"}')
     async with open_world(tmp_path) as world:
         await begin(world)
@@ -63,7 +63,7 @@ async def test_what_the_schema_refuses_changes_nothing(tmp_path: Path) -> None:
         assert await settings_of(world) == {"b": "kept"}
 
 
-async def test_settings_of_a_config_map_are_changed_there(tmp_path: Path) -> None:
+async def test_settings_from_a_config_map_are_changed_in_the_config_map(tmp_path: Path) -> None:
     module_folder(tmp_path / "modules" / "tuner", CHANGE)
     async with open_world(tmp_path) as world:
         await begin(world)
@@ -79,7 +79,7 @@ async def test_settings_of_a_config_map_are_changed_there(tmp_path: Path) -> Non
         assert await settings_of(world) == {}
 
 
-async def test_settings_of_a_package_are_its_users(tmp_path: Path) -> None:
+async def test_hooks_of_a_package_may_not_change_its_settings(tmp_path: Path) -> None:
     hook = patching('{"op":"add","path":"/hooked/mode","value":"x"}')
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -89,8 +89,8 @@ async def test_settings_of_a_package_are_its_users(tmp_path: Path) -> None:
         assert "but only hooks of packages" in str(find(failed, "status", "conditions"))
 
 
-async def test_of_a_run_that_fails_nothing_is_kept(tmp_path: Path) -> None:
-    """Neither file is acted on where one of them is refused."""
+async def test_patches_of_a_failed_run_are_discarded(tmp_path: Path) -> None:
+    """If one of the two patch files is refused, neither is applied."""
     both = bash(
         "{configVersion: v1, beforeHelm: 1}",
         f"echo '{REPEATABLE}' >\"$CONFIG_VALUES_JSON_PATCH_PATH\"\n"
@@ -105,7 +105,7 @@ async def test_of_a_run_that_fails_nothing_is_kept(tmp_path: Path) -> None:
         assert await settings_of(world) == {"b": "kept"}
 
 
-async def test_a_module_may_be_called_as_a_flag_is(tmp_path: Path) -> None:
+async def test_a_module_may_have_the_name_of_a_flag(tmp_path: Path) -> None:
     folder = tmp_path / "modules" / "auto-enabled"
     steps = [
         '{"op":"add","path":"/autoEnabled","value":{"a":1}}',
@@ -128,7 +128,7 @@ async def test_a_module_may_be_called_as_a_flag_is(tmp_path: Path) -> None:
         assert world.runtime.instances["auto-enabled"].configuration.values == {"a": 1}
 
 
-async def test_true_is_another_value_than_1(tmp_path: Path) -> None:
+async def test_true_and_1_are_different_values(tmp_path: Path) -> None:
     folder = tmp_path / "modules" / "tuner"
     hook = bash(
         "{configVersion: v1, beforeHelm: 1}",

@@ -1,4 +1,4 @@
-"""Traces as a receiver gets them: over HTTP on loopback, decoded as a collector decodes them."""
+"""Traces at a receiver: over HTTP on loopback, decoded as a collector decodes them."""
 
 import logging
 import re
@@ -136,7 +136,7 @@ async def test_the_environment_names_the_receiver_and_the_service(monkeypatch: p
         assert receiver.resource["service.name"] == "harbour"
 
 
-async def test_a_receiver_that_refuses_is_told_once_and_spans_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_refusing_receiver_is_reported_once_and_spans_are_limited(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger")
     async with open_receiver() as receiver:
         receiver.status = 400

@@ -1,4 +1,4 @@
-"""The index of a package: which tags are versions, and its form as an object."""
+"""The index of a package: tags that are versions, and its form as an object."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ DETAILS = VersionDetails(
 )
 
 
-def test_versions_are_whole_and_sorted_and_everything_else_is_a_channel() -> None:
+def test_full_versions_are_sorted_and_all_other_tags_are_channels() -> None:
     versions, channels = split_tags(
         [
             "1.9.0",
@@ -48,11 +48,11 @@ def test_versions_are_whole_and_sorted_and_everything_else_is_a_channel() -> Non
     assert channels == ("01.2.3", "1.2", "1.2.3.4", "stable", "v1")
 
 
-def test_a_moved_order_of_tags_is_no_news() -> None:
+def test_the_order_of_tags_does_not_change_an_index() -> None:
     assert digest_of_tags(["a", "b"]) == digest_of_tags(["b", "a"]) != digest_of_tags(["ab"])
 
 
-def test_what_is_kept_comes_back() -> None:
+def test_an_index_survives_a_round_trip() -> None:
     index = PackageIndex(
         "default",
         "web",
@@ -68,7 +68,7 @@ def test_what_is_kept_comes_back() -> None:
 
 
 @pytest.mark.slow
-def test_the_largest_index_fits_into_an_object_and_is_scanned_anew() -> None:
+def test_the_largest_index_fits_into_an_object() -> None:
     index = PackageIndex("default", "web", split_tags(f"{n}.0.0" for n in range(100_000))[0], "tags")
     status = index_object(index)
     assert len(encode_json(status)) < MAX_OBJECT + 10_000
@@ -88,8 +88,8 @@ NAMES = st.sampled_from(("versions", "channels", "details", "count", "tagsDigest
 
 
 @given(st.dictionaries(NAMES, JSON, max_size=5))
-def test_anything_else_in_the_object_is_left_out(status: JsonObject) -> None:
-    """It is read, or refused with the error of a wrong shape, which the caller expects."""
+def test_any_object_is_read_or_refused_with_a_format_error(status: JsonObject) -> None:
+    """Any object is read, or refused with a format error, which the caller expects."""
     from wharfinger.formats.errors import FormatError
 
     try:

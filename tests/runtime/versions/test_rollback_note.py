@@ -1,4 +1,4 @@
-"""`status.rollback`: what the resource asks for, and what runs."""
+"""`status.rollback`: the desired version, and the running version."""
 
 import pytest
 
@@ -16,11 +16,11 @@ STUCK = RollbackNote(0, "", "2.0.0", NO_WAY_BACK, "no revision")
 
 
 @pytest.mark.parametrize("note", [BACK, STUCK])
-def test_a_note_is_written_and_read(note: RollbackNote) -> None:
+def test_a_note_survives_a_round_trip(note: RollbackNote) -> None:
     assert read_rollback_note(rollback_object(note)) == note
 
 
-def test_the_line_of_a_note() -> None:
+def test_a_note_is_described_in_one_line() -> None:
     assert BACK.is_back
     assert BACK.line == "rolled back to revision 3 (1.0.0); 2.0.0 is wanted: HookFailed: no"
     same = RollbackNote(1, "2.0.0", "2.0.0", FAILED, "a request")
@@ -30,9 +30,9 @@ def test_the_line_of_a_note() -> None:
 
 
 @pytest.mark.parametrize("written", [None, "text", {}, {"revision": "3"}, {"revision": True}])
-def test_what_is_no_note(written: JsonValue) -> None:
+def test_an_invalid_note_is_ignored(written: JsonValue) -> None:
     assert read_rollback_note(written) is None
 
 
-def test_texts_of_another_form_are_left_out() -> None:
+def test_invalid_texts_of_a_note_are_ignored() -> None:
     assert read_rollback_note({"revision": 1, "version": 2}) == RollbackNote(1, "", "", "", "")

@@ -1,4 +1,4 @@
-"""Windows: local times, overnight windows, clock changes, and what is refused."""
+"""Windows: local times, overnight windows, clock changes, and invalid windows."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -41,11 +41,11 @@ CASES: tuple[tuple[str, JsonObject, str, str], ...] = (
 
 
 @pytest.mark.parametrize(("name", "value", "now", "opens"), CASES)
-def test_opening(name: str, value: JsonObject, now: str, opens: str) -> None:
+def test_the_next_opening_of_a_window_is_computed(name: str, value: JsonObject, now: str, opens: str) -> None:
     assert opening(value, now) == opens
 
 
-def test_without_windows_it_never_opens() -> None:
+def test_without_windows_there_is_no_opening() -> None:
     assert read_windows({}, "spec.update").opening(datetime(2026, 1, 1, tzinfo=UTC)) is None
 
 
@@ -61,7 +61,7 @@ def test_without_windows_it_never_opens() -> None:
         ({"windows": [{}] * 51}, "expected at most 50 windows, found 51"),
     ],
 )
-def test_refused(value: JsonObject, said: str) -> None:
+def test_invalid_windows_are_refused(value: JsonObject, said: str) -> None:
     with pytest.raises(FormatError) as raised:
         read_windows(value, "spec.update")
     assert said in str(raised.value)
@@ -76,8 +76,8 @@ ZONES = st.sampled_from(("UTC", "Europe/Berlin", "America/New_York", "Pacific/Ap
     ZONES,
     st.integers(0, 2 * 365 * 24 * 60),
 )
-def test_an_opening_is_reached(drawn: list[tuple[set[str], str, str]], zone: str, minutes: int) -> None:
-    """There is one within eight days, it is not in the past, and at that time the window is open."""
+def test_every_window_opens_within_eight_days(drawn: list[tuple[set[str], str, str]], zone: str, minutes: int) -> None:
+    """The next opening is within eight days and not in the past, and the window is open at that time."""
     now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
     entries: list[JsonValue] = [
         {"days": [*sorted(days)], "from": start, "to": end} for days, start, end in drawn if start != end

@@ -25,14 +25,14 @@ def index(*tags: str) -> PackageIndex:
 
 
 def policy(text: str, mode: Mode = Mode.AUTO, approved: str = "", windows: Windows = NIGHTLY) -> VersionPolicy:
-    """A range, or ``@channel``."""
+    """Return a policy for a range, or for ``@channel``."""
     _, read = read_version({"spec": {"releaseChannel": text[1:]} if text.startswith("@") else {"versionRange": text}})
     return VersionPolicy(read.follows, mode, windows, approved=approved)
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is wanted and installed, and what follows."""
+    """A situation of desired and installed versions, and the expected choice."""
 
     policy: VersionPolicy
     installed: str
@@ -123,18 +123,18 @@ def chosen(case: Case) -> Choice:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_cases(name: str) -> None:
+def test_each_situation_gives_its_choice(name: str) -> None:
     case = CASES[name]
     made = chosen(case)
     assert (made.version, made.why, made.pending) == (case.version, case.why, case.pending), made.message
     assert case.said in made.message
 
 
-def test_every_reason_but_the_shells_has_a_case() -> None:
+def test_every_reason_has_a_situation() -> None:
     assert {case.why for case in CASES.values()} == set(Why) - {Why.NOT_SCANNED}
 
 
-def test_a_channel_gives_its_digest_and_a_range_leaves_it_to_the_tag() -> None:
+def test_a_channel_has_a_digest_and_a_range_has_none() -> None:
     assert chosen(CASES["channel moved on"]).digest == "sha256:b"
     assert chosen(CASES["channel is installed"]).digest == "sha256:b"
     assert chosen(CASES["auto"]).digest == ""
@@ -146,10 +146,10 @@ RANGES = st.sampled_from((">=0", "^1", "~1.2", "<2", "=1.1", ">=1, <3", "^0.1 ||
 
 
 @given(st.frozensets(VERSIONS, max_size=12), RANGES, st.sampled_from(tuple(Mode)), VERSIONS | st.just(""), st.data())
-def test_what_is_chosen_always_holds(
+def test_the_choice_is_possible_stable_and_no_downgrade(
     tags: frozenset[str], text: str, mode: Mode, installed: str, data: st.DataObject
 ) -> None:
-    """It is the installed version or a possible match; no range downgrades what it allows; a second look changes nothing."""
+    """The choice is the installed version or a possible match, an allowed version is not downgraded, and a repetition agrees."""
     possible = data.draw(st.frozensets(st.sampled_from(sorted(tags)))) if tags else frozenset()
     wanted = parse_constraint(text)
     asked = VersionPolicy(Range(wanted, prereleases=False), mode, NIGHTLY)
@@ -170,6 +170,6 @@ def test_what_is_chosen_always_holds(
     assert second.version == first.version
 
 
-def test_a_channel_policy_says_its_name() -> None:
+def test_a_channel_policy_is_printed_with_its_name() -> None:
     assert str(policy("@stable").follows) == "channel stable"
     assert policy("@stable").follows == Channel("stable")

@@ -13,14 +13,14 @@ WAITS = Choice("1.0.0", Why.AWAITS_APPROVAL, "1.1.0 is available", pending="1.1.
 NEWEST = Choice("1.0.0", Why.NEWEST, "1.0.0 is the newest")
 
 
-def test_only_news_have_a_line() -> None:
+def test_only_available_versions_and_moved_tags_have_a_line() -> None:
     assert note_of(RANGE, WAITS, "").line == "1.1.0 is available"
     assert note_of(RANGE, NEWEST, "").line == ""
     assert note_of(RANGE, NEWEST, "the tag has moved").line == "1.0.0 is the newest; the tag has moved"
     assert moved_note("1.0.0", "the tag has moved").line == "the tag has moved"
 
 
-def test_a_version_that_waits_is_the_reason_before_a_moved_tag() -> None:
+def test_a_waiting_version_outranks_a_moved_tag() -> None:
     assert note_of(RANGE, WAITS, "moved").reason == "AwaitsApproval"
     assert note_of(RANGE, NEWEST, "moved").reason == "TagMoved"
 
@@ -29,10 +29,10 @@ TEXT = st.text(max_size=5)
 
 
 @given(st.builds(VersionNote, TEXT, st.text(min_size=1, max_size=5), TEXT, TEXT, TEXT))
-def test_it_comes_back(note: VersionNote) -> None:
+def test_a_note_survives_a_round_trip(note: VersionNote) -> None:
     assert read_note(note_object(note)) == note
 
 
 @given(st.none() | st.integers() | st.dictionaries(st.sampled_from(("chosen", "reason")), st.integers() | st.just("")))
-def test_another_form_is_none(written: JsonValue) -> None:
+def test_an_invalid_note_is_ignored(written: JsonValue) -> None:
     assert read_note(written) is None

@@ -1,4 +1,4 @@
-"""A resource's policy of versions: what is read, and what is refused with which words."""
+"""A resource's policy of versions: valid policies, and error messages for invalid ones."""
 
 import pytest
 
@@ -18,12 +18,12 @@ from wharfinger.runtime.versions.version_policy import (
 DIGEST = "sha256:" + "a" * 64
 
 
-def test_an_exact_version_follows_nothing_and_needs_no_scan() -> None:
+def test_an_exact_version_needs_no_scan() -> None:
     assert read_version({"spec": {"packageVersion": "1.2.3"}}) == ("1.2.3", EXACT)
     assert not EXACT.needs_index
 
 
-def test_ranges_and_channels() -> None:
+def test_ranges_and_channels_are_read() -> None:
     version, policy = read_version({"spec": {"versionRange": "^1.2"}})
     assert (version, str(policy.follows), policy.needs_index) == ("", "range ^1.2", True)
     assert read_version({"spec": {"releaseChannel": "rock-solid"}})[1].follows == Channel("rock-solid")
@@ -32,13 +32,13 @@ def test_ranges_and_channels() -> None:
 @pytest.mark.parametrize(
     ("text", "prereleases"), [(">=1", False), (">=1.0.0-0", True), ("1.2 - 2.3", False), ("^1 || ~2.1.0-rc.1", True)]
 )
-def test_a_range_that_names_a_prerelease_has_them(text: str, prereleases: bool) -> None:
+def test_a_range_with_a_prerelease_includes_prereleases(text: str, prereleases: bool) -> None:
     follows = read_version({"spec": {"versionRange": text}})[1].follows
     assert isinstance(follows, Range)
     assert follows.prereleases is prereleases
 
 
-def test_update() -> None:
+def test_mode_windows_approval_and_moved_tags_are_read() -> None:
     update: JsonObject = {"mode": "windows", "windows": [{"from": "22:00"}], "movedTag": "refuse"}
     obj: JsonObject = {
         "metadata": {"annotations": {APPROVED: "1.3.0"}},
@@ -49,7 +49,7 @@ def test_update() -> None:
     assert len(policy.windows.each) == 1
 
 
-def test_a_digest_pins_an_exact_version_which_needs_no_scan_then() -> None:
+def test_a_digest_pins_an_exact_version() -> None:
     spec: JsonObject = {"packageVersion": "1.0.0", "packageDigest": DIGEST, "update": {"movedTag": "refuse"}}
     policy = read_version({"spec": spec})[1]
     assert policy == VersionPolicy(moved=MovedTag.REFUSE, digest=DIGEST)
@@ -71,7 +71,7 @@ def test_a_digest_pins_an_exact_version_which_needs_no_scan_then() -> None:
         ({"versionRange": 1}, "spec.versionRange"),
     ],
 )
-def test_refused(spec: JsonObject, said: str) -> None:
+def test_invalid_policies_are_refused(spec: JsonObject, said: str) -> None:
     with pytest.raises(FormatError) as raised:
         read_version({"spec": spec})
     assert said in str(raised.value)

@@ -1,4 +1,4 @@
-"""What causes are made of."""
+"""Parts of causes."""
 
 from datetime import UTC, datetime
 
@@ -18,20 +18,20 @@ from wharfinger.runtime.why.causes import MAX_TEXT, Cause, moment_after, one_lin
         ("a " * 10 * MAX_TEXT, ("a " * MAX_TEXT)[: MAX_TEXT - 1] + "…"),
     ],
 )
-def test_one_line_of_bounded_length(text: str, line: str) -> None:
+def test_messages_are_one_line_of_limited_length(text: str, line: str) -> None:
     assert one_line(text) == line
 
 
-def test_when_something_comes() -> None:
+def test_future_times_are_printed_with_the_remaining_time() -> None:
     assert moment_after(datetime(2026, 5, 17, 23, 59, 50, tzinfo=UTC), 13.4) == "00:00:03 UTC (in 13 s)"
     assert moment_after(datetime(2026, 5, 17, 12, tzinfo=UTC), -1) == "11:59:59 UTC (in 0 s)"
 
 
-def test_a_cause_in_one_line() -> None:
+def test_a_cause_is_printed_in_one_line() -> None:
     assert Cause("fails", "for a reason").line == "fails: for a reason"
     assert Cause("waits for db").line == "waits for db"
 
 
-def test_who_is_on() -> None:
+def test_known_packages_are_on_or_off() -> None:
     here = known(node("on"), node("off", votes=(forbidden("DynamicallyDisabled"),)))
     assert [name for name in ("on", "off", "absent") if here.is_on(name)] == ["on"]

@@ -1,4 +1,4 @@
-"""Chains of causes to their root: which is told, and that there always is one."""
+"""Chains of causes: the chosen root cause, and its existence in every case."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -41,15 +41,15 @@ def subjects(told: ExplanationSnapshot) -> list[str]:
     return [cause.subject for cause in told.causes]
 
 
-def test_who_is_not_there_has_none() -> None:
+def test_an_unknown_package_has_no_explanation() -> None:
     assert explain("db", known(ready("other"))) is None
 
 
-def test_nothing_keeps_what_is_ready() -> None:
+def test_a_ready_package_has_no_causes() -> None:
     assert why("db", ready("db"), node("db")) == ExplanationSnapshot("db", ready=True, causes=(), remedy="")
 
 
-def test_that_it_is_left_to_people_is_said_all_the_same() -> None:
+def test_maintenance_of_a_ready_package_is_mentioned() -> None:
     told = why("db", replace(ready("db"), maintenance="NoResourceReconciliation"))
     assert told.ready
     (also,) = told.also
@@ -57,7 +57,7 @@ def test_that_it_is_left_to_people_is_said_all_the_same() -> None:
     assert "kubectl patch modules.wharfinger.dev db" in also
 
 
-def test_objects_that_fail_are_told_of_what_is_ready_and_of_what_is_not() -> None:
+def test_failing_objects_are_mentioned_for_ready_and_other_packages() -> None:
     text = "ConfigMap prod/a: no quota; attempt 4 failed, next at 12:07:20 UTC (in 13 s)"
     assert why("db", replace(ready("db"), failing=(text,))).also == (f"db: {text}",)
     maintained = why("db", replace(ready("db"), maintenance="NoResourceReconciliation", failing=(text,)))
@@ -67,8 +67,8 @@ def test_objects_that_fail_are_told_of_what_is_ready_and_of_what_is_not() -> Non
     assert f"db: {text}" in held.also
 
 
-def test_warnings_are_told_beside_what_keeps_it() -> None:
-    """A helm uninstall by a person is a warning, and the cause of what fails."""
+def test_warnings_are_mentioned_beside_causes() -> None:
+    """A helm uninstall by a user is a warning, and the cause of later failures."""
     text = "release: a helm command changed it last"
     told = why("db", replace(ready("db"), warnings=(text,)))
     assert (told.ready, told.also) == (True, (f"db: warning: {text}",))
@@ -76,7 +76,7 @@ def test_warnings_are_told_beside_what_keeps_it() -> None:
     assert why("db", replace(ready("db"), warnings=(text,), failing=("x",))).also == ("db: x",)
 
 
-def test_a_chain_three_levels_down() -> None:
+def test_a_chain_of_three_levels_is_explained() -> None:
     told = why(
         "shop.web",
         *(pending("shop.web"), waiting("shop.web", "a")),
@@ -95,7 +95,7 @@ def test_a_chain_three_levels_down() -> None:
     assert (told.ready, told.also) == (False, ())
 
 
-def test_what_a_user_can_act_on_comes_before_what_is_at_work() -> None:
+def test_causes_for_users_outrank_running_work() -> None:
     told = why(
         "shop.web",
         *(pending("shop.web"), waiting("shop.web", "a", "b")),
@@ -105,7 +105,7 @@ def test_what_a_user_can_act_on_comes_before_what_is_at_work() -> None:
     assert told.also == ("shop.web waits for a",)
 
 
-def test_the_nearest_root_is_the_one_that_is_told() -> None:
+def test_the_nearest_root_cause_is_chosen() -> None:
     told = why(
         "shop.web",
         *(pending("shop.web"), waiting("shop.web", "a", "z")),
@@ -115,19 +115,19 @@ def test_the_nearest_root_is_the_one_that_is_told() -> None:
     assert subjects(told) == ["shop.web", "z"]
 
 
-def test_of_two_as_near_the_first_in_order() -> None:
+def test_of_two_equally_near_causes_the_first_is_chosen() -> None:
     told = why("shop.web", pending("shop.web"), waiting("shop.web", "a", "b"), failing("a"), failing("b"))
     assert subjects(told) == ["shop.web", "a"]
     assert told.also == ("shop.web waits for b",)
 
 
-def test_where_everything_is_at_work_the_nearest_of_that() -> None:
+def test_without_causes_for_users_the_nearest_work_is_chosen() -> None:
     told = why("shop.web", pending("shop.web"), waiting("shop.web", "a"), downloading("a"))
     assert subjects(told) == ["shop.web", "a"]
     assert told.remedy == of_work("Download:1.0.0")
 
 
-def test_of_a_tier_the_one_that_can_be_mended() -> None:
+def test_a_cause_for_users_is_chosen_within_a_tier() -> None:
     held = [pending(f"m{number}") for number in range(9)]
     nodes = [waiting(f"m{number}", order=10) for number in range(9)]
     told = why("shop.web", pending("shop.web"), waiting("shop.web", "order 10"), *held[1:], failing("m0"), *nodes)
@@ -135,7 +135,7 @@ def test_of_a_tier_the_one_that_can_be_mended() -> None:
     assert told.causes[0].message == "packages of this order are not done: m0, m1, m2, m3, m4 and 4 more"
 
 
-def test_a_dependency_that_is_not_there() -> None:
+def test_a_missing_dependency_is_a_root_cause() -> None:
     shop = node("shop.web", "db >=1.0", votes=(forbidden("DependencyNotEnabled", "x"),))
     told = why("shop.web", package("shop.web", condition(Stage.REQUIREMENTS), state="Pending"), shop)
     assert [(cause.subject, cause.state) for cause in told.causes] == [
@@ -145,7 +145,7 @@ def test_a_dependency_that_is_not_there() -> None:
     assert told.remedy.startswith("create the Module db in a version that matches >=1.0")
 
 
-def test_what_would_close_a_circle_goes_on_and_says_so() -> None:
+def test_a_package_refused_for_a_cycle_keeps_running() -> None:
     required = condition(Stage.REQUIREMENTS, "False", "DependencyCycle", "around")
     told = why("db", package("db", required), node("db"))
     assert [cause.state for cause in told.causes] == ["keeps running as before its resource changed"]
@@ -154,7 +154,7 @@ def test_what_would_close_a_circle_goes_on_and_says_so() -> None:
     assert told.also == ()
 
 
-def test_a_disable_that_fails_is_the_root_for_all_who_wait() -> None:
+def test_a_failed_disable_is_the_root_cause_of_waiting_packages() -> None:
     required = condition(Stage.REQUIREMENTS, "False", "DynamicallyDisabled", "x")
     failed = task("Disable", error="PackageHookFailed: no", attempt=2, retry_in_s=13.4)
     hooks = condition(Stage.HOOKS, "False", "PackageHookFailed", "no")
@@ -171,20 +171,20 @@ def test_a_disable_that_fails_is_the_root_for_all_who_wait() -> None:
     assert told.also == ("db is off: DynamicallyDisabled: x",)
 
 
-def test_a_dependency_that_is_on_its_way_is_not_absent() -> None:
+def test_a_dependency_being_installed_is_not_absent() -> None:
     shop = node("shop.web", "db", votes=(forbidden("DependencyNotEnabled", "x"),))
     told = why("shop.web", package("shop.web", condition(Stage.REQUIREMENTS), state="Pending"), shop, downloading("db"))
     assert told.causes[-1].state == "is at work"
 
 
-def test_what_stands_over_the_stages_is_all_that_is_told() -> None:
+def test_a_suspension_hides_causes_of_stages() -> None:
     suspended = replace(failing("db"), suspended=True)
     told = why("shop.web", pending("shop.web"), waiting("shop.web", "db"), suspended, node("db", state="scheduled"))
     assert told.causes[-1].state == "is suspended"
     assert told.also == ()
 
 
-def test_what_failed_beside_a_gate_is_told_beside_it() -> None:
+def test_a_failure_beside_a_requirement_is_mentioned() -> None:
     hooks = condition(Stage.HOOKS, "False", "EventHookFailed", "hooks/a.sh: exit status 1")
     required = condition(Stage.REQUIREMENTS, "False", "DynamicallyDisabled", "x")
     off = node("db", votes=(forbidden("DynamicallyDisabled", "x"),))
@@ -193,14 +193,14 @@ def test_what_failed_beside_a_gate_is_told_beside_it() -> None:
     assert told.also == ("db fails: EventHookFailed: hooks/a.sh: exit status 1",)
 
 
-def test_of_many_others_a_few_are_told() -> None:
+def test_the_number_of_other_causes_is_limited() -> None:
     needs = [f"m{number}" for number in range(10)]
     told = why("shop.web", pending("shop.web"), waiting("shop.web", *needs), failing("m0"))
     assert told.also == (*(f"shop.web waits for m{number}" for number in range(1, 6)), "4 more")
     assert len(told.also) == MAX_ALSO + 1
 
 
-def test_who_is_waited_for_and_has_become_ready() -> None:
+def test_a_dependency_that_became_ready_ends_the_chain() -> None:
     told = why("shop.web", pending("shop.web"), waiting("shop.web", "db"), ready("db"), node("db"))
     assert [(cause.subject, cause.state) for cause in told.causes] == [
         ("shop.web", "waits for db"),
@@ -209,7 +209,7 @@ def test_who_is_waited_for_and_has_become_ready() -> None:
     assert told.remedy == WAIT
 
 
-def test_what_is_ready_and_to_be_run_again_says_what_that_waits_for() -> None:
+def test_the_next_run_of_a_ready_package_is_explained() -> None:
     here = (
         *(ready("shop.web"), waiting("shop.web", "ingress")),
         *(failing("ingress"), replace(node("ingress", state="scheduled"), failed=True)),
@@ -225,13 +225,13 @@ def test_what_is_ready_and_to_be_run_again_says_what_that_waits_for() -> None:
     assert subjects(front) == ["shop.front", "shop.web", "ingress"]
 
 
-def test_what_is_ready_and_its_turn_comes_later() -> None:
+def test_the_next_run_of_a_ready_package_waits_for_its_tier() -> None:
     told = why("web", ready("web"), waiting("web", "order 10"), downloading("a"), waiting("a", order=10))
     assert told.causes[0].message == f"packages of this order are not done: a; {AGAIN}"
     assert subjects(told) == ["web", "a"]
 
 
-def test_while_a_version_is_applied_the_gates_of_the_one_before_keep_no_one() -> None:
+def test_votes_about_the_earlier_version_are_ignored_during_an_update() -> None:
     required = condition(Stage.REQUIREMENTS, "False", "EnabledScriptError", "exit status 7")
     before = node("quota", votes=(forbidden("EnabledScriptError", "exit status 7"),))
     reading = condition(Stage.LOADED, "Unknown", "Loading", "reading the package")
@@ -245,7 +245,7 @@ def test_while_a_version_is_applied_the_gates_of_the_one_before_keep_no_one() ->
     assert why("quota", package("quota", required), before).causes[0].state == "cannot be on"
 
 
-def test_a_circle_is_its_own_root() -> None:
+def test_a_cycle_of_waiting_packages_is_a_root_cause() -> None:
     told = why(
         "shop.web",
         *(pending("shop.web"), waiting("shop.web", "a")),
@@ -257,20 +257,20 @@ def test_a_circle_is_its_own_root() -> None:
     assert "a → b → a" in told.remedy
 
 
-def test_a_circle_of_one() -> None:
+def test_a_package_that_waits_for_itself_is_explained() -> None:
     told = why("a", pending("a"), waiting("a", "a"))
     assert [(cause.subject, cause.message) for cause in told.causes] == [
         ("a", "these packages wait for each other: a → a")
     ]
 
 
-def test_a_way_out_of_a_circle_is_taken() -> None:
+def test_a_cause_outside_of_a_cycle_is_preferred() -> None:
     told = why("a", pending("a"), waiting("a", "b"), pending("b"), waiting("b", "a", "c"), failing("c"), node("c"))
     assert subjects(told) == ["a", "b", "c"]
     assert told.also == ("b waits for a",)
 
 
-def test_a_chain_without_end_is_cut_off_and_says_where_to_go_on() -> None:
+def test_a_very_long_chain_is_cut_with_a_hint() -> None:
     def package_of(name: str) -> PackageSnapshot:
         return pending(name)
 
@@ -283,7 +283,7 @@ def test_a_chain_without_end_is_cut_off_and_says_where_to_go_on() -> None:
     assert told.remedy == f"the chain of causes is longer; continue with `wharfinger why m{MAX_LOOKED_AT}`"
 
 
-def test_what_is_told_is_one_line_each() -> None:
+def test_messages_of_causes_are_one_line() -> None:
     told = why("db", failing("db", message="first\nsecond\n\n" + "x" * 5000))
     (cause,) = told.causes
     assert "first second" in cause.message
@@ -295,7 +295,7 @@ NAMES = [f"m{number}" for number in range(8)]
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[list[PackageSnapshot], list[NodeSnapshot]]:
-    """Packages that wait for any others, there or not; some fail, some are at work, some are ready."""
+    """Draw packages that wait for any others, existing or not; some fail, some are at work, some are ready."""
     packages, nodes = [], []
     for name in NAMES:
         others = draw(st.lists(st.sampled_from([*NAMES, "absent"]), max_size=3, unique=True))
@@ -313,7 +313,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[PackageSnapshot], list[NodeSnapshot]]:
 
 
 @given(worlds(), st.randoms(use_true_random=False))
-def test_every_chain_has_one_root_one_remedy_and_no_package_twice(
+def test_every_chain_has_one_root_one_remedy_and_distinct_packages(
     world: tuple[list[PackageSnapshot], list[NodeSnapshot]], order: Random
 ) -> None:
     packages, nodes = world
@@ -337,14 +337,14 @@ def test_every_chain_has_one_root_one_remedy_and_no_package_twice(
 
 
 @given(worlds())
-def test_the_root_is_as_near_as_one_that_can_be_acted_on(
+def test_the_root_cause_is_the_nearest_one_for_users(
     world: tuple[list[PackageSnapshot], list[NodeSnapshot]],
 ) -> None:
-    """A naive search, level by level, over what the snapshots say."""
+    """The expected result is a naive search of the snapshots, level by level."""
     packages, nodes = world
     on = {each.name for each in nodes if each.decision == "Enable"}
     needs = {
-        # What may not be on is kept by those that are not on either.
+        # A package that cannot be on is blocked by dependencies that are off as well.
         each.name: [
             *(lack.name for lack in each.lacks),
             *(need.name for need in each.dependencies if need.name not in on),
@@ -360,13 +360,13 @@ def test_the_root_is_as_near_as_one_that_can_be_acted_on(
             distance += 1
         found = explain(name, known(*packages, *nodes))
         assert found is not None
-        # What is off for a reason that is gone by now is a root of its own.
+        # A package that is off for an obsolete reason is its own root cause.
         if level and "cannot be on" not in {cause.state for cause in found.causes}:
             assert len(found.causes) == distance + 1
             assert found.causes[-1].subject in level
 
 
-def test_the_age_of_a_cause_is_that_of_what_it_was_made_from() -> None:
+def test_the_age_of_a_cause_is_that_of_its_source() -> None:
     late = replace(waiting("shop.web", "a"), since=NOW - timedelta(days=2))
     told = why("shop.web", pending("shop.web"), late, downloading("a"))
     assert told.causes[0].since == NOW - timedelta(days=2)

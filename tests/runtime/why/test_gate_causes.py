@@ -1,4 +1,4 @@
-"""What the scheduler says about a package, as causes."""
+"""Decisions of the scheduler about a package, as causes."""
 
 from dataclasses import replace
 
@@ -46,32 +46,32 @@ def lacks(here: Known, parked: NodeSnapshot) -> list[Cause]:
     return list(lack_causes(here, parked))
 
 
-def test_a_missing_dependency_is_come_through() -> None:
+def test_a_missing_dependency_leads_to_the_next_cause() -> None:
     shop = node("shop.web", "cache", "db >=1.0", votes=(NOT_ENABLED,))
     assert votes(known(shop, node("cache")), shop) == [Cause("needs db (>=1.0)", "", SINCE, through=("db",))]
 
 
-def test_each_missing_dependency_is_a_cause_and_an_optional_one_is_none() -> None:
+def test_each_missing_mandatory_dependency_is_a_cause() -> None:
     shop = node("shop.web", "a", "b", votes=(NOT_ENABLED,))
     shop = replace(shop, dependencies=(*shop.dependencies, depends("c", optional=True)))
     assert [cause.through for cause in votes(known(shop), shop)] == [("a",), ("b",)]
 
 
-def test_a_dependency_that_is_off_is_come_through_too() -> None:
+def test_a_disabled_dependency_leads_to_the_next_cause() -> None:
     off = node("db", votes=(forbidden("DynamicallyDisabled"),))
     shop = node("shop.web", "db", votes=(NOT_ENABLED,))
     (cause,) = votes(known(shop, off), shop)
     assert cause.through == ("db",)
 
 
-def test_a_package_that_is_paused_says_so() -> None:
+def test_an_installed_package_that_cannot_be_on_is_paused() -> None:
     shop = node("shop.web", "db", votes=(NOT_ENABLED,))
     (cause,) = vote_causes(known(shop), replace(SHOP, installed_version="1.0.0"), shop)
     assert cause.message == RESTING
 
 
 @pytest.mark.parametrize(("version", "optional"), [("1.9.0", False), ("1.9.0", True), ("latest", False)])
-def test_another_version(version: str, optional: bool) -> None:
+def test_an_unsuitable_version_of_a_dependency_is_a_cause(version: str, optional: bool) -> None:
     shop = replace(
         node("shop.web", votes=(forbidden("DependencyVersionMismatch", "x"),)),
         dependencies=(depends("db >=2.0", optional=optional),),
@@ -82,14 +82,14 @@ def test_another_version(version: str, optional: bool) -> None:
     assert "modules.wharfinger.dev db" in cause.remedy
 
 
-def test_what_cannot_be_found_among_the_dependencies_is_said_as_the_gate_said_it() -> None:
+def test_a_vote_about_no_known_dependency_is_quoted() -> None:
     shop = node("shop.web", "db", votes=(NOT_ENABLED,))
     (cause,) = votes(known(shop, node("db")), shop)
     assert cause.message == "DependencyNotEnabled: dependency db is not enabled"
     assert cause.remedy
 
 
-def test_every_vote_against_it_is_a_cause_in_the_order_of_the_rules() -> None:
+def test_every_vote_against_a_package_is_a_cause_in_order() -> None:
     against = (
         VoteSnapshot("Disable", "DisabledByDefault", "the package is off by default, and not enabled"),
         forbidden("KubernetesRequirementsUnmet", "k"),
@@ -102,20 +102,20 @@ def test_every_vote_against_it_is_a_cause_in_the_order_of_the_rules() -> None:
     assert last.message.startswith("DisabledByDefault: ")
 
 
-def test_who_is_switched_off_need_not_be_told_that_it_is_not_on_by_itself() -> None:
+def test_an_explicit_disable_hides_the_default() -> None:
     against = (VoteSnapshot("Disable", "DisabledByDefault", "x"), forbidden("DynamicallyDisabled", "d"))
     db = node("db", votes=against)
     assert [cause.message for cause in votes(known(db), db)] == ["DynamicallyDisabled: d"]
 
 
-def test_a_vote_that_a_later_one_overrules_is_none() -> None:
+def test_an_overruled_vote_is_no_cause() -> None:
     on = (VoteSnapshot("Disable", "DisabledByDefault", ""), VoteSnapshot("Enable", "DynamicallyEnabled", ""))
     shop = replace(node("shop.web", votes=(*on, forbidden("EnabledScriptError", "e"))))
     assert [cause.message for cause in votes(known(shop), shop)] == ["EnabledScriptError: e"]
 
 
-def test_a_vote_is_as_old_as_the_decision_and_others_as_the_condition() -> None:
-    """The condition became False for another reason, long before."""
+def test_only_the_deciding_vote_has_the_age_of_the_decision() -> None:
+    """The condition had become False for another reason long before."""
     kubernetes, off = forbidden("KubernetesRequirementsUnmet", "k"), forbidden("DynamicallyDisabled", "d")
     shop = replace(node("shop.web", votes=(kubernetes, off)), since=NOW)
     assert [cause.since for cause in votes(known(shop), shop)] == [NOW, SINCE]
@@ -125,11 +125,11 @@ def test_a_vote_is_as_old_as_the_decision_and_others_as_the_condition() -> None:
     assert [cause.since for cause in votes(known(writer), writer)] == [NOW]
 
 
-def test_who_is_on_has_none() -> None:
+def test_a_package_that_is_on_has_no_causes() -> None:
     assert votes(known(node("shop.web")), node("shop.web")) == []
 
 
-def test_a_node_that_tells_no_votes_has_its_decision() -> None:
+def test_a_node_without_votes_is_explained_by_its_decision() -> None:
     shop = replace(node("shop.web", votes=(forbidden("DisabledByScript", "no"),)), votes=())
     (cause,) = votes(known(shop), shop)
     assert (cause.state, cause.message) == ("is off", "DisabledByScript: no")
@@ -139,7 +139,7 @@ CYCLE = condition(Stage.REQUIREMENTS, "False", "DependencyCycle", "dependency cy
 
 
 @pytest.mark.parametrize("judged", [None, node("shop.web")], ids=["at birth", "while it is on"])
-def test_what_was_refused_is_known_to_the_condition(judged: NodeSnapshot | None) -> None:
+def test_a_refused_package_is_explained_by_its_condition(judged: NodeSnapshot | None) -> None:
     shop = package("shop.web", CYCLE)
     assert list(vote_causes(known(), shop, judged)) == []
     cause = refusal_cause(known(), shop, judged)
@@ -151,7 +151,7 @@ def test_what_was_refused_is_known_to_the_condition(judged: NodeSnapshot | None)
     assert refusal_cause(known(), pending("shop.web"), judged) is None
 
 
-def test_what_the_gates_say_is_not_refused() -> None:
+def test_votes_of_rules_are_no_refusal() -> None:
     assert refusal_cause(known(), SHOP, node("shop.web", votes=(NOT_ENABLED,))) is None
     asked = node("shop.web", votes=(VoteSnapshot("Undefined", "EnabledScriptPending", ""),))
     assert refusal_cause(known(), SHOP, asked) is None, "what the condition says is of a decision before"
@@ -160,7 +160,7 @@ def test_what_the_gates_say_is_not_refused() -> None:
     assert other.message == "SlotLost: m"
 
 
-def test_a_circle_that_the_resource_closes_is_opened_there() -> None:
+def test_a_cycle_closed_by_the_resource_has_a_remedy_for_the_resource() -> None:
     here = known(
         node("db", "disk"), node("disk", "shop.web"), node("loop", "loop"), by_resource=("cache", "db", "loop")
     )
@@ -172,7 +172,7 @@ def test_a_circle_that_the_resource_closes_is_opened_there() -> None:
     )
 
 
-def test_the_users_no_is_told_before_what_else_keeps_it_off() -> None:
+def test_a_disable_by_the_user_is_the_first_cause() -> None:
     against = (forbidden("KubernetesRequirementsUnmet", "k"), forbidden("DynamicallyDisabled", "d"))
     db = replace(node("db", votes=against), reason="DynamicallyDisabled", message="d")
     assert [cause.message for cause in votes(known(db), db)] == [
@@ -187,7 +187,7 @@ def test_a_vote_without_a_message_is_explained() -> None:
     assert cause.message == "DynamicallyDisabled: spec.enabled is false"
 
 
-def test_a_group_says_of_each_member_what_helps() -> None:
+def test_the_remedy_of_a_group_covers_each_member() -> None:
     members = (depends("db"), depends("fits"), depends("old >=2"), depends("shop.cache >=1"), depends("shop.web"))
     store, met = GroupSnapshot("anyOf", "store", members), GroupSnapshot("anyOf", "met", (depends("other"),))
     unmet = forbidden("AnyOfDependenciesUnmet", "shop.web needs one of 'store': m")
@@ -201,14 +201,14 @@ def test_a_group_says_of_each_member_what_helps() -> None:
     )
 
 
-def test_a_group_that_is_not_distinguished() -> None:
+def test_the_only_group_is_used_if_the_message_names_none() -> None:
     group = GroupSnapshot("anyOf", "store", (depends("db"),))
     shop = replace(node("shop.web", votes=(forbidden("AnyOfDependenciesUnmet", "m"),)), groups=(group,))
     (cause,) = votes(known(shop), shop)
     assert cause.remedy == "create the Module db; the daemon then continues automatically"
 
 
-def test_needs_of_the_resource_are_edited_there() -> None:
+def test_dependencies_of_the_resource_have_a_remedy_for_the_resource() -> None:
     shop = node("shop.web", "db >=2.0", "absent", votes=(forbidden("DependencyVersionMismatch", "x"),))
     here = known(shop, node("db"), by_resource=("absent", "db"))
     cause, _ = votes(here, shop)
@@ -220,17 +220,17 @@ def test_needs_of_the_resource_are_edited_there() -> None:
     assert absence_cause(here, "absent", shop).remedy.startswith(f"create the Module absent, or {edit}; ")
 
 
-# What it is parked on
+# Missing conditions of parked nodes
 
 
-def test_packages() -> None:
+def test_packages_that_are_waited_for_are_causes() -> None:
     assert lacks(known(), waiting("shop.web", "a", "b")) == [
         Cause("waits for a", "", SINCE, through=("a",)),
         Cause("waits for b", "", SINCE, through=("b",)),
     ]
 
 
-def test_a_tier_is_come_through_by_all_who_hold_it() -> None:
+def test_a_tier_leads_to_all_its_holders() -> None:
     held = [waiting(f"m{number}", "x", order=10) for number in range(7)]
     (cause,) = lacks(known(*held), waiting("shop.web", "order 10"))
     assert (cause.state, cause.message) == (
@@ -241,7 +241,7 @@ def test_a_tier_is_come_through_by_all_who_hold_it() -> None:
 
 
 @pytest.mark.parametrize("order", ["10", "unknown"])
-def test_a_tier_that_no_one_holds_goes_by_itself(order: str) -> None:
+def test_a_tier_without_holders_needs_no_action(order: str) -> None:
     (cause,) = lacks(known(), waiting("shop.web", f"order {order}"))
     assert (cause.through, cause.remedy, cause.by_hand) == ((), WAIT, False)
 
@@ -258,23 +258,23 @@ def test_a_tier_that_no_one_holds_goes_by_itself(order: str) -> None:
     ],
     ids=["vote", "pause"],
 )
-def test_what_is_no_package(lack: LackSnapshot, line: str, remedy: str) -> None:
+def test_other_missing_conditions_are_explained(lack: LackSnapshot, line: str, remedy: str) -> None:
     (cause,) = lacks(known(), replace(waiting("shop.web"), lacks=(lack,)))
     assert (cause.line, cause.by_hand, cause.remedy) == (line, False, remedy)
 
 
-def test_a_node_that_does_not_tell_what_it_lacks() -> None:
+def test_a_node_without_missing_conditions_is_explained_by_its_message() -> None:
     parked = replace(waiting("shop.web"), message="waits for db")
     (cause,) = lacks(known(), parked)
     assert (cause.line, cause.by_hand) == ("waits for its turn: waits for db", False)
 
 
-def test_who_does_not_wait_lacks_nothing() -> None:
+def test_a_node_that_does_not_wait_has_no_missing_conditions() -> None:
     for state, votes in (("active", ()), ("scheduled", ()), ("idle", (NOT_ENABLED,))):
         assert lacks(known(), node("shop.web", state=state, votes=votes)) == []
 
 
-def test_the_next_run_of_what_is_ready() -> None:
+def test_causes_of_the_next_run_mention_the_next_run() -> None:
     shop = waiting("shop.web", "a", "order 10")
     assert [cause.message for cause in again_causes(known(), shop)] == [AGAIN, AGAIN]
     held = known(waiting("base", order=10))
@@ -285,7 +285,7 @@ def test_the_next_run_of_what_is_ready() -> None:
     assert list(again_causes(known(), node("shop.web"))) == []
 
 
-def test_an_absent_package() -> None:
+def test_an_absent_package_is_explained() -> None:
     shop = node("shop.web", "db >=1.0")
     cause = absence_cause(known(), "db", shop)
     assert cause.line == "is not known: the daemon knows no package of that name"
@@ -295,7 +295,7 @@ def test_an_absent_package() -> None:
     assert absence_cause(known(), "db", None).remedy.startswith("create the Module db;")
 
 
-def test_an_absent_package_where_everything_is_known() -> None:
+def test_an_absent_package_is_not_installed_if_all_are_known() -> None:
     cause = absence_cause(known(asks_daemon=False), "db", None)
     assert cause.line == "is not installed: there is no resource of that name"
     assert cause.remedy == "create the Module db; the daemon then continues automatically"

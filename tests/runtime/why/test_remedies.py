@@ -1,4 +1,4 @@
-"""What is to be done, as commands that can be typed."""
+"""Remedies as commands that a user can type."""
 
 import json
 import shlex
@@ -26,7 +26,7 @@ from wharfinger.runtime.why.remedies import (
 )
 
 
-def test_names_as_kubectl_is_told_them() -> None:
+def test_names_are_printed_as_kubectl_arguments() -> None:
     assert kubectl_name("db") == "modules.wharfinger.dev db"
     assert kubectl_name("shop.web") == "applications.wharfinger.dev web -n shop"
     assert kubectl_name("shop.web.v2") == "applications.wharfinger.dev web.v2 -n shop"
@@ -39,14 +39,14 @@ def test_a_patch_can_be_typed() -> None:
 
 
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason.tip])
-def test_every_word_that_has_a_tip_gives_it_as_its_remedy(reason: Reason) -> None:
+def test_every_reason_with_a_tip_has_it_as_remedy(reason: Reason) -> None:
     for permanent in (True, False):
         remedy = of_reason("db", str(reason), permanent=permanent)
         assert remedy.startswith(reason.tip.replace("resume NAME", "resume db"))
         assert "\n" not in remedy
 
 
-def test_a_word_with_a_command() -> None:
+def test_a_remedy_may_contain_a_command() -> None:
     said = of_reason("db", "DynamicallyDisabled")
     assert said.startswith(
         "set spec.enabled to true to enable the package again: kubectl patch modules.wharfinger.dev db "
@@ -61,17 +61,17 @@ def test_a_suspended_package_names_the_command_that_resumes_it() -> None:
     )
 
 
-def test_words_without_a_tip_and_unknown_ones() -> None:
+def test_reasons_without_a_tip_have_general_remedies() -> None:
     assert of_reason("db", "Downloading") == WAIT
     assert of_reason("db", "FromTheFuture") == UNKNOWN_TIP
 
 
-def test_what_is_tried_again_by_itself_says_so_unless_it_is_not() -> None:
+def test_remedies_mention_automatic_retries_unless_permanent() -> None:
     assert of_reason("db", "ClusterFailed").endswith("the daemon retries automatically")
     assert "retried" not in of_reason("db", "ClusterFailed", permanent=True)
 
 
-def test_who_is_missing() -> None:
+def test_a_missing_package_has_a_remedy() -> None:
     assert of_absence("db", ">=1.0", "shop.web") == (
         "create the Module db in a version that matches >=1.0, or use a version of shop.web that does not need it; "
         "the daemon then continues automatically"
@@ -82,7 +82,7 @@ def test_who_is_missing() -> None:
     )
 
 
-def test_who_is_missing_for_the_resource() -> None:
+def test_a_missing_dependency_of_the_resource_has_a_remedy() -> None:
     edit = "edit spec.dependsOn of applications.wharfinger.dev web -n shop"
     assert of_absence("db", "", "shop.web", by_resource=True) == (
         f"create the Module db, or {edit}; the daemon then continues automatically"
@@ -94,7 +94,7 @@ def test_who_is_missing_for_the_resource() -> None:
     assert of_closing("shop.web", ()) == Reason.DEPENDENCY_CYCLE.tip
 
 
-def test_one_of_many() -> None:
+def test_the_remedy_of_a_large_group_is_shortened() -> None:
     members = [Member(f"m{number}", "", "", there=False) for number in range(7)]
     assert of_group(tuple(members)) == (
         "create the Module m0; or create the Module m1; or create the Module m2; or create the Module m3; "
@@ -103,7 +103,7 @@ def test_one_of_many() -> None:
     assert of_group(()) == "enable one of the named packages; the daemon then continues automatically"
 
 
-def test_others() -> None:
+def test_versions_hooks_work_and_cycles_have_remedies() -> None:
     assert of_version("db", ">=2", "shop.web") == (
         "set spec.packageVersion of modules.wharfinger.dev db to a version that matches >=2, "
         "or the version of applications.wharfinger.dev web -n shop to one that accepts the installed version of db"

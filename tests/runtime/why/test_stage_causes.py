@@ -1,4 +1,4 @@
-"""What a package's own stages and tasks say, as causes."""
+"""Stages and tasks of a package, as causes."""
 
 from dataclasses import replace
 
@@ -42,10 +42,10 @@ def aside(found: PackageSnapshot, here: Known = NOBODY) -> Cause:
     return cause
 
 
-# What failed
+# Failures
 
 
-def test_a_failure_says_which_attempt_and_when_the_next_is() -> None:
+def test_a_failure_shows_its_attempt_and_the_next_one() -> None:
     (cause,) = causes(failing("db"))
     assert cause.line == (
         "fails: PackageHookFailed: hooks/a.sh: exit status 3; attempt 4, next at 12:30:13 UTC (in 13 s)"
@@ -66,14 +66,14 @@ def test_a_failure_says_which_attempt_and_when_the_next_is() -> None:
         (task(error="another", attempt=4, retry_in_s=13.4), "; attempt 4, next at 12:30:13 UTC (in 13 s)"),
     ],
 )
-def test_other_attempts(head: TaskSnapshot, ends: str) -> None:
+def test_attempts_are_described_for_each_state_of_a_task(head: TaskSnapshot, ends: str) -> None:
     found = failing("db")
     (cause,) = causes(replace(found, queue=replace(found.queue, tasks=(head,))))
     assert cause.message.endswith(ends)
     assert cause.state == ("failed permanently" if head.parked else "fails")
 
 
-def test_the_task_that_failed_with_it_is_the_one_that_is_told_of() -> None:
+def test_the_task_with_the_same_failure_is_described() -> None:
     found = failing("db")
     other = task("hooks/b.sh events", error="EventHookFailed: b", attempt=9, retry_in_s=1)
     found = replace(found, queue=replace(found.queue, tasks=(other, *found.queue.tasks)))
@@ -81,7 +81,7 @@ def test_the_task_that_failed_with_it_is_the_one_that_is_told_of() -> None:
     assert "attempt 4" in cause.message
 
 
-def test_a_failure_that_only_a_change_can_mend_does_not_promise_another_attempt() -> None:
+def test_a_permanent_failure_promises_no_retry() -> None:
     said = condition(Stage.APPLIED, "False", "ClusterFailed", "no")
     parked = package("db", said, tasks=(task(error="ClusterFailed: no", parked=True),))
     (cause,) = causes(parked)
@@ -96,8 +96,8 @@ def at_rest(error: str, condition_says: str = "DynamicallyDisabled", name: str =
 
 
 @pytest.mark.parametrize("said", ["DynamicallyDisabled", "PackageHookFailed"])
-def test_what_fails_while_it_is_put_to_rest(said: str) -> None:
-    """The condition has the failure or, told anew meanwhile, the decision."""
+def test_a_failure_of_a_disable_is_a_cause(said: str) -> None:
+    """The condition has the failure, or the decision if it was reported later."""
     cause = gate_failure(NOBODY, at_rest(FAILED, said))
     assert cause is not None
     assert cause.line == (
@@ -106,7 +106,7 @@ def test_what_fails_while_it_is_put_to_rest(said: str) -> None:
     assert (cause.since, cause.by_hand, cause.remedy) == (SINCE, True, of_failed_hook("db", "hooks/a.sh"))
 
 
-def test_what_fails_without_a_known_word_is_said_as_the_condition_has_it() -> None:
+def test_a_failure_without_a_known_reason_uses_the_condition() -> None:
     for error in ("boom", "boom: boom"):
         cause = gate_failure(NOBODY, at_rest(error, "PackageHookFailed", "EnabledScript"))
         assert cause is not None
@@ -117,13 +117,13 @@ def test_what_fails_without_a_known_word_is_said_as_the_condition_has_it() -> No
     assert cause.state == "failed permanently"
 
 
-def test_nothing_fails_at_the_gates() -> None:
+def test_other_tasks_are_no_failures_of_requirements() -> None:
     assert gate_failure(NOBODY, failing("db")) is None
     assert gate_failure(NOBODY, at_rest("")) is None
     assert gate_failure(NOBODY, at_rest(FAILED, name="Run")) is None
 
 
-def test_failures_of_lanes_of_their_own_are_told_together() -> None:
+def test_failures_of_separate_lanes_are_all_listed() -> None:
     crds = condition(Stage.CRDS, "False", "ApplyFailed", "crd")
     hooks = condition(Stage.HOOKS, "False", "EventHookFailed", "hook")
     assert [cause.message for cause in causes(package("db", hooks, crds))] == [
@@ -135,7 +135,7 @@ def test_failures_of_lanes_of_their_own_are_told_together() -> None:
 NOT_READY = condition(Stage.SCALED, "False", "NotReady", "Deployment.apps prod/web: 0 of 1 available")
 
 
-def test_what_is_not_ready_is_said_with_how_far_it_is() -> None:
+def test_a_package_that_is_not_ready_is_shown_with_its_progress() -> None:
     found = replace(package("prod.web", NOT_READY), progress=ProgressSnapshot(3, 1, ("Deployment.apps prod/web",)))
     (cause,) = causes(found)
     assert cause.line == (
@@ -143,22 +143,22 @@ def test_what_is_not_ready_is_said_with_how_far_it_is() -> None:
     )
 
 
-def test_what_is_about_to_be_replaced_is_no_reason() -> None:
-    """The old version's Deployment is not ready while the new version is being downloaded."""
+def test_an_unready_old_version_is_no_cause_during_an_update() -> None:
+    """The Deployment of the old version is not ready while the new version is being downloaded."""
     fetching = condition(Stage.FETCHED, "Unknown", "Downloading", "downloading web 2.0.0")
     (cause,) = causes(package("prod.web", fetching, NOT_READY))
     assert cause.line == "is at work: downloading web 2.0.0"
 
 
-def test_requirements_are_not_a_stage_that_fails() -> None:
+def test_unmet_requirements_are_no_failure_of_a_stage() -> None:
     (cause,) = causes(package("db", condition(Stage.REQUIREMENTS, "False", "DependencyNotEnabled", "x")))
     assert not cause.by_hand
 
 
-# What is at work
+# Running work
 
 
-def test_work_says_what_and_which_task() -> None:
+def test_running_work_is_described_with_its_task() -> None:
     (cause,) = causes(downloading("db"))
     assert cause == Cause(
         "is at work",
@@ -169,13 +169,13 @@ def test_work_says_what_and_which_task() -> None:
     )
 
 
-def test_work_that_has_not_begun() -> None:
+def test_work_that_has_not_begun_is_described() -> None:
     said = condition(Stage.FETCHED, "Unknown", "Loading")
     (cause,) = causes(package("db", said, tasks=(task("Load"), task("Run", index=2))))
     assert cause.message == "the files of the package are being read; next Load"
 
 
-def test_what_was_applied_is_being_looked_at() -> None:
+def test_a_package_being_checked_is_at_work() -> None:
     (cause,) = causes(package("db", state="Pending"))
     assert (cause.line, cause.since) == ("is at work: a message", None)
 
@@ -189,7 +189,7 @@ def test_a_hook_that_runs_is_named_in_the_remedy() -> None:
     assert cause.remedy == of_hook("db", "hooks/10-init.sh")
 
 
-def test_a_hook_that_the_journal_has_in_flight() -> None:
+def test_a_hook_in_flight_in_the_journal_is_named() -> None:
     said = condition(Stage.APPLIED, "Unknown", "ApplyingManifests")
     steps = OperationSnapshot("reconciliation", (), ("beforeHelm/1/hooks/a.sh",), (), earlier=False)
     found = replace(package("db", said, tasks=(task("Run", running=True),)), operations=(steps,))
@@ -209,13 +209,13 @@ AWAITING = package(
 )
 
 
-def test_definitions_of_others_are_come_through() -> None:
+def test_waiting_for_crds_leads_to_their_packages() -> None:
     (cause,) = causes(AWAITING, known(trying=("a", "b", "db")))
     assert cause.state == "waits for the custom resource definitions of a, b"
     assert cause.through == ("a", "b")
 
 
-def test_definitions_that_have_been_tried_by_now() -> None:
+def test_finished_crds_of_other_packages_are_no_cause() -> None:
     (cause,) = causes(AWAITING, known(trying=("db",)))
     assert (cause.state, cause.by_hand) == ("is at work", False)
 
@@ -223,7 +223,7 @@ def test_definitions_that_have_been_tried_by_now() -> None:
 SLOTS = (SlotsSnapshot("work", 4, 3, 2), SlotsSnapshot("renders", 2, 2, 2), SlotsSnapshot("api", 1, 1, 0))
 
 
-def test_a_limit_says_how_full_it_is() -> None:
+def test_a_limit_is_shown_with_its_use() -> None:
     said = condition(Stage.APPLIED, "Unknown", "ApplyingManifests")
     found = package("db", said, tasks=(task("Run", running=True, waits_for="a slot: renders"),))
     (cause,) = causes(replace(found, waits_for=("renders",)), known(slots=SLOTS))
@@ -239,15 +239,15 @@ def test_a_limit_says_how_full_it_is() -> None:
     assert cause.remedy == of_shares()
 
 
-# What stands over the stages
+# States that outrank the stages
 
 
-def test_nothing_stands_over_most() -> None:
+def test_most_packages_have_no_outranking_cause() -> None:
     assert aside_cause(NOBODY, ready("db")) is None
     assert aside_cause(NOBODY, failing("db")) is None
 
 
-def test_a_resource_that_cannot_be_acted_on() -> None:
+def test_an_invalid_resource_is_a_cause() -> None:
     cause = aside(
         package("db", condition(ACCEPTED, "False", "RepositoryNotFound", "PackageRepository x does not exist"))
     )
@@ -255,13 +255,13 @@ def test_a_resource_that_cannot_be_acted_on() -> None:
     assert cause.remedy.startswith("create the PackageRepository")
 
 
-def test_a_suspended_one() -> None:
+def test_a_suspension_is_a_cause() -> None:
     cause = aside(replace(failing("shop.web"), suspended=True))
     assert cause.state == "is suspended"
     assert "kubectl patch applications.wharfinger.dev web -n shop" in cause.remedy
 
 
-def test_a_removal_at_work_and_one_that_fails() -> None:
+def test_running_and_failed_removals_are_causes() -> None:
     at_work = condition(REMOVED, "False", "Removing", "running the package's beforeDeleteHelm hooks: hooks/a.sh")
     hooks = (HookSnapshot("hooks/a.sh", (), 0, None, ""),)
     found = replace(package("db", at_work, tasks=(task("Uninstall", running=True),)), hooks=hooks)
@@ -277,14 +277,14 @@ def test_a_removal_at_work_and_one_that_fails() -> None:
     assert "skip-delete-hooks" in cause.remedy
 
 
-def test_a_removal_that_waits_for_a_slot() -> None:
+def test_a_removal_may_wait_for_a_slot() -> None:
     at_work = condition(REMOVED, "False", "Removing", "x")
     found = package("db", at_work, tasks=(task("Uninstall", running=True, waits_for="a slot: hooks"),))
     assert aside(replace(found, waits_for=("hooks",))).state == "waits for a slot: hooks"
 
 
-def test_a_removal_that_is_held_is_come_through_by_its_dependents() -> None:
-    """Those that stay, or are not there any more, hold nothing."""
+def test_a_held_removal_leads_to_leaving_dependents() -> None:
+    """Dependents that remain or were deleted do not block the removal."""
     held = package("db", condition(REMOVED, "False", "WaitingForDependents", "it waits"))
     db = replace(node("db"), dependents=("shop.cache", "shop.gone", "shop.web"))
     going = package("shop.web", condition(REMOVED, "False", "Removing"), state="Removing")
@@ -295,7 +295,7 @@ def test_a_removal_that_is_held_is_come_through_by_its_dependents() -> None:
         assert aside(held, here).line == "cannot be removed: WaitingForDependents: it waits"
 
 
-def test_a_change_that_is_held_is_come_through_by_those_that_go_first() -> None:
+def test_a_held_change_leads_to_leaving_dependents() -> None:
     held = package("db", condition(ACCEPTED, "False", "WaitingForDependents", "spec.enabled: false waits for shop.web"))
     going = package("shop.web", state="Disabling")
     assert aside(held, known(replace(node("db"), dependents=("shop.web",)), going)).through == ("shop.web",)
@@ -312,12 +312,12 @@ def test_a_change_that_is_held_is_come_through_by_those_that_go_first() -> None:
         ((condition(Stage.REQUIREMENTS, "False"), condition(Stage.CONFIGURED, "Unknown")), False),
     ],
 )
-def test_a_version_is_applied_until_it_is_read(said: tuple[ConditionSnapshot, ...], brought: bool) -> None:
+def test_a_version_is_being_installed_until_it_is_read(said: tuple[ConditionSnapshot, ...], brought: bool) -> None:
     assert is_being_brought(package("db", *said)) is brought
 
 
-def test_definitions_that_the_api_server_forgot_have_a_remedy() -> None:
-    """The finding: "nothing to do: it continues automatically"."""
+def test_crds_that_the_api_server_never_establishes_have_a_remedy() -> None:
+    """Before, the remedy was "nothing to do: it continues automatically"."""
     message = (
         "CustomResourceDefinition.apiextensions.k8s.io a.example.test: the API server has not established it for 20 s"
     )
