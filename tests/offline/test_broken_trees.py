@@ -293,7 +293,7 @@ CASES = (
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
-async def test_a_broken_tree_has_its_verdict_and_builds_the_rest(case: Broken, tmp_path: Path) -> None:
+async def test_failures_of_a_broken_tree_are_reported_and_the_rest_is_built(case: Broken, tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", with_chart({**SOUND, **case.files}))
     result = await built(tree, tmp_path)
     found = failures(result)
@@ -307,7 +307,7 @@ async def test_a_broken_tree_has_its_verdict_and_builds_the_rest(case: Broken, t
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("case", CASES[:3], ids=lambda case: case.name.replace(" ", "-"))
-async def test_a_verdict_does_not_depend_on_order_or_workers(case: Broken, tmp_path: Path) -> None:
+async def test_verdicts_do_not_depend_on_order_or_workers(case: Broken, tmp_path: Path) -> None:
     files = with_chart({**SOUND, **case.files})
     found = []
     for number, workers in enumerate((1, 2, 4)):

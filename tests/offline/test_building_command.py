@@ -22,7 +22,7 @@ def test_trees_and_packages_are_distinguished(tmp_path: Path) -> None:
     assert run_build(options(chart(tmp_path / "web"), tmp_path)).objects
 
 
-def test_an_unreadable_path_is_one_error(tmp_path: Path) -> None:
+def test_an_unreadable_path_raises_a_single_error(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="does not exist"):
         run_build(options(tmp_path / "absent", tmp_path))
     (tmp_path / "file").write_text("")

@@ -37,7 +37,7 @@ def statistics(cache: Path, capsys: pytest.CaptureFixture[str]) -> JsonObject:
     return as_object(json.loads(capsys.readouterr().out), "the answer")
 
 
-def test_the_text_is_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cache_statistics_are_printed_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "stats", "--cache-dir", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["KIND", "ENTRIES", "SIZE"]
@@ -46,20 +46,20 @@ def test_the_text_is_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "removed 0 entries, 0.0 MiB\n"
 
 
-def test_a_cache_that_is_not_a_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cache_that_is_not_a_folder_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "renders").write_text("")
     for action in ("stats", "gc"):
         assert main(["cache", action, "--cache-dir", str(tmp_path)]) == 1
         assert f"error: {tmp_path}/renders: Not a directory; check --cache-dir" in capsys.readouterr().err
 
 
-def test_wrong_numbers(tmp_path: Path) -> None:
+def test_invalid_numbers_are_refused(tmp_path: Path) -> None:
     done = cli("cache", "gc", "--max-mib", "many", cache=tmp_path)
     assert done.returncode == 2
     assert "'many' is not a number from 0" in done.stderr
 
 
-def test_entries_that_were_not_used_for_days_are_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gc_removes_entries_unused_for_the_given_days(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     entry = tmp_path / "renders" / f"{'a' * 64}.render"
     entry.parent.mkdir()
     entry.write_bytes(bytes(100))

@@ -109,7 +109,7 @@ async def text_of(tree: Path, cache: Path, options: RunOptions = OPTIONS) -> str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name.replace(" ", "-"))
-async def test_a_change_is_noticed(change: Change, tmp_path: Path) -> None:
+async def test_a_changed_input_changes_the_result(change: Change, tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", FILES)
     before = await text_of(tree, tmp_path)
     assert await text_of(tree, tmp_path) == before
@@ -120,7 +120,7 @@ async def test_a_change_is_noticed(change: Change, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_change_that_is_taken_back_gives_the_first_bytes(tmp_path: Path) -> None:
+async def test_a_reverted_change_restores_the_first_bytes(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", FILES)
     texts = []
     for colour in ("red", "tan", "red"):
@@ -129,7 +129,7 @@ async def test_a_change_that_is_taken_back_gives_the_first_bytes(tmp_path: Path)
     assert texts[0] == texts[2] != texts[1]
 
 
-async def test_another_engine_renders_again(tmp_path: Path) -> None:
+async def test_another_program_version_renders_charts_again(tmp_path: Path) -> None:
     """The versions of the programs are inputs, too: one with another version finds no result of the first."""
     tree = write_tree(tmp_path / "tree", FILES)
     await text_of(tree, tmp_path)

@@ -17,7 +17,7 @@ POD = (
 
 
 @pytest.mark.slow
-def test_the_sample_tree_is_sound(tmp_path: Path) -> None:
+def test_the_sample_tree_has_no_errors(tmp_path: Path) -> None:
     path = str(FLEET / "clusters" / "production")
     done = cli_process("check", path, "--root", str(FLEET), "--packages", str(ROOT / "examples"), cache=tmp_path)
     assert done.returncode == 0, done.stdout
@@ -25,7 +25,7 @@ def test_the_sample_tree_is_sound(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_finding_has_its_place(tmp_path: Path) -> None:
+def test_each_finding_has_its_file_and_line(tmp_path: Path) -> None:
     files = {
         "ks.yaml": kustomization("a", "./a") + "---\n" + kustomization("b", "./b"),
         "a/wrong.yaml": WRONG,
@@ -46,7 +46,7 @@ def test_every_finding_has_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_warnings_count_with_strict(tmp_path: Path) -> None:
+def test_warnings_fail_the_command_if_strict(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"pod.yaml": POD})
     assert cli("check", str(tree), cache=tmp_path / "cache").returncode == 0
     done = cli("check", str(tree), "--strict", "--output", "json", cache=tmp_path / "cache")
@@ -54,13 +54,13 @@ def test_warnings_count_with_strict(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["findings"][0]["rule"] == "dangling-reference"
 
 
-def test_a_path_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_missing_path_is_a_usage_error(tmp_path: Path) -> None:
     done = cli_process("check", str(tmp_path / "absent"), cache=tmp_path / "cache")
     assert done.returncode == 2
     assert "does not exist" in done.stderr
 
 
 @pytest.mark.slow
-def test_a_chart_that_names_no_namespace_is_sound(tmp_path: Path) -> None:
+def test_a_chart_without_namespaces_has_no_findings(tmp_path: Path) -> None:
     done = cli("check", str(chart(tmp_path / "web")), "-n", "apps", cache=tmp_path / "cache")
     assert (done.returncode, done.stderr) == (0, "")

@@ -35,7 +35,7 @@ def files(more: str, external: str = EXTERNAL, namespace: str = "apps") -> dict[
     return with_chart({**tree, "apps/external.yaml": external.replace("NAMESPACE", namespace)})
 
 
-async def test_a_single_value_is_a_placeholder(tmp_path: Path) -> None:
+async def test_a_single_value_from_a_cluster_secret_is_a_placeholder(tmp_path: Path) -> None:
     result = await built(write_tree(tmp_path / "tree", files(ONE_VALUE)), tmp_path)
     assert not result.failed, failures(result)
     assert [find(each.object, "data", "text") for each in result.objects if each.id.kind == "ConfigMap"] == [
@@ -49,7 +49,7 @@ async def test_a_single_value_is_a_placeholder(tmp_path: Path) -> None:
     )
 
 
-async def test_whole_files_of_values_are_left_out(tmp_path: Path) -> None:
+async def test_values_files_in_cluster_secrets_are_left_out(tmp_path: Path) -> None:
     more = "  valuesFrom: [{kind: Secret, name: login}]\n"
     result = await built(write_tree(tmp_path / "tree", files(more)), tmp_path)
     assert not result.failed, failures(result)
@@ -57,7 +57,7 @@ async def test_whole_files_of_values_are_left_out(tmp_path: Path) -> None:
     assert [each.message for each in result.warnings] == [WARNING]
 
 
-async def test_variables_have_placeholders_or_their_defaults(tmp_path: Path) -> None:
+async def test_variables_from_cluster_secrets_have_placeholders_or_defaults(tmp_path: Path) -> None:
     substitute = "  postBuild: {substituteFrom: [{kind: Secret, name: login}]}\n"
     tree = {
         "external.yaml": EXTERNAL.replace("NAMESPACE", "flux-system"),
@@ -73,7 +73,7 @@ async def test_variables_have_placeholders_or_their_defaults(tmp_path: Path) -> 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", ["apps/secret.yaml", "aaa/secret.yaml", "zzz/secret.yaml", "secret.yaml"])
-async def test_a_secret_of_the_tree_wins(place: str, tmp_path: Path) -> None:
+async def test_a_secret_of_the_tree_wins_over_a_placeholder(place: str, tmp_path: Path) -> None:
     """The maker may be the same node, one that comes before or after, or a file."""
     more = {place: SECRET, **{f"{name}.yaml": kustomization(name, f"./{name}") for name in ("aaa", "zzz")}}
     tree = write_tree(tmp_path / "tree", {**files(ONE_VALUE), "aaa/x.yaml": "", "zzz/x.yaml": "", **more})
@@ -85,12 +85,12 @@ async def test_a_secret_of_the_tree_wins(place: str, tmp_path: Path) -> None:
     assert not result.internal
 
 
-async def test_a_secret_that_nothing_makes_is_missing(tmp_path: Path) -> None:
+async def test_a_secret_without_a_maker_is_missing(tmp_path: Path) -> None:
     result = await built(write_tree(tmp_path / "tree", files(ONE_VALUE, namespace="other")), tmp_path)
     assert "Secret apps/login does not exist" in failures(result)["HelmRelease web"]
 
 
-def test_a_reference_to_such_a_secret_is_not_dangling(tmp_path: Path) -> None:
+def test_a_reference_to_a_cluster_secret_is_not_dangling(tmp_path: Path) -> None:
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: apps}\n"
         "spec: {containers: [{name: x, image: x, envFrom: [{secretRef: {name: SECRET}}]}]}\n"

@@ -41,7 +41,7 @@ spec: {chart: {spec: {chart: web, version: 1.0.0, sourceRef: {kind: HelmReposito
 
 
 @pytest.mark.slow
-def test_the_sample_tree(tmp_path: Path) -> None:
+def test_the_sample_tree_is_built_reproducibly(tmp_path: Path) -> None:
     arguments = (
         "build",
         str(FLEET / "clusters" / "production"),
@@ -60,7 +60,7 @@ def test_the_sample_tree(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_chart_with_values(tmp_path: Path) -> None:
+def test_a_chart_is_built_with_given_values(tmp_path: Path) -> None:
     folder = chart(
         tmp_path / "web", files={"templates/map.yaml": config_map("x").replace("{}", "") + "  a: {{ .Values.a }}\n"}
     )
@@ -99,7 +99,7 @@ def test_failures_are_reported_and_the_rest_is_printed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_folder_of_output(tmp_path: Path) -> None:
+def test_output_can_be_written_to_a_folder(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x")})
     out = tmp_path / "out"
     done = cli("build", str(tree), "--output", str(out), cache=tmp_path / "cache")
@@ -119,7 +119,7 @@ def test_secrets_are_wiped_on_request(tmp_path: Path) -> None:
     assert wiped != plain
 
 
-def test_definitions_may_be_missing_on_request(tmp_path: Path) -> None:
+def test_missing_crds_are_allowed_on_request(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"set.yaml": NEEDS_DEFINITION})
     arguments = ["build", str(tree), "--engine", str(engine_program())]
     refused = cli(*arguments, cache=tmp_path / "cache")
@@ -145,7 +145,7 @@ class FailsOnce(Quiet):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("attempts", "code"), [("1", 1), ("2", 0)])
-def test_a_source_that_fails_at_first_is_asked_again(attempts: str, code: int, tmp_path: Path) -> None:
+def test_a_source_with_a_transient_error_is_retried(attempts: str, code: int, tmp_path: Path) -> None:
     served = write_tree(
         tmp_path / "served",
         {"index.yaml": "apiVersion: v1\nentries: {web: [{name: web, version: 1.0.0, urls: [web-1.0.0.tgz]}]}\n"},
@@ -174,7 +174,7 @@ def test_a_source_that_fails_at_first_is_asked_again(attempts: str, code: int, t
         ([".", "--concurrency=0"], "not a number from 1"),
     ],
 )
-def test_wrong_usage(arguments: list[str], told: str, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused(arguments: list[str], told: str, tmp_path: Path) -> None:
     done = cli("build", *arguments, cache=tmp_path)
     assert done.returncode == 2
     assert told in done.stderr

@@ -42,7 +42,7 @@ def test_the_sample_tree_does_not_differ_from_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_against_a_revision(tmp_path: Path) -> None:
+def test_a_tree_is_compared_with_a_git_revision(tmp_path: Path) -> None:
     files = {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x", text="one")}
     tree = write_tree(tmp_path / "tree", files)
     git(tree, "init", "-q", "-b", "main")
@@ -59,7 +59,7 @@ def test_against_a_revision(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_charts(tmp_path: Path) -> None:
+def test_two_charts_are_compared(tmp_path: Path) -> None:
     one, two = chart(tmp_path / "one"), chart(tmp_path / "two", files={"templates/more.yaml": config_map("more")})
     done = cli_process("diff", str(two), "--root", str(two), "--against", str(one), cache=tmp_path / "cache")
     assert done.returncode == 2
@@ -72,7 +72,7 @@ def test_two_charts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_releases_of_charts_that_were_never_fetched_are_named(tmp_path: Path) -> None:
+def test_releases_of_unfetched_charts_are_listed_as_not_compared(tmp_path: Path) -> None:
     """A release of a chart in a repository elsewhere; once the chart was built, it is known to make no further nodes."""
     far = write_tree(tmp_path / "far", with_chart({}))
     git(far, "init", "-q", "-b", "main")
@@ -100,7 +100,7 @@ def test_releases_of_charts_that_were_never_fetched_are_named(tmp_path: Path) ->
     ]
 
 
-def test_failures_do_not_count_as_deletions(tmp_path: Path) -> None:
+def test_objects_of_a_failed_producer_are_not_reported_as_deleted(tmp_path: Path) -> None:
     before = write_tree(tmp_path / "one", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x")})
     after = write_tree(tmp_path / "two", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": "a: b: c\n"})
     done = cli("diff", str(after), "--root", str(after), "--against", str(before), cache=tmp_path / "cache")
@@ -112,7 +112,7 @@ def test_failures_do_not_count_as_deletions(tmp_path: Path) -> None:
     ("against", "told"),
     [("absent", "no such folder, and"), ("empty", "clusters does not exist in it; name a folder or a revision")],
 )
-def test_wrong_sides(against: str, told: str, tmp_path: Path) -> None:
+def test_invalid_paths_after_against_are_refused(against: str, told: str, tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"clusters/map.yaml": config_map("x")})
     (tmp_path / "empty").mkdir()
     where = str(tmp_path / against)
@@ -122,7 +122,7 @@ def test_wrong_sides(against: str, told: str, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_tree_that_is_refused_has_a_message_of_one_line(tmp_path: Path) -> None:
+def test_a_refused_tree_is_reported_in_one_line(tmp_path: Path) -> None:
     before = write_tree(tmp_path / "one", {"map.yaml": config_map("x")})
     after = write_tree(tmp_path / "two", {f"{'a/' * (MAX_DEPTH + 1)}map.yaml": config_map("x")})
     done = cli("diff", str(after), "--root", str(after), "--against", str(before), cache=tmp_path / "cache")
@@ -140,7 +140,7 @@ def test_a_failure_of_the_other_side_is_reported(tmp_path: Path) -> None:
     assert "no differences in the compared objects" in done.stderr
 
 
-def test_the_other_side_has_its_own_packages(tmp_path: Path) -> None:
+def test_missing_packages_on_the_other_side_are_reported(tmp_path: Path) -> None:
     before, after = (write_tree(tmp_path / name, {"c/map.yaml": config_map("x")}) for name in ("one", "two"))
     write_tree(after, {"packages/README.md": ""})
     common = ("--root", str(after), "--packages", str(after / "packages"), "--against", str(before))

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 TREE: Final = (str(FLEET / "clusters" / "production"), "--root", str(FLEET), "--packages", "examples")
 
 
-def test_a_tree_is_the_same_with_and_without_the_engine(tmp_path: Path) -> None:
+def test_output_is_equal_with_and_without_the_engine(tmp_path: Path) -> None:
     engine = str(engine_program())
     without = cli("build", *TREE, "--engine", "none", cache=tmp_path / "without")
     assert without.returncode == 0, without.stderr
@@ -29,7 +29,7 @@ def test_a_tree_is_the_same_with_and_without_the_engine(tmp_path: Path) -> None:
     assert again.stdout == without.stdout
 
 
-def test_with_the_engine_no_kubectl_is_needed(tmp_path: Path) -> None:
+def test_builds_with_the_engine_do_not_need_kubectl(tmp_path: Path) -> None:
     """PATH is a folder with the other programs, but without kubectl."""
     (tmp_path / "bin").mkdir()
     for name in ("helm", "git"):

@@ -25,7 +25,7 @@ def built(text: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_only_chosen_objects_are_printed_and_only_their_failures_count(tmp_path: Path) -> None:
+def test_only_chosen_objects_and_their_failures_are_printed(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", FILES)
     done = cli("build", str(tree), "--filter", "HelmRelease/web", cache=tmp_path / "cache")
     assert (done.returncode, done.stderr, built(done.stdout)) == (0, "", ["ConfigMap/web-web", "HelmRelease/web"])
@@ -45,7 +45,7 @@ def test_only_chosen_objects_are_printed_and_only_their_failures_count(tmp_path:
     assert "error: ks.yaml:7: Kustomization flux-system/broken: spec.path:" in done.stderr
 
 
-def test_a_failure_of_a_needed_node_counts(tmp_path: Path) -> None:
+def test_a_failure_of_a_needed_node_fails_the_command(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {**FILES, "apps/web.yaml": release("web", depends=("old",))})
     write_tree(tree, {"apps/old.yaml": release("old", chart="./charts/none")})
     done = cli("build", str(tree), "--filter", "HelmRelease/web", cache=tmp_path / "cache")
@@ -56,7 +56,7 @@ def test_a_failure_of_a_needed_node_counts(tmp_path: Path) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("command", "code"), [("build", 2), ("check", 2), ("tree", 2), ("diff", 1)])
-def test_a_filter_that_selects_nothing_names_similar_values(command: str, code: int, tmp_path: Path) -> None:
+def test_a_filter_without_matches_is_refused_with_similar_values(command: str, code: int, tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {key: text for key, text in FILES.items() if key != "ks.yaml"})
     write_tree(tree, {"ks.yaml": kustomization("apps", "./apps")})
     more = ("--against", str(tree)) if command == "diff" else ()
@@ -71,7 +71,7 @@ def test_a_filter_that_selects_nothing_names_similar_values(command: str, code: 
     assert "error: --filter 'kinds=x': expected KEY=VALUE" in done.stderr
 
 
-def test_the_list_has_chosen_and_needed_nodes(tmp_path: Path) -> None:
+def test_the_tree_command_lists_chosen_and_needed_nodes(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", FILES)
     done = cli("tree", str(tree), "--filter", "HelmRelease/web", "-o", "json", cache=tmp_path / "cache")
     assert (done.returncode, done.stderr) == (0, "")
@@ -83,7 +83,7 @@ def test_the_list_has_chosen_and_needed_nodes(tmp_path: Path) -> None:
     )
 
 
-def test_findings_are_about_chosen_objects_only(tmp_path: Path) -> None:
+def test_only_findings_about_chosen_objects_are_reported(tmp_path: Path) -> None:
     """A reference to an object that is not chosen is not dangling."""
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: apps}}\n"
@@ -105,7 +105,7 @@ def test_findings_are_about_chosen_objects_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_differences_of_chosen_objects(tmp_path: Path) -> None:
+def test_only_differences_of_chosen_objects_are_printed(tmp_path: Path) -> None:
     before = write_tree(tmp_path / "one", FILES)
     after = write_tree(tmp_path / "two", {**FILES, "apps/web.yaml": release("web", "  values: {text: x}\n")})
     write_tree(after, {"apps/new.yaml": release("new"), "apps/shared.yaml": config_map("shared", all="text: other\n")})

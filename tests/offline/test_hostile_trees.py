@@ -226,7 +226,7 @@ CASES = (
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
-async def test_a_hostile_tree(case: Hostile, tmp_path: Path) -> None:
+async def test_a_hostile_tree_fails_without_leaking_files(case: Hostile, tmp_path: Path) -> None:
     write_tree(
         tmp_path, {"secret.yaml": config_map("secret", word="hidden"), "more/kustomization.yaml": "resources: []\n"}
     )

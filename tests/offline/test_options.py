@@ -27,7 +27,7 @@ def test_values_of_several_files_are_merged(tmp_path: Path) -> None:
         read_options(parsed(str(tmp_path), "--values", str(two)))
 
 
-def test_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_have_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     options = read_options(parsed(str(tmp_path)))
     assert options.tools.network
@@ -39,7 +39,7 @@ def test_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert options.progress
 
 
-def test_switches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_switches_set_their_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     options = read_options(
         parsed(str(tmp_path), "--allow-missing-secrets", "--allow-missing-crds", "--no-progress", "--engine=none")
@@ -50,7 +50,7 @@ def test_switches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert options.tools.docker_config == tmp_path / "config.json"
 
 
-def test_the_daemons_scope_and_api_versions(tmp_path: Path) -> None:
+def test_application_scope_api_versions_and_offline_are_read(tmp_path: Path) -> None:
     options = read_options(
         parsed(str(tmp_path), "--application-scope=cluster", "--api-versions=a/v1, b/v1,", "--offline")
     )

@@ -173,7 +173,7 @@ def _check_the_applications(result: Result) -> None:
 
 
 @pytest.mark.slow
-async def test_the_result_has_the_same_bytes_each_time(tmp_path: Path) -> None:
+async def test_repeated_builds_have_the_same_bytes(tmp_path: Path) -> None:
     """Three times, with 1, 2 and 4 workers, and with an empty cache for each number of workers."""
     async with open_landscape(tmp_path) as landscape:
         results = [
@@ -184,7 +184,7 @@ async def test_the_result_has_the_same_bytes_each_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_without_the_registry_only_its_dependents_fail(tmp_path: Path) -> None:
+async def test_only_dependents_of_an_unreachable_registry_fail(tmp_path: Path) -> None:
     """A dependency of the set has failed, so the set is blocked across kinds; everything else is built."""
     async with open_landscape(tmp_path) as landscape:
         pass

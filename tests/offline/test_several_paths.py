@@ -25,7 +25,7 @@ CLUSTER = {
 }
 
 
-def test_paths_are_one_tree_in_any_order(tmp_path: Path) -> None:
+def test_several_paths_are_built_as_one_tree_in_any_order(tmp_path: Path) -> None:
     """A Kustomization of one path reads a ConfigMap of another one, and builds a third one, which counts once."""
     tree = write_tree(tmp_path / "tree", CLUSTER)
     paths = [str(tree / name) for name in ("clusters/a", "settings", "apps")]
@@ -44,14 +44,14 @@ def test_paths_are_one_tree_in_any_order(tmp_path: Path) -> None:
     ]
 
 
-def test_without_a_repository_the_root_is_the_folder_around_all_paths(tmp_path: Path) -> None:
+def test_the_root_outside_of_a_repository_is_the_common_parent_folder(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", CLUSTER)
     done = cli("build", str(tree / "settings"), str(tree / "clusters"), cache=tmp_path / "cache")
     assert (done.returncode, done.stderr) == (0, "")
     assert "text: shared" in done.stdout
 
 
-def test_archives_of_one_name_and_charts_with_dependencies_are_built_beside_each_other(tmp_path: Path) -> None:
+def test_archives_with_equal_names_and_charts_with_dependencies_are_built_together(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     paths = []
     for name in ("one", "other"):
@@ -79,7 +79,7 @@ def test_paths_without_a_common_folder_have_no_root(tmp_path: Path) -> None:
         root_of(tmp_path, Path("/var"))
 
 
-def test_paths_that_overlap_are_read_once(tmp_path: Path) -> None:
+def test_overlapping_paths_are_read_once(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", CLUSTER)
     given = [tree, tree / "more", tree / "more" / "map.yaml", tree / "more" / ".." / "more", tree]
     one = cli("build", str(tree), cache=tmp_path / "cache")
@@ -89,7 +89,7 @@ def test_paths_that_overlap_are_read_once(tmp_path: Path) -> None:
     )
 
 
-def test_errors_name_the_file_below_the_path_that_holds_it(tmp_path: Path) -> None:
+def test_errors_name_the_file_below_its_path(tmp_path: Path) -> None:
     files = {
         "one/map.yaml": "a: b: c\n",
         "two/ks.yaml": kustomization("x", "./nowhere"),
@@ -105,7 +105,7 @@ def test_errors_name_the_file_below_the_path_that_holds_it(tmp_path: Path) -> No
     assert "name: x\n" in done.stdout
 
 
-def test_two_paths_that_declare_the_same_object(tmp_path: Path) -> None:
+def test_an_object_declared_in_two_paths_is_refused(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"one/map.yaml": config_map("x"), "two/map.yaml": config_map("x")})
     done = cli("build", str(tree / "two"), str(tree / "one"), cache=tmp_path / "cache")
     assert done.returncode == 1
@@ -123,7 +123,7 @@ def test_paths_in_two_repositories_have_no_root(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.count("kind: ConfigMap")) == (0, 2)
 
 
-def test_a_path_that_does_not_exist_is_named(tmp_path: Path) -> None:
+def test_a_missing_path_is_reported(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"map.yaml": config_map("x")})
     for command in (("build",), ("diff", "--against", "HEAD"), ("check",), ("tree",), ("test",)):
         done = cli(command[0], str(tree), str(tree / "absent"), *command[1:], cache=tmp_path / "cache")
@@ -133,7 +133,7 @@ def test_a_path_that_does_not_exist_is_named(tmp_path: Path) -> None:
         )
 
 
-def test_the_nodes_of_all_paths_are_in_the_list(tmp_path: Path) -> None:
+def test_the_tree_command_lists_the_nodes_of_all_paths(tmp_path: Path) -> None:
     files = {"one/ks.yaml": kustomization("one", "./apps"), "two/ks.yaml": kustomization("two", "./more")}
     tree = write_tree(tmp_path / "tree", {**CLUSTER, **files})
     done = cli("tree", str(tree / "two"), str(tree / "one"), "-o", "name", cache=tmp_path / "cache")
@@ -146,7 +146,7 @@ def test_the_nodes_of_all_paths_are_in_the_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_references_are_judged_over_all_paths(tmp_path: Path) -> None:
+def test_references_are_checked_across_all_paths(tmp_path: Path) -> None:
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: apps}\n"
         "spec: {containers: [{name: web, image: x, envFrom: [{configMapRef: {name: shared}}]}]}\n"
@@ -158,7 +158,7 @@ def test_references_are_judged_over_all_paths(tmp_path: Path) -> None:
     assert (both.returncode, both.stderr) == (0, "")
 
 
-def test_differences_of_all_paths(tmp_path: Path) -> None:
+def test_differences_of_all_paths_are_printed(tmp_path: Path) -> None:
     before = write_tree(
         tmp_path / "one", {"a/map.yaml": config_map("x", text="1"), "b/map.yaml": config_map("w", text="1")}
     )
@@ -173,7 +173,7 @@ def test_differences_of_all_paths(tmp_path: Path) -> None:
     assert json.loads(one.stdout)["summary"] == {"added": 1, "changed": 2, "deleted": 0}
 
 
-def test_charts_and_trees_are_built_beside_each_other(tmp_path: Path) -> None:
+def test_charts_and_trees_are_built_in_one_command(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"map.yaml": config_map("x")})
     charts = [chart(tmp_path / name, name, files={"templates/map.yaml": config_map(name)}) for name in ("web", "api")]
     paths = [str(each) for each in (*charts, tree)]
@@ -191,7 +191,7 @@ def test_charts_and_trees_are_built_beside_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_each_chart_is_tested_by_its_own_tests(tmp_path: Path) -> None:
+def test_each_chart_runs_its_own_tests(tmp_path: Path) -> None:
     for name, text in (("web", "given"), ("api", "other")):
         tests = (
             f"tests: [{{name: {name}, values: {{text: given}}, "
@@ -207,7 +207,7 @@ def test_each_chart_is_tested_by_its_own_tests(tmp_path: Path) -> None:
     assert (done.returncode, "are not one tree, nor one package; name one of them" in done.stderr) == (2, True)
 
 
-def test_all_paths_with_manifests_have_one_build_for_their_tests(tmp_path: Path) -> None:
+def test_paths_with_manifests_share_one_build_for_tests(tmp_path: Path) -> None:
     tests = "tests:\n- name: all\n  expect:\n  - {kind: ConfigMap, count: 2}\n"
     write_tree(tmp_path / "one", {"map.yaml": config_map("x"), "tests/a.test.yaml": tests})
     write_tree(tmp_path / "two", {"map.yaml": config_map("w")})

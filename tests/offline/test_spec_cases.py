@@ -10,7 +10,7 @@ from tests.programs import ROOT
 
 
 @pytest.mark.parametrize("case", COVERED, ids=lambda case: case.replace(" ", "-"))
-def test_a_case_has_its_test(case: str) -> None:
+def test_each_covered_case_names_an_existing_test(case: str) -> None:
     path, _, name = COVERED[case].partition("::")
     name, _, row = name.partition("[")
     tree = ast.parse((ROOT / path).read_text())
@@ -18,6 +18,6 @@ def test_a_case_has_its_test(case: str) -> None:
     assert not row or row.removesuffix("]") in {each.name for each in CASES}
 
 
-def test_cases_without_a_test_have_a_reason() -> None:
+def test_uncovered_cases_have_a_reason() -> None:
     assert not COVERED.keys() & NOT_COVERED.keys()
     assert all(NOT_COVERED.values())

@@ -49,7 +49,7 @@ def test_a_chart_is_built_with_the_values_of_each_test(tmp_path: Path) -> None:
     assert document["tests"][1]["problems"] == ['ConfigMap/web: data.text: expected "given", found "fixed"']
 
 
-def test_a_tree_is_built_once(tmp_path: Path) -> None:
+def test_a_tree_is_tested_with_a_junit_report(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x", a="1")})
     tests = write_tree(tmp_path, {"x.test.yaml": "tests: [{name: one, expect: [{kind: ConfigMap, count: 1}]}]"})
     done = cli("test", str(tree), "--tests", str(tests / "x.test.yaml"), "-o", "junit", cache=tmp_path / "cache")

@@ -10,7 +10,7 @@ from tests.programs import ROOT
 
 
 @pytest.mark.slow
-def test_the_sample_tree(tmp_path: Path) -> None:
+def test_nodes_of_the_sample_tree_are_listed(tmp_path: Path) -> None:
     path = str(FLEET / "clusters" / "production")
     done = cli_process("tree", path, "--packages", str(ROOT / "examples"), "-o", "json", cache=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -21,7 +21,7 @@ def test_the_sample_tree(tmp_path: Path) -> None:
     assert "Kustomization flux-system/monitoring" in apps["dependsOn"]
 
 
-def test_failures_are_in_the_list_and_in_the_exit_code(tmp_path: Path) -> None:
+def test_failed_nodes_are_listed_and_fail_the_command(tmp_path: Path) -> None:
     files = {
         "ks.yaml": kustomization("a", "./a") + "---\n" + kustomization("b", "./b", depends=("absent",)),
         "a/map.yaml": config_map("one"),
@@ -37,7 +37,7 @@ def test_failures_are_in_the_list_and_in_the_exit_code(tmp_path: Path) -> None:
     assert graph.stdout.startswith("flowchart RL\n")
 
 
-def test_the_graph_as_text_and_the_images(tmp_path: Path) -> None:
+def test_the_tree_command_prints_an_outline_with_images(tmp_path: Path) -> None:
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: apps}\nspec:\n"
         "  initContainers: [{name: a, image: 'busybox:1'}]\n  containers: [{name: b, image: 'nginx:1'}]\n"
@@ -62,7 +62,7 @@ def test_the_graph_as_text_and_the_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_path_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_missing_path_is_a_usage_error(tmp_path: Path) -> None:
     done = cli_process("tree", str(tmp_path / "absent"), cache=tmp_path / "cache")
     assert done.returncode == 2
     assert "does not exist" in done.stderr

@@ -43,7 +43,7 @@ def test_values_are_layered_in_the_order_of_argo() -> None:
         ({"parameters": [{"name": "", "value": "b"}]}, "names no value"),
     ],
 )
-def test_values_that_cannot_be_read(helm: JsonObject, says: str) -> None:
+def test_invalid_values_are_refused(helm: JsonObject, says: str) -> None:
     with pytest.raises(FormatError, match=says):
         helm_values(helm, FILES.get)
 
@@ -58,11 +58,11 @@ def test_values_that_cannot_be_read(helm: JsonObject, says: str) -> None:
         ("web=other@sha256:ab", {"name": "web", "newName": "other", "digest": "sha256:ab"}),
     ],
 )
-def test_images(text: str, image: JsonObject) -> None:
+def test_argo_images_are_parsed_for_kustomize(text: str, image: JsonObject) -> None:
     assert kustomize_fields({"images": [text]}, {}) == {"images": [image]}
 
 
-def test_labels_are_added_to_selectors_unless_that_is_switched_off() -> None:
+def test_labels_are_added_to_selectors_unless_label_without_selector_is_set() -> None:
     labels: JsonObject = {"a": "b"}
     assert kustomize_fields({"commonLabels": labels}, {})["labels"] == [
         {"pairs": labels, "includeSelectors": True, "includeTemplates": True}
@@ -83,7 +83,7 @@ def test_labels_are_added_to_selectors_unless_that_is_switched_off() -> None:
         ({"images": ["web:2"]}, {"images": [{"name": "web", "newTag": "1"}]}),
     ],
 )
-def test_a_field_that_the_folder_also_sets_is_refused(asked: JsonObject, own: JsonObject) -> None:
+def test_a_field_set_by_both_application_and_folder_is_refused(asked: JsonObject, own: JsonObject) -> None:
     with pytest.raises(ArgoError, match="set it in one place"):
         kustomize_fields(asked, own)
 
@@ -99,11 +99,11 @@ def test_a_field_that_the_folder_also_sets_is_refused(asked: JsonObject, own: Js
         ({"include": "[a-b].*"}, {"a.yaml", "b.json"}),
     ],
 )
-def test_files_of_a_folder(directory: JsonObject, taken: set[str]) -> None:
+def test_directory_options_select_the_files_of_a_folder(directory: JsonObject, taken: set[str]) -> None:
     assert set(filter(folder_filter(directory), ("a.yaml", "b.json", "x/c.yaml", "x/y/d.yaml"))) == taken
 
 
-def test_the_tool_is_named_or_detected_from_the_folder(tmp_path: Path) -> None:
+def test_the_tool_is_configured_or_detected_from_the_folder(tmp_path: Path) -> None:
     assert tool_of({}, tmp_path) == "directory"
     (tmp_path / "kustomization.yml").write_text("")
     assert tool_of({}, tmp_path) == "kustomize"
@@ -112,7 +112,7 @@ def test_the_tool_is_named_or_detected_from_the_folder(tmp_path: Path) -> None:
     assert tool_of({"directory": {}}, tmp_path) == "directory"
 
 
-def test_values_files_in_the_folder_the_root_and_another_source(tmp_path: Path) -> None:
+def test_values_files_are_read_from_the_folder_the_root_and_other_sources(tmp_path: Path) -> None:
     root, other = tmp_path / "tree", tmp_path / "other"
     (root / "base").mkdir(parents=True)
     other.mkdir()

@@ -44,7 +44,9 @@ def copied(tmp_path: Path, *operations: JsonObject, files: Mapping[str, str] = F
         ("apps/prod*", "", ["apps/production/web.yaml"]),
     ],
 )
-def test_copied_files_and_their_places(source: str, to: str, found: list[str], tmp_path: Path) -> None:
+def test_patterns_determine_the_copied_files_and_their_targets(
+    source: str, to: str, found: list[str], tmp_path: Path
+) -> None:
     assert sorted(copied(tmp_path, {"from": f"@repo/{source}", "to": f"@artifact/{to}"})) == found
 
 
@@ -67,12 +69,12 @@ def test_a_file_is_copied_into_an_existing_folder(tmp_path: Path) -> None:
         (["web.yaml", "README.*"], ["base/.hidden", "base/sub/deep.yaml"]),
     ],
 )
-def test_excluded_files(exclude: list[str], left: list[str], tmp_path: Path) -> None:
+def test_excluded_files_are_not_copied(exclude: list[str], left: list[str], tmp_path: Path) -> None:
     asked: JsonObject = {"from": "@repo/apps/**", "to": "@artifact/", "exclude": [*exclude]}
     assert sorted(copied(tmp_path, asked)) == left
 
 
-def test_later_operations_overwrite_or_merge(tmp_path: Path) -> None:
+def test_later_copies_overwrite_or_merge_with_earlier_files(tmp_path: Path) -> None:
     first: JsonObject = {"from": "@repo/values.yaml", "to": "@artifact/v.yaml"}
     second: JsonObject = {"from": "@repo/more.yaml", "to": "@artifact/v.yaml"}
     assert copied(tmp_path / "one", first, second) == {"v.yaml": FILES["more.yaml"]}
@@ -117,7 +119,7 @@ def test_archives_are_unpacked(tmp_path: Path) -> None:
         ({"from": "@repo/values.yaml", "to": "@artifact/", "strategy": "Move"}, "expected Overwrite, Merge or Extract"),
     ],
 )
-def test_invalid_copies(operation: JsonObject, told: str, tmp_path: Path) -> None:
+def test_invalid_copy_operations_are_refused(operation: JsonObject, told: str, tmp_path: Path) -> None:
     source = write_tree(tmp_path / "source", {**FILES, "linked/x/a.yaml": "a: 1"})
     (source / "link").symlink_to("/etc")
     (source / "linked" / "x" / "inner").symlink_to(source / "apps")

@@ -83,7 +83,7 @@ def _by_helm(tree: Path, copy: Path) -> set[str]:
     return {find_str(each, "metadata", "name") for each in read_yaml_all(done.stdout, what="helm") if each}
 
 
-async def test_a_lock_has_the_version(tmp_path: Path) -> None:
+async def test_the_version_in_a_lock_file_is_used(tmp_path: Path) -> None:
     with serving(served(tmp_path / "served", "far", ("1.0.0", "1.2.0"))) as url:
         lock = f"dependencies: [{{name: far, version: 1.0.0, repository: '{url}'}}]\n"
         files = {key: text.partition("- {name: near")[0] for key, text in umbrella(url).items()}
@@ -95,7 +95,7 @@ async def test_a_lock_has_the_version(tmp_path: Path) -> None:
             assert await found.complete(tree / "umbrella", tree) == whole
 
 
-async def test_a_chart_with_all_dependencies_is_used_as_it_is(tmp_path: Path) -> None:
+async def test_a_chart_with_all_dependencies_is_used_unchanged(tmp_path: Path) -> None:
     one = sub_chart(
         tmp_path / "one", "one", more="dependencies: [{name: two, version: 1.x, repository: 'https://x'}]\n"
     )
@@ -112,7 +112,7 @@ def _two() -> str:
     return "dependencies: [{name: two, version: 1.x, repository: 'https://x'}]\n"
 
 
-async def test_dependencies_of_an_old_chart_are_in_a_separate_file(tmp_path: Path) -> None:
+async def test_dependencies_in_requirements_yaml_are_read(tmp_path: Path) -> None:
     old = chart(
         tmp_path / "old",
         "old",
@@ -152,7 +152,7 @@ async def test_a_dependency_that_cannot_be_fetched_fails_the_release(
 
 
 @pytest.mark.parametrize("name", ["../../../escaped", "/escaped", "..", "."])
-async def test_a_name_that_leads_elsewhere_is_refused(name: str, tmp_path: Path) -> None:
+async def test_a_dependency_name_that_is_a_path_is_refused(name: str, tmp_path: Path) -> None:
     sub_chart(tmp_path / "near", "near")
     folder = chart(tmp_path / "web")
     with (folder / "Chart.yaml").open("a") as file:
@@ -164,7 +164,7 @@ async def test_a_name_that_leads_elsewhere_is_refused(name: str, tmp_path: Path)
     assert {path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "scratch")} == before
 
 
-async def test_two_charts_that_depend_on_each_other(tmp_path: Path) -> None:
+async def test_charts_that_depend_on_each_other_are_refused(tmp_path: Path) -> None:
     for name, other in (("one", "two"), ("two", "one")):
         more = f"dependencies: [{{name: {other}, version: '*', repository: 'file://../{other}'}}]\n"
         sub_chart(tmp_path / name, name, more=more)

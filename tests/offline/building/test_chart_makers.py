@@ -25,7 +25,7 @@ from wharfinger.packages.rendering.entry_cache import EntryCache
         ({"url": "https://git", "ref": {"branch": "main"}}, "", False),
     ],
 )
-def test_only_charts_of_one_version_have_a_key(source: JsonObject, version: str, is_fixed: bool) -> None:
+def test_only_charts_with_a_fixed_version_have_a_key(source: JsonObject, version: str, is_fixed: bool) -> None:
     assert (fixed_chart(source, "web", version) is not None) is is_fixed
 
 
@@ -36,7 +36,7 @@ def test_each_chart_has_its_own_key() -> None:
     assert len(keys - {None}) == 4
 
 
-async def test_learnt_facts_are_known_to_the_next_command(tmp_path: Path) -> None:
+async def test_recorded_facts_are_read_by_the_next_command(tmp_path: Path) -> None:
     key, other = (fixed_chart({"url": "x"}, name, "1.0.0") for name in ("web", "api"))
     makers = ChartMakers(EntryCache(tmp_path, short_lived=True))
     assert await makers.known(key) is None

@@ -26,7 +26,7 @@ ARGO = "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
         ({"charts/sub-1.0.0.tgz": "packed"}, True),
     ],
 )
-def test_the_templates_are_searched(tmp_path: Path, files: dict[str, str], found: bool) -> None:
+def test_templates_that_may_make_nodes_are_found(tmp_path: Path, files: dict[str, str], found: bool) -> None:
     assert may_make_nodes(write_tree(tmp_path, {**CHART, **files})) is found
 
 

@@ -49,7 +49,7 @@ class Identified(Keeping):
         return await super().render(request)
 
 
-async def test_a_changed_file_is_another_chart_in_the_next_run(tmp_path: Path) -> None:
+async def test_a_changed_file_changes_the_chart_digest_in_the_next_run(tmp_path: Path) -> None:
     folder, keeping, digests = chart(tmp_path / "web"), Keeping(), FolderDigests()
     renders = ChartRenders(keeping, digests, "v1.34.0", ("x/v1",))
     await renders.render(folder, "web", "apps", {"a": 1})
@@ -80,7 +80,7 @@ async def test_a_chart_that_changes_while_it_is_rendered_is_not_cached(tmp_path:
     assert len({each.chart_digest for each in keeping.requests}) == 1
 
 
-async def test_tests_are_not_part_of_a_release(tmp_path: Path) -> None:
+async def test_test_hooks_are_not_part_of_a_release(tmp_path: Path) -> None:
     rendered = await Keeping().render(RenderRequest(tmp_path, "", "a", "b", {}, "v1.34.0", (), is_upgrade=False))
     assert objects_of(rendered) == (CRD, OBJECT, hook("pre-install"))
     assert objects_of(rendered, crds=False) == (OBJECT, hook("pre-install"))

@@ -4,7 +4,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.building.metadata import with_common_metadata
 
 
-def test_common_metadata_wins_and_changes_nothing_in_place() -> None:
+def test_common_metadata_wins_and_the_input_is_not_modified() -> None:
     obj: JsonObject = {"metadata": {"name": "a", "labels": {"x": "own", "y": "own"}}}
     (made,) = with_common_metadata((obj,), {"labels": {"x": "common"}, "annotations": {"z": "common"}})
     assert made == {"metadata": {"name": "a", "labels": {"x": "common", "y": "own"}, "annotations": {"z": "common"}}}

@@ -26,7 +26,7 @@ def test_a_folder_without_a_kustomization_lists_its_manifests(tmp_path: Path) ->
     assert resources_of(tmp_path, "kustomized") == ["."]
 
 
-def test_the_fields_of_a_spec() -> None:
+def test_fields_of_a_spec_become_kustomization_fields() -> None:
     assert overlay_of({"path": "x"}) == {}
     made = overlay_of(
         {
@@ -50,7 +50,7 @@ def test_the_fields_of_a_spec() -> None:
     ]
 
 
-def test_files_that_flux_does_not_list(tmp_path: Path) -> None:
+def test_ignored_and_json_files_are_not_listed(tmp_path: Path) -> None:
     write_tree(tmp_path, {".sourceignore": "apps/no.yaml\n", "apps/no.yaml": "", "apps/board.json": "{}"})
     write_tree(tmp_path, {"apps/yes.yml": config_map("x")})
     assert resources_of(tmp_path, "apps") == ["yes.yml"]

@@ -42,7 +42,7 @@ def test_permutations_have_the_ids_of_the_operator() -> None:
     assert found[1]["rsip"] == {"id": "40173886", "provider": reference("rsip")}
 
 
-def test_a_provider_without_inputs_is_left_out_of_permutations_or_leaves_none() -> None:
+def test_a_provider_without_inputs_is_omitted_from_permutations_or_empties_them() -> None:
     some = [provider("a", {"x": 1}), provider("b")]
     assert len(combined(some, Strategy.PERMUTE)) == 1
     assert combined(some, Strategy.PERMUTE, include_empty=True) == ()
@@ -74,12 +74,12 @@ def test_a_name_without_letters_cannot_be_a_key() -> None:
         ("__", ""),
     ],
 )
-def test_keys(name: str, key: str) -> None:
+def test_provider_names_are_normalized_to_keys(name: str, key: str) -> None:
     assert normalized(name) == key
 
 
 @given(st.text())
-def test_a_key_can_be_named_in_a_template(name: str) -> None:
+def test_normalized_keys_are_stable_and_valid_in_templates(name: str) -> None:
     key = normalized(name)
     assert normalized(key) == key
     assert set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789_")

@@ -31,7 +31,7 @@ def manifest(name: str, more: JsonObject | None = None, **annotations: str) -> J
     return {**MAP, "metadata": metadata, **(more or {})}
 
 
-async def test_documented_functions(tmp_path: Path) -> None:
+async def test_documented_template_functions_work(tmp_path: Path) -> None:
     template = Template(
         "spec.resources[0]",
         manifest(
@@ -61,7 +61,7 @@ async def test_documented_functions(tmp_path: Path) -> None:
     }
 
 
-async def test_resources_come_before_the_template_and_each_object_once(tmp_path: Path) -> None:
+async def test_resources_precede_the_template_and_duplicates_are_dropped(tmp_path: Path) -> None:
     templates = [
         Template("spec.resources[0]", manifest("shared", {"by": "<< inputs.tenant >>"})),
         Template("spec.resources[1]", manifest("<< inputs.tenant >>")),
@@ -99,7 +99,7 @@ async def test_errors_name_the_template_and_the_input(tmp_path: Path) -> None:
         assert objects_of(await templates.execute([Template("spec.x", manifest("a"))], [])) == (manifest("a"),)
 
 
-async def test_without_an_engine_and_with_an_old_one(tmp_path: Path) -> None:
+async def test_a_missing_or_outdated_engine_is_reported(tmp_path: Path) -> None:
     with pytest.raises(EngineMissingError, match="there is none; build it with `make engine`"):
         await EngineTemplates(None).execute([], [])
     async with opened(tmp_path, script(tmp_path, "cat")) as old:
@@ -116,7 +116,7 @@ def test_disabled_objects_are_left_out() -> None:
     assert [find(each, "metadata", "name") for each in made] == ["b"]
 
 
-def test_one_resource_is_one_object() -> None:
+def test_a_resource_that_makes_several_objects_is_refused() -> None:
     text = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\napiVersion: v1\nkind: A\nmetadata: {name: b}\n"
     with pytest.raises(TemplateError, match=r"spec.resources\[0\]: it makes 2 objects; use resourcesTemplate"):
         objects_of([Executed(Template("spec.resources[0]", {}), text)])

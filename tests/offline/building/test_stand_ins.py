@@ -34,7 +34,9 @@ def made(maker: tuple[str, str], spec: JsonObject) -> JsonObject | None:
         (CERTIFICATE, {"secretName": "tls"}, "tls", ["ca.crt", "tls.crt", "tls.key"]),
     ],
 )
-def test_names_and_keys(maker: tuple[str, str], spec: JsonObject, name: str, keys: list[str]) -> None:
+def test_stand_ins_have_the_names_and_keys_of_their_maker(
+    maker: tuple[str, str], spec: JsonObject, name: str, keys: list[str]
+) -> None:
     secret = made(maker, spec)
     assert secret is not None
     assert is_stand_in(secret)
@@ -52,7 +54,7 @@ def test_names_and_keys(maker: tuple[str, str], spec: JsonObject, name: str, key
         (("example.com/v1", "ExternalSecret"), {}),
     ],
 )
-def test_objects_without_stand_ins(maker: tuple[str, str], spec: JsonObject) -> None:
+def test_invalid_or_unknown_makers_have_no_stand_in(maker: tuple[str, str], spec: JsonObject) -> None:
     assert made(maker, spec) is None
 
 

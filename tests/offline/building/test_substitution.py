@@ -34,7 +34,7 @@ VARIABLES = {"a": "apple", "empty": "", "n": "3", "path": "x/y/x"}
         ("${a,,}", "apple"),
     ],
 )
-def test_expressions(text: str, expected: str) -> None:
+def test_expressions_are_substituted(text: str, expected: str) -> None:
     assert substitute(text, VARIABLES) == expected
 
 
@@ -46,7 +46,7 @@ def test_invalid_expressions_are_refused(text: str) -> None:
         substitute(text, VARIABLES)
 
 
-def test_a_value_can_become_a_number_and_an_object_can_opt_out() -> None:
+def test_values_can_become_numbers_and_objects_can_opt_out() -> None:
     obj: JsonObject = {"spec": {"replicas": "${n}", "name": "${a}"}}
     assert substituted(obj, VARIABLES) == {"spec": {"replicas": 3, "name": "apple"}}
     for where in ("labels", "annotations"):

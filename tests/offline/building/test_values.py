@@ -22,18 +22,18 @@ def values(obj: JsonObject) -> JsonObject:
     return release_values(obj, references_of(obj, "apps"), data)
 
 
-def test_later_references_win_and_the_spec_wins_over_all() -> None:
+def test_later_references_win_and_inline_values_win_over_all() -> None:
     one: JsonObject = {"kind": "ConfigMap", "name": "one"}
     two: JsonObject = {"kind": "Secret", "name": "two", "valuesKey": "more"}
     assert values(release(one, two, a=3)) == {"a": 3, "b": {"c": 1, "d": 2}}
 
 
-def test_one_value_at_a_path() -> None:
+def test_a_reference_can_set_a_value_at_a_target_path() -> None:
     entry: JsonObject = {"kind": "ConfigMap", "name": "two", "valuesKey": "word", "targetPath": "x.y[1].z"}
     assert values(release(entry)) == {"x": {"y": [None, {"z": True}]}}
 
 
-def test_missing_data_is_named_unless_it_is_optional() -> None:
+def test_missing_data_is_reported_unless_optional() -> None:
     absent: JsonObject = {"kind": "ConfigMap", "name": "absent"}
     with pytest.raises(ValuesError, match="ConfigMap apps/absent does not exist"):
         values(release(absent))
@@ -42,7 +42,7 @@ def test_missing_data_is_named_unless_it_is_optional() -> None:
         values(release({"kind": "ConfigMap", "name": "one", "valuesKey": "other"}))
 
 
-def test_wrong_references_are_refused() -> None:
+def test_references_of_other_kinds_are_refused() -> None:
     with pytest.raises(ValuesError, match=r"spec.valuesFrom\[0\]: expected the kind"):
         references_of(release({"kind": "Pod", "name": "x"}), "apps")
 
@@ -60,11 +60,11 @@ def test_wrong_references_are_refused() -> None:
         ("a[0]", "x", {"a": ["x"]}),
     ],
 )
-def test_paths(path: str, text: str, expected: JsonObject) -> None:
+def test_values_are_set_at_paths(path: str, text: str, expected: JsonObject) -> None:
     assert with_value({}, path, text) == expected
 
 
 @pytest.mark.parametrize("path", ["", "[0]", "a[x]", "a[99999999]", "."])
-def test_wrong_paths_are_refused(path: str) -> None:
+def test_invalid_paths_are_refused(path: str) -> None:
     with pytest.raises(ValuesError):
         with_value({}, path, "x")

@@ -21,7 +21,7 @@ def test_a_build_reports_failures_orphans_and_notices() -> None:
     ]
 
 
-def test_an_object_has_its_own_place_or_that_of_its_producer() -> None:
+def test_the_place_of_an_object_is_its_file_or_its_producer_file() -> None:
     manifests = {A: (Manifest(MAP, {}), Manifest(OWN, {})), B: (Manifest(Id("ConfigMap", "n", "nowhere"), {}),)}
     result = Result(manifests, {}, {}, places={A: Place("ks.yaml", 3), OWN: Place("map.yaml", 1)})
     assert {who.name: str(place) for who, place in places_of(result).items()} == {
@@ -30,7 +30,7 @@ def test_an_object_has_its_own_place_or_that_of_its_producer() -> None:
     }
 
 
-def test_texts() -> None:
+def test_findings_are_printed_with_place_severity_and_object() -> None:
     finding = Finding(Rule.SERVER, Severity.ERROR, "refused", MAP, Place("a.yaml", 1))
     assert str(finding) == "a.yaml:1: error: ConfigMap n/rendered: refused"
     assert str(Finding(Rule.UNDEFINED, Severity.WARNING, "x")) == "warning: x"

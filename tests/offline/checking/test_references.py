@@ -38,18 +38,18 @@ def told(*manifests: Manifest) -> list[str]:
         ({"volumes": "of another shape"}, []),
     ],
 )
-def test_pods(spec: JsonObject, expected: list[str]) -> None:
+def test_references_of_pods_are_collected(spec: JsonObject, expected: list[str]) -> None:
     assert told(pod(**spec)) == expected
 
 
-def test_existing_objects_are_found() -> None:
+def test_references_to_existing_objects_are_not_reported() -> None:
     spec: JsonObject = {"volumes": [{"configMap": {"name": "m"}}]}
     deployment = obj("apps/v1", "Deployment", spec={"template": {"spec": spec}})
     assert told(deployment) == ["volumes names ConfigMap n/m"]
     assert told(deployment, obj("v1", "ConfigMap", "m")) == []
 
 
-def test_routes_bindings_and_scalers() -> None:
+def test_dangling_references_of_routes_bindings_and_scalers_are_reported() -> None:
     path: JsonObject = {"backend": {"service": {"name": "web"}}}
     ingress = obj("networking.k8s.io/v1", "Ingress", spec={"rules": [{"http": {"paths": [path]}}]})
     subject: JsonObject = {"kind": "ServiceAccount", "name": "sa"}

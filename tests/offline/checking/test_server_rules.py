@@ -49,7 +49,7 @@ async def judged(*manifests: Manifest) -> list[Finding]:
         return await server_findings(manifests, client)
 
 
-async def test_sound_objects_have_no_findings() -> None:
+async def test_valid_objects_have_no_findings() -> None:
     crd = Manifest(object_id(CRD), CRD)
     assert (
         await judged(obj("v1", "ConfigMap", data={"a": "b"}), crd, obj("example.com/v1", "Lamp", spec={"watts": 60}))
@@ -57,7 +57,7 @@ async def test_sound_objects_have_no_findings() -> None:
     )
 
 
-async def test_unknown_fields_wrong_types_and_rules_are_refused() -> None:
+async def test_unknown_fields_wrong_types_and_broken_rules_are_reported() -> None:
     crd = Manifest(object_id(CRD), CRD)
     findings = await judged(
         crd,
@@ -76,7 +76,7 @@ async def test_a_kind_without_a_definition_is_reported_once() -> None:
     assert "Lamp.example.com" in finding.message
 
 
-async def test_own_kinds_are_checked() -> None:
+async def test_wharfinger_kinds_are_checked() -> None:
     (finding,) = await judged(obj("wharfinger.dev/v1alpha1", "Application", spec={"packageName": "web"}))
     assert "packageVersion" in finding.message
 

@@ -81,7 +81,7 @@ async def test_a_chart_of_the_tree_is_rendered_as_by_helm(tmp_path: Path) -> Non
     assert find_str(objects(result, "web")[0], "metadata", "namespace") == "apps"
 
 
-async def test_a_kustomization_with_changes_is_built_as_by_kustomize(tmp_path: Path) -> None:
+async def test_a_folder_with_kustomize_options_is_built_as_by_kustomize(tmp_path: Path) -> None:
     kustomize = (
         "{namePrefix: p-, nameSuffix: -s, images: ['web=registry.example.com/web:2'], commonLabels: {team: a}, "
         "commonAnnotations: {note: b}}"
@@ -106,7 +106,7 @@ async def test_a_kustomization_with_changes_is_built_as_by_kustomize(tmp_path: P
     )
 
 
-async def test_plain_folders_and_an_app_of_apps(tmp_path: Path) -> None:
+async def test_plain_folders_and_an_app_of_apps_are_built(tmp_path: Path) -> None:
     files = {
         "root/root.yaml": application("root", f"{{repoURL: '{FLEET}', path: root}}"),
         "root/maps.yaml": application(
@@ -125,7 +125,7 @@ async def test_plain_folders_and_an_app_of_apps(tmp_path: Path) -> None:
     assert [each.id for each in result.manifests[argo_id("root")]] == [argo_id("maps"), argo_id("root")]
 
 
-async def test_charts_of_a_helm_repository_and_of_a_registry_with_values_of_a_git_repository(tmp_path: Path) -> None:
+async def test_charts_from_helm_repository_and_registry_use_values_from_git(tmp_path: Path) -> None:
     served, repository = tmp_path / "served", tmp_path / "repository"
     served.mkdir()
     (served / "web-1.0.0.tgz").write_bytes(pack_chart(chart(tmp_path / "chart", "web", "1.0.0")))
@@ -181,7 +181,7 @@ async def test_charts_of_a_helm_repository_and_of_a_registry_with_values_of_a_gi
         ("{repoURL: 'https://elsewhere.example.com/a/b', path: x}", "forbidden by --offline"),
     ],
 )
-async def test_wrong_applications_have_a_verdict_and_others_are_built(source: str, says: str, tmp_path: Path) -> None:
+async def test_invalid_applications_fail_and_the_rest_is_built(source: str, says: str, tmp_path: Path) -> None:
     files = {
         **BASE,
         **REMOTE,

@@ -58,7 +58,7 @@ async def test_a_kustomization_builds_an_artifact(tmp_path: Path) -> None:
     )]  # fmt: skip
 
 
-async def test_the_files_of_an_artifact_are_not_loaded_beside_it(tmp_path: Path) -> None:
+async def test_files_copied_into_an_artifact_are_not_loaded_again(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {**FILES, "apps/production/more.yaml": config_map("unlisted")})
     result = await built(tree, tmp_path)
     assert not result.failed
@@ -84,7 +84,7 @@ async def test_an_artifact_that_no_generator_makes_is_missing(tmp_path: Path) ->
     assert "spec.sourceRef: ExternalArtifact flux-system/aps does not exist; did you mean flux-system/apps?" in told
 
 
-async def test_one_artifact_for_each_folder(tmp_path: Path) -> None:
+async def test_a_path_pattern_makes_one_artifact_per_folder(tmp_path: Path) -> None:
     generator = GENERATOR.partition("  artifacts:")[0] + (
         '  pathPattern: "@monorepo/teams/{team}/apps/{app}"\n  commonMetadata: {labels: {a: b}}\n  artifacts:\n'
         '  - name: "{team}-{app}"\n    copy: [{from: "@monorepo/teams/{team}/apps/{app}/**", to: "@artifact/"}]\n'
@@ -108,7 +108,7 @@ async def test_one_artifact_for_each_folder(tmp_path: Path) -> None:
     assert names(result) == ["api", "web"]
 
 
-async def test_a_release_of_a_chart_in_an_artifact(tmp_path: Path) -> None:
+async def test_a_release_renders_a_chart_in_an_artifact(tmp_path: Path) -> None:
     generator = GENERATOR.partition("  artifacts:")[0] + (
         "  artifacts:\n  - name: web\n    copy:\n"
         '    - {from: "@monorepo/charts/web/", to: "@artifact/"}\n'
@@ -151,7 +151,7 @@ async def test_a_disabled_generator_makes_nothing(tmp_path: Path) -> None:
         ("  artifacts:\n", '  pathPattern: "@monorepo/{x}"\n  artifacts:\n', "two artifacts have the name 'apps'"),
     ],
 )
-async def test_errors_name_the_field(old: str, new: str, told: str, tmp_path: Path) -> None:
+async def test_errors_of_generators_name_the_field(old: str, new: str, told: str, tmp_path: Path) -> None:
     wrong = GENERATOR.replace(old, new)
     assert wrong != GENERATOR
     result = await built(write_tree(tmp_path / "tree", {**FILES, "clusters/a/artifacts.yaml": wrong}), tmp_path)

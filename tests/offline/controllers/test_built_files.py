@@ -55,7 +55,7 @@ def kustomization_object(path: str, source: str = "flux-system", **more: list[st
         (flux_id("HelmRelease", "x"), kustomization_object("./one"), set()),
     ],
 )
-def test_the_files_of_a_node(tree: Tree, who: Id, obj: JsonObject, files: set[str]) -> None:
+def test_files_of_a_node_are_those_that_it_builds(tree: Tree, who: Id, obj: JsonObject, files: set[str]) -> None:
     assert files_of(Stored(who, obj, ""), tree) == files
 
 

@@ -52,7 +52,7 @@ FAILED = Status(State.FAILED, "x")
         (FAILED, Level.FORCE, DependencyFailedError),
     ],
 )
-def test_levels(status: Status | None, level: Level, error: type[Exception]) -> None:
+def test_unmet_dependencies_block_or_fail_by_level(status: Status | None, level: Level, error: type[Exception]) -> None:
     with pytest.raises(error):
         gate(level, store(status)).require([Need(OTHER, "spec.dependsOn[0]")])
 
@@ -64,13 +64,13 @@ def test_a_ready_dependency_is_passed_and_recorded(status: Status) -> None:
     assert opened.reads == {OTHER}
 
 
-def test_the_existence_of_data_is_enough() -> None:
+def test_data_objects_only_have_to_exist() -> None:
     made = store()
     made.add(DATA, {"kind": "ConfigMap"})
     gate(Level.NONE, made).require([Need(DATA, "x")])
 
 
-def test_blocking_wins_over_failing() -> None:
+def test_a_missing_dependency_blocks_even_if_another_one_failed() -> None:
     with pytest.raises(BlockedError) as error:
         gate(Level.NONE, store(FAILED)).require([Need(OTHER, "x"), Need(DATA, "y")])
     assert error.value.lacks == (DATA,)
@@ -86,12 +86,12 @@ def test_a_cycle_is_reported_as_a_path() -> None:
         gate(Level.FORCE, made).require([Need(OTHER, "x")])
 
 
-def test_a_node_does_not_depend_on_itself() -> None:
+def test_a_node_that_depends_on_itself_fails() -> None:
     with pytest.raises(ReconcileError, match="names Kustomization flux-system/me itself"):
         gate(Level.NONE, store()).require([Need(ME, "x")])
 
 
-def test_missing_secrets_can_be_allowed() -> None:
+def test_the_message_for_a_missing_secret_names_the_option() -> None:
     with pytest.raises(MissingError) as error:
         gate(Level.CASCADE, store()).require([Need(Id("Secret", "apps", "login"), "spec.secretRef")])
     assert str(error.value) == (

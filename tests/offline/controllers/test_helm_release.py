@@ -75,7 +75,7 @@ async def test_a_release_waits_for_other_releases_and_their_objects(tmp_path: Pa
 
 
 @pytest.mark.parametrize("workers", [2, 4])
-async def test_generated_values_have_the_name_of_their_content(tmp_path: Path, workers: int) -> None:
+async def test_a_release_reads_values_from_a_generated_config_map(tmp_path: Path, workers: int) -> None:
     files = {
         "ks.yaml": kustomization("apps", "./apps", depends=("first",)) + "---\n" + kustomization("first", "./first"),
         "first/map.yaml": config_map("first"),
@@ -95,7 +95,7 @@ async def test_generated_values_have_the_name_of_their_content(tmp_path: Path, w
     assert find_str(result.manifests[WEB][0].object, "data", "text") == "generated"
 
 
-async def test_charts_of_a_registry(tmp_path: Path) -> None:
+async def test_charts_of_a_registry_are_rendered(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         address, _ = await stack.enter_async_context(registry(tmp_path))
         source = (
@@ -160,7 +160,7 @@ async def test_a_transient_error_of_a_repository_is_retried(tmp_path: Path) -> N
     assert refused == ["/index.yaml"]
 
 
-async def test_missing_secrets_may_be_left_out(tmp_path: Path) -> None:
+async def test_missing_secrets_fail_the_release_unless_allowed(tmp_path: Path) -> None:
     files = {"hr.yaml": release("web", "  valuesFrom: [{kind: Secret, name: gone}]\n")}
     tree = write_tree(tmp_path / "tree", with_chart(files))
     assert "Secret apps/gone does not exist" in failures(await built(tree, tmp_path))["HelmRelease web"]
@@ -168,7 +168,7 @@ async def test_missing_secrets_may_be_left_out(tmp_path: Path) -> None:
     assert names(await built(tree, tmp_path, options=lenient)) == ["web-web"]
 
 
-async def test_post_renderers_and_common_metadata(tmp_path: Path) -> None:
+async def test_post_renderers_and_common_metadata_change_the_objects(tmp_path: Path) -> None:
     more = (
         "  commonMetadata: {labels: {team: a}}\n"
         "  postRenderers:\n    - kustomize:\n        patches:\n          - target: {kind: ConfigMap}\n"
@@ -180,7 +180,7 @@ async def test_post_renderers_and_common_metadata(tmp_path: Path) -> None:
     assert find_str(manifest.object, "metadata", "labels", "team") == "a"
 
 
-async def test_definitions_follow_the_policy(tmp_path: Path) -> None:
+async def test_crds_are_included_according_to_the_install_policy(tmp_path: Path) -> None:
     crd = (
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.com}\n"
         "spec: {group: example.com, names: {kind: A, plural: as}, scope: Namespaced}\n"
@@ -214,7 +214,7 @@ async def test_a_release_sees_its_own_definitions_if_it_installs_them(tmp_path: 
     assert find_str(made, "data", "known") == known
 
 
-async def test_values_files_of_the_chart(tmp_path: Path) -> None:
+async def test_listed_values_files_of_the_chart_are_used(tmp_path: Path) -> None:
     def with_files(listed: str) -> str:
         return release("web").replace(
             "      chart: ./charts/web\n", f"      chart: ./charts/web\n      valuesFiles: {listed}\n"
@@ -238,7 +238,7 @@ async def test_values_files_of_the_chart(tmp_path: Path) -> None:
         ({"targetNamespace": "s" * 60}, ("s" * 40 + "-a7adb6b5a6a6", "s" * 60)),
     ],
 )
-def test_names_of_releases(spec: JsonObject, names: tuple[str, str]) -> None:
+def test_release_names_are_derived_and_limited_in_length(spec: JsonObject, names: tuple[str, str]) -> None:
     found = names_of(Stored(WEB, {"spec": spec}, ""))
     assert found[1] == names[1]
     assert found[0][:41] == names[0][:41]

@@ -39,7 +39,7 @@ def digest(tmp_path: Path, objects: dict[Id, JsonObject], *more: str) -> str:
 
 
 @pytest.mark.parametrize("who", [RELEASE, SOURCE, LOGIN, DATA])
-def test_inputs_that_a_release_reads_count(tmp_path: Path, who: Id) -> None:
+def test_objects_that_a_release_reads_change_its_digest(tmp_path: Path, who: Id) -> None:
     before = digest(tmp_path, OBJECTS)
     assert digest(tmp_path, {**OBJECTS, who: {**OBJECTS[who], "more": 1}}) != before
     assert digest(tmp_path, {**OBJECTS, who: {**OBJECTS[who], "metadata": {"labels": {"a": "b"}}}}) == before
@@ -47,7 +47,7 @@ def test_inputs_that_a_release_reads_count(tmp_path: Path, who: Id) -> None:
         assert digest(tmp_path, {key: obj for key, obj in OBJECTS.items() if key != who}) != before
 
 
-def test_other_releases_and_the_order_do_not_count(tmp_path: Path) -> None:
+def test_other_releases_and_the_order_do_not_change_the_digest(tmp_path: Path) -> None:
     before = digest(tmp_path, OBJECTS)
     assert digest(tmp_path, {**OBJECTS, OTHER: {"spec": {"values": {"b": 2}}}}) == before
     assert digest(tmp_path, dict(reversed(OBJECTS.items()))) == before

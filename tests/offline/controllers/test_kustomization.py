@@ -44,7 +44,7 @@ async def test_a_plain_build_equals_that_of_kustomize(tmp_path: Path) -> None:
     assert [each.object for each in result.manifests[APPS]] == real_kustomize(tree / "apps")
 
 
-async def test_changes_of_a_spec_equal_those_of_an_overlay(tmp_path: Path) -> None:
+async def test_spec_changes_are_built_as_the_equal_overlay(tmp_path: Path) -> None:
     more = (
         "  targetNamespace: shop\n  namePrefix: p-\n  components: [../extra]\n"
         "  images: [{name: registry.example.com/web, newTag: '3'}]\n"
@@ -74,7 +74,7 @@ async def test_changes_of_a_spec_equal_those_of_an_overlay(tmp_path: Path) -> No
     assert [each.object for each in result.manifests[APPS]] == real_kustomize(tmp_path / "overlay")
 
 
-async def test_variables_come_from_references_and_the_spec_wins(tmp_path: Path) -> None:
+async def test_inline_variables_win_over_referenced_ones(tmp_path: Path) -> None:
     more = (
         "  postBuild:\n    substitute: {two: spec}\n    substituteFrom:\n"
         "      - {kind: ConfigMap, name: vars}\n      - {kind: Secret, name: secrets}\n"
@@ -124,7 +124,7 @@ async def test_a_variable_from_its_own_build_does_not_deadlock(tmp_path: Path) -
     assert {find_str(each.object, "data", "text") for each in result.manifests[APPS]} == {"", "map"}
 
 
-async def test_a_missing_secret_is_a_failure_unless_it_may_be_missing(tmp_path: Path) -> None:
+async def test_a_missing_secret_is_a_failure_unless_allowed(tmp_path: Path) -> None:
     more = "  postBuild:\n    substituteFrom: [{kind: Secret, name: vars}]\n"
     tree = write_tree(
         tmp_path / "tree", {"ks.yaml": kustomization("apps", "./apps", more), "apps/map.yaml": config_map("map")}
@@ -161,7 +161,7 @@ async def test_two_kustomizations_with_the_same_path_are_both_built(tmp_path: Pa
     assert names(await built(tree, tmp_path)) == ["one-map", "two-map"]
 
 
-async def test_an_app_that_is_commented_out_is_not_built(tmp_path: Path) -> None:
+async def test_a_kustomization_that_is_commented_out_is_not_built(tmp_path: Path) -> None:
     tree = write_tree(
         tmp_path / "tree",
         {
@@ -191,7 +191,7 @@ async def test_encrypted_secrets_are_built_with_placeholders(tmp_path: Path) -> 
     assert "sops" not in manifest.object
 
 
-async def test_nested_kustomizations(tmp_path: Path) -> None:
+async def test_nested_kustomizations_are_built(tmp_path: Path) -> None:
     """A Kustomization builds a second one, which builds a third one. Each is a node only after it was rendered."""
     tree = write_tree(
         tmp_path / "tree",

@@ -182,7 +182,7 @@ async def test_a_chart_of_the_corpus_is_built_as_the_daemon_applies_it(name: str
     assert comparable(ours) == comparable(theirs)
 
 
-async def test_a_repository_that_a_kustomization_builds(tmp_path: Path) -> None:
+async def test_a_package_can_come_from_a_repository_built_by_a_kustomization(tmp_path: Path) -> None:
     case = next(each for each in CASES if not each.is_module)
     shutil.copytree(EXAMPLES / case.package, tmp_path / "packages" / case.package)
     files = {
@@ -196,7 +196,7 @@ async def test_a_repository_that_a_kustomization_builds(tmp_path: Path) -> None:
     assert result.manifests[Id(APPLICATION, "prod", "shop")]
 
 
-async def test_a_range_is_built_with_the_newest_version_that_the_folder_has(tmp_path: Path) -> None:
+async def test_a_version_range_is_built_with_the_newest_matching_version(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path / "packages")
     for version in ("1.0.0", "1.2.0", "2.0.0"):
         named = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: version-{{ .Chart.Version }}}\n"

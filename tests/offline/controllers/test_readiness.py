@@ -42,7 +42,7 @@ TRUE = (
 UNKNOWN = ("dep.status.lastAppliedRevision == 'main'", "dep.status.conditions.exists(e, e.type == 'Healthy')")
 
 
-async def test_expressions_of_dependencies() -> None:
+async def test_ready_expressions_compare_a_node_with_its_dependency() -> None:
     async with opened() as (readiness, store):
         store.add(DEP, labelled("1"))
 
@@ -66,7 +66,7 @@ async def test_expressions_of_dependencies() -> None:
             await judged("true" + " " * MAX_EXPRESSION)
 
 
-async def test_expressions_of_one_object() -> None:
+async def test_ready_expressions_read_the_fields_of_one_object() -> None:
     obj: JsonObject = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -86,7 +86,7 @@ async def test_expressions_of_one_object() -> None:
             await readiness.of_object(found, "data.gate == 'closed'", FIELD)
 
 
-async def test_a_tree_with_expressions(tmp_path: Path) -> None:
+async def test_ready_expressions_decide_builds_in_a_tree(tmp_path: Path) -> None:
     def depending(name: str, expression: str) -> str:
         return kustomization(name, f"./{name}", f'  dependsOn:\n    - {{name: base, readyExpr: "{expression}"}}\n')
 

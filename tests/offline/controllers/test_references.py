@@ -13,13 +13,13 @@ def stored(kind: str, obj: JsonObject) -> Stored:
     return Stored(Id(kind, "a", "x"), obj, "", Place("a.yaml", 2))
 
 
-def test_texts_of_both_kinds() -> None:
+def test_texts_of_config_maps_and_secrets_are_read() -> None:
     assert texts_of(stored("ConfigMap", {"data": {"a": "x", "b": 1}})) == {"a": "x"}
     secret: JsonObject = {"data": {"a": "eA==", "b": "eQ=="}, "stringData": {"b": "z"}}
     assert texts_of(stored("Secret", secret)) == {"a": "x", "b": "z"}
 
 
-def test_a_secret_that_cannot_be_decoded_is_named_with_its_place() -> None:
+def test_a_secret_that_cannot_be_decoded_is_reported_with_its_place() -> None:
     with pytest.raises(ReconcileError, match=r"Secret a/x: data.a: not base64") as error:
         secret_bytes(stored("Secret", {"data": {"a": "!"}}))
     assert str(error.value.place) == "a.yaml:2"

@@ -57,7 +57,7 @@ def data_of(result: Result) -> dict[str, object]:
     return {each.id.name: each.object.get("data") for each in result.objects if each.id.kind == "ConfigMap"}
 
 
-async def test_inputs_resources_and_metadata(tmp_path: Path) -> None:
+async def test_each_input_makes_the_resources_with_common_metadata(tmp_path: Path) -> None:
     spec = resource_set(
         "web",
         commonMetadata={"labels": {"team": "x"}},
@@ -84,7 +84,7 @@ async def test_inputs_resources_and_metadata(tmp_path: Path) -> None:
     assert {str(find(each.object, "metadata", "labels", "team")) for each in maps} == {"x"}
 
 
-async def test_providers_by_name_and_by_label_flat_and_permuted(tmp_path: Path) -> None:
+async def test_inputs_of_providers_by_name_and_label_are_flattened_or_permuted(tmp_path: Path) -> None:
     """The ids are those of the operator's own offline tool."""
     flat = resource_set(
         "flat",
@@ -186,7 +186,7 @@ async def test_a_set_waits_for_dependencies_of_any_kind(tmp_path: Path) -> None:
         assert names(result) == ["late"]
 
 
-async def test_verdicts(tmp_path: Path) -> None:
+async def test_invalid_and_blocked_sets_are_reported(tmp_path: Path) -> None:
     files = {
         "absent.yaml": resource_set("absent", dependsOn=[{"apiVersion": "v1", "kind": "Service", "name": "nobody"}]),
         "by-it.yaml": resource_set("by-it", dependsOn=[{"apiVersion": API, "kind": "ResourceSet", "name": "absent"}]),
@@ -237,7 +237,7 @@ async def test_verdicts(tmp_path: Path) -> None:
     assert "CustomResourceDefinition a.example.com is not in the tree; it is assumed to exist" in str(allowed.warnings)
 
 
-async def test_steps_exported_inputs_copies_and_expressions(tmp_path: Path) -> None:
+async def test_sets_with_steps_exported_inputs_copies_and_expressions_are_built(tmp_path: Path) -> None:
     files = {
         "steps.yaml": resource_set(
             "steps",

@@ -42,7 +42,7 @@ def test_a_selection_changes_only_with_what_it_selects() -> None:
     assert [each.id.name for each in selections.read("apps", {"matchLabels": {"env": "dev"}}, "f")[1]] == ["a", "b"]
 
 
-def test_an_empty_selector_selects_all_and_a_wrong_one_is_refused() -> None:
+def test_an_empty_selector_selects_all_and_an_invalid_one_is_refused() -> None:
     store = ObjectStore()
     selections = Selections(store)
     added(store, provider("a"))

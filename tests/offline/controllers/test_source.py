@@ -30,7 +30,7 @@ def of_far(kind: str) -> str:
     )
 
 
-async def test_another_repository_is_fetched(tmp_path: Path) -> None:
+async def test_a_source_of_another_repository_is_fetched(tmp_path: Path) -> None:
     far = write_tree(tmp_path / "far", {"map.yaml": config_map("far")})
     git(far, "init", "-q", "-b", "master")
     git(far, "add", ".")
@@ -42,7 +42,7 @@ async def test_another_repository_is_fetched(tmp_path: Path) -> None:
     assert names(await built(write_tree(tmp_path / "tree", files), tmp_path)) == ["far"]
 
 
-async def test_a_bucket_with_a_fetcher_of_the_caller(tmp_path: Path) -> None:
+async def test_a_bucket_is_fetched_by_the_fetcher_of_the_caller(tmp_path: Path) -> None:
     given = Given(write_tree(tmp_path / "bin", {"map.yaml": config_map("from-bucket")}))
     files = {
         "source.yaml": SOURCE.format(kind="Bucket", spec="{bucketName: x, secretRef: {name: login}}"),

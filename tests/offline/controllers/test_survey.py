@@ -62,7 +62,7 @@ def added(run: RunContext, who: Id, spec: JsonObject | None = None) -> tuple[Sto
     return stored, Gate(who, Level.NONE, (), run.store, run.tree)
 
 
-async def test_releases_record_their_inputs_until_the_end_of_the_survey(run: RunContext) -> None:
+async def test_releases_are_not_rendered_before_the_end_of_the_survey(run: RunContext) -> None:
     survey, inner = Survey(), Recorder(run)
     releases = SurveyedReleases(survey, inner, inner, run)
     assert await releases.reconcile(*added(run, RELEASE)) == NodeResult(skipped=UNCHANGED)
@@ -80,7 +80,7 @@ async def test_a_release_without_known_inputs_is_rendered(run: RunContext) -> No
     assert survey.inputs == {}
 
 
-async def test_sources_with_files_are_not_fetched(run: RunContext) -> None:
+async def test_sources_of_files_are_not_fetched_during_the_survey(run: RunContext) -> None:
     survey, inner = Survey(), Recorder(run)
     sources = SurveyedSources(survey, inner, run)
     assert await sources.reconcile(*added(run, GIT)) == NodeResult(skipped=UNCHANGED)
@@ -90,7 +90,7 @@ async def test_sources_with_files_are_not_fetched(run: RunContext) -> None:
     assert inner.reconciled == [HELM, GIT]
 
 
-async def test_a_kustomization_has_its_source_fetched_once(run: RunContext) -> None:
+async def test_the_source_of_a_kustomization_is_fetched_once(run: RunContext) -> None:
     survey, inner = Survey(), Recorder(run)
     kustomizations = SurveyedBuilds(survey, inner, inner, run, sources_of)
     added(run, GIT)
@@ -124,7 +124,7 @@ async def test_a_source_that_cannot_be_fetched_fails_its_kustomization(run: RunC
 
 
 @pytest.mark.parametrize("strict", [False, True])
-async def test_a_release_of_a_chart_that_was_never_fetched_is_noted_or_rendered(run: RunContext, strict: bool) -> None:
+async def test_a_release_of_an_unfetched_chart_is_noted_or_rendered_if_strict(run: RunContext, strict: bool) -> None:
     class Unsure(Recorder):
         async def inputs(self, stored: Stored, _gate: Gate) -> str | None:
             self.run.unsearched.add(stored.id)

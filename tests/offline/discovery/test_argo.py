@@ -12,7 +12,7 @@ from wharfinger.offline.discovery.argo import argo_folders, argo_sources
 from wharfinger.offline.discovery.tree import discover
 
 
-def test_several_sources_win_over_one() -> None:
+def test_the_sources_field_wins_over_the_source_field() -> None:
     one: JsonObject = {"repoURL": "a", "path": "x", "targetRevision": "v1"}
     two: JsonObject = {"repoURL": "b", "ref": "values"}
     (source,) = argo_sources({"spec": {"source": one}})
@@ -31,7 +31,7 @@ def test_a_source_of_another_shape_is_refused() -> None:
         argo_sources({"spec": {"sources": ["a"]}})
 
 
-def test_folders_of_an_application_are_read_and_not_loaded(tmp_path: Path) -> None:
+def test_files_built_by_an_application_are_read_but_not_loaded(tmp_path: Path) -> None:
     files = {
         **REMOTE,
         "clusters/a/app.yaml": application("one", f"{{repoURL: '{FLEET}', path: apps/one}}"),
@@ -43,7 +43,7 @@ def test_folders_of_an_application_are_read_and_not_loaded(tmp_path: Path) -> No
     assert "one" in {who.name for who in tree.declared if who.kind == "ConfigMap"}
 
 
-def test_an_application_that_builds_its_own_folder_is_loaded_and_names_the_tree(tmp_path: Path) -> None:
+def test_an_application_that_builds_its_own_folder_reveals_the_tree_address(tmp_path: Path) -> None:
     files = {
         "root/app.yaml": application("root", f"{{repoURL: '{FLEET}', path: root}}"),
         "root/map.yaml": config_map("one"),

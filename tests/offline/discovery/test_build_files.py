@@ -46,7 +46,7 @@ FILES = (
         ),
     ],
 )
-def test_a_folder_has_its_listed_files_or_all_files_below(folder: str, files: set[str]) -> None:
+def test_a_build_reads_listed_files_or_all_files_below_its_folder(folder: str, files: set[str]) -> None:
     build_files = BuildFiles(LISTS, FILES)
     assert build_files.files_of(folder) == files
     assert build_files.files_of(folder) == files  # once more, from what is known
@@ -55,7 +55,7 @@ def test_a_folder_has_its_listed_files_or_all_files_below(folder: str, files: se
 @pytest.mark.parametrize(
     ("text", "path"), [("./a/b/", "a/b"), ("", "."), ("./", "."), ("a/../b", "b"), ("../a", None), ("/a", "a")]
 )
-def test_normal_paths(text: str, path: str | None) -> None:
+def test_paths_are_normalized(text: str, path: str | None) -> None:
     assert normal_path(text) == path
 
 
@@ -66,7 +66,7 @@ def test_a_kustomization_lists_paths_of_the_tree(tmp_path: Path) -> None:
     assert listed_by(tmp_path / "bad", "bad") == listed_by(tmp_path / "absent", "absent") == frozenset()
 
 
-def test_paths_below_folders() -> None:
+def test_is_below_compares_whole_path_segments() -> None:
     assert is_below("a/b", "a")
     assert is_below("a", ".")
     assert not is_below("ab", "a")

@@ -25,13 +25,13 @@ def one(text: str) -> KustomizationFolder:
     return found
 
 
-def test_a_kustomization_lies_in_the_folder_that_it_builds() -> None:
+def test_a_kustomization_inside_of_its_own_folder_is_recognized() -> None:
     inside, outside, root = (one(kustomization("x", path)) for path in ("./a", "./b", "./"))
     assert (inside.lies_inside, outside.lies_inside, root.lies_inside) == (True, False, False)
     assert (inside.folder, root.folder) == ("a", ".")
 
 
-def test_a_kustomization_without_any_namespace_may_be_of_the_tree() -> None:
+def test_a_kustomization_without_namespace_can_belong_to_the_tree() -> None:
     text = kustomization("x", "./b")
     assert one(text).is_of({TREE})
     bare = one(text.replace(", namespace: flux-system}", "}"))
@@ -42,12 +42,12 @@ def test_a_kustomization_without_any_namespace_may_be_of_the_tree() -> None:
     assert not elsewhere.is_of({TREE})
 
 
-def test_unreadable_and_variable_paths_are_left_out() -> None:
+def test_invalid_and_variable_paths_are_ignored() -> None:
     for text in (kustomization("x", "../out"), kustomization("x", "./${cluster}"), kustomization("x", "{}")):
         assert list(kustomization_folders(declared(text))) == []
 
 
-def test_folders_of_applications() -> None:
+def test_folders_of_applications_are_read_from_their_sources() -> None:
     text = (
         "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\nspec:\n  sources:\n"
         "  - {repoURL: 'https://git.example.com/a/b.git', path: ./a}\n  - {repoURL: 'https://c.example.com', chart: x}\n"
@@ -56,7 +56,7 @@ def test_folders_of_applications() -> None:
     assert (found.folder, found.address, found.is_bootstrap) == ("a", "git.example.com/a/b", True)
 
 
-def test_the_source_of_a_kustomization() -> None:
+def test_source_references_get_the_default_kind_and_namespace() -> None:
     assert source_of({"spec": {"sourceRef": {"name": "x"}}}, "apps") == flux_id("GitRepository", "x", "apps")
     ref: JsonObject = {"kind": "OCIRepository", "name": "x", "namespace": "y"}
     assert source_of({"spec": {"sourceRef": ref}}, "apps") == flux_id("OCIRepository", "x", "y")

@@ -21,12 +21,12 @@ def test_values_and_kustomizations_are_not_manifests() -> None:
     assert read_documents(text, "f.yaml").documents == ()
 
 
-def test_a_list_is_its_items() -> None:
+def test_a_list_is_replaced_by_its_items() -> None:
     text = b"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: A, metadata: {name: a}}\n"
     assert [find_str(each.object, "kind") for each in read_documents(text, "f.yaml").documents] == ["A"]
 
 
-def test_problems_name_their_line() -> None:
+def test_problems_of_documents_have_a_line() -> None:
     (problem,) = read_documents(b"a: b\n  c: d\n", "f.yaml").problems
     assert str(problem).startswith("f.yaml:2: not readable YAML:")
     (problem,) = read_documents(b"# first\n---\nkind: A\napiVersion: v1\n", "f.yaml").problems
@@ -42,7 +42,7 @@ def test_encrypted_values_become_placeholders() -> None:
     assert find_str(document.object, "data", "b") == "cGxhaW4="
 
 
-def test_encrypted_text_stays_text() -> None:
+def test_encrypted_string_data_becomes_plain_placeholders() -> None:
     text = (
         b"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: 'ENC[x]', l: ['ENC[y]']}\nsops: {mac: x}\n"
     )
@@ -50,12 +50,12 @@ def test_encrypted_text_stays_text() -> None:
     assert document.object["stringData"] == {"a": "..PLACEHOLDER_a..", "l": ["..PLACEHOLDER_l.."]}
 
 
-def test_a_typed_list_is_its_items() -> None:
+def test_a_typed_list_is_replaced_by_items_of_its_kind() -> None:
     text = b"apiVersion: v1\nkind: SecretList\nitems:\n- metadata: {name: a}\n- {kind: Secret, metadata: {name: b}}\n"
     assert [each.object["kind"] for each in read_documents(text, "x").documents] == ["Secret", "Secret"]
 
 
-def test_a_list_with_invalid_items_is_an_object() -> None:
+def test_a_list_with_invalid_items_is_treated_as_an_object() -> None:
     assert [str(each) for each in read_documents(b"apiVersion: v1\nkind: List\nitems: 5\n", "x").problems] == [
         "x:1: a List without metadata.name; give it a name"
     ]

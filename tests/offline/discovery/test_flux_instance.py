@@ -34,7 +34,7 @@ def made(**sync: str) -> list[JsonObject]:
     return list(synced_objects(obj))
 
 
-def test_the_source_and_the_kustomization() -> None:
+def test_an_instance_makes_a_source_and_a_kustomization() -> None:
     source, built_by = made(
         kind="GitRepository", url="https://git.example.com/a", ref="refs/heads/main", path="clusters/a"
     )
@@ -45,11 +45,11 @@ def test_the_source_and_the_kustomization() -> None:
 
 
 @pytest.mark.parametrize("sync", [{}, {"kind": "OCIRepository"}, {"kind": "Other", "url": "x"}])
-def test_without_a_source_there_is_no_sync(sync: dict[str, str]) -> None:
+def test_an_instance_without_a_source_makes_no_objects(sync: dict[str, str]) -> None:
     assert made(**sync) == []
 
 
-def test_other_kinds_have_no_sync() -> None:
+def test_other_groups_and_malformed_instances_make_no_objects() -> None:
     assert not list(
         synced_objects(
             {"apiVersion": "example.com/v1", "kind": "FluxInstance", "spec": {"sync": {"kind": "Bucket", "url": "x"}}}
@@ -58,14 +58,14 @@ def test_other_kinds_have_no_sync() -> None:
     assert not list(synced_objects({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance", "spec": "x"}))
 
 
-def test_the_root_is_found_by_the_sync(tmp_path: Path) -> None:
+def test_the_root_is_derived_from_the_sync_path(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     fleet = write_tree(tmp_path / "examples" / "fleet", FILES).resolve()
     tree = discover(fleet / "clusters" / "a")
     assert (tree.root, tree.local_sources) == (fleet, frozenset({SOURCE}))
 
 
-async def test_a_tree_that_begins_with_an_instance(tmp_path: Path) -> None:
+async def test_a_tree_that_begins_with_an_instance_is_built(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", FILES)
     result = await built(tree / "clusters" / "a", tmp_path, root=tree)
     assert not result.failed, failures(result)
@@ -80,7 +80,7 @@ async def test_a_tree_that_begins_with_an_instance(tmp_path: Path) -> None:
     assert SOURCE in result.depends_on[flux_id("Kustomization", "tenants")]
 
 
-async def test_objects_that_files_declare_win(tmp_path: Path) -> None:
+async def test_declared_objects_win_over_those_of_an_instance(tmp_path: Path) -> None:
     own = kustomization("flux-system", "./clusters/a").replace("kind: GitRepository", "kind: OCIRepository")
     tree = write_tree(tmp_path / "tree", {**FILES, "clusters/a/own.yaml": own})
     result = await built(tree / "clusters" / "a", tmp_path, root=tree)
@@ -89,7 +89,7 @@ async def test_objects_that_files_declare_win(tmp_path: Path) -> None:
     assert names(result, "Kustomization.kustomize.toolkit.fluxcd.io") == ["flux-system", "tenants"]
 
 
-async def test_an_instance_that_the_tree_manages_itself(tmp_path: Path) -> None:
+async def test_an_instance_inside_of_its_own_tree_is_built(tmp_path: Path) -> None:
     """The instance lies in a folder that the cluster's folder builds, which is the one that it builds."""
     apps = TENANTS.replace("tenants", "apps")
     instance = INSTANCE.replace("OCIRepository", "GitRepository").replace(
@@ -109,7 +109,7 @@ async def test_an_instance_that_the_tree_manages_itself(tmp_path: Path) -> None:
         assert kinds == ["ConfigMap", "FluxInstance", *([] if start == "apps" else ["Kustomization"])]
 
 
-async def test_an_instance_of_another_tree_is_a_manifest_like_any_other(tmp_path: Path) -> None:
+async def test_an_instance_of_another_tree_is_an_ordinary_manifest(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"instance.yaml": INSTANCE.replace("clusters/a", "clusters/none")})
     result = await built(tree, tmp_path)
     assert not result.failed, failures(result)

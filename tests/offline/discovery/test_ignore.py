@@ -30,12 +30,14 @@ from wharfinger.offline.discovery.ignore import is_ignored, read_patterns
         ("x.yaml  ", "x.yaml", False, True),
     ],
 )
-def test_patterns(patterns: str, path: str, *, folder: bool, ignored: bool, tmp_path: Path) -> None:
+def test_patterns_ignore_matching_paths(
+    patterns: str, path: str, *, folder: bool, ignored: bool, tmp_path: Path
+) -> None:
     (tmp_path / ".sourceignore").write_text(patterns)
     assert is_ignored(read_patterns(tmp_path, ""), path, is_folder=folder) is ignored
 
 
-def test_patterns_of_a_folder_count_below_it_only(tmp_path: Path) -> None:
+def test_patterns_of_a_folder_apply_only_below_it(tmp_path: Path) -> None:
     (tmp_path / ".krmignore").write_text("x.yaml\n")
     patterns = read_patterns(tmp_path, "apps/")
     assert is_ignored(patterns, "apps/x.yaml", is_folder=False)

@@ -17,7 +17,7 @@ from wharfinger.offline.discovery.repository_address import Repository, plain_ad
         ("nonsense", ""),
     ],
 )
-def test_addresses_of_one_repository_are_equal(url: str, address: str) -> None:
+def test_addresses_are_reduced_to_host_and_path(url: str, address: str) -> None:
     assert plain_address(url) == address
 
 
@@ -33,7 +33,7 @@ CONFIG = """
 """
 
 
-def test_only_remotes_of_the_repository_itself_count(tmp_path: Path) -> None:
+def test_only_the_remotes_of_the_repository_are_read(tmp_path: Path) -> None:
     assert repository_of(tmp_path) == Repository()
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "config").write_text(CONFIG)

@@ -21,7 +21,7 @@ def test_only_bootstrap_files_of_the_sample_tree_are_loaded() -> None:
     assert tree.local_sources == {flux_id("GitRepository", "flux-system")}
 
 
-def test_a_folder_that_nothing_builds_is_built_as_a_whole(tmp_path: Path) -> None:
+def test_a_folder_without_a_builder_is_built_as_a_whole(tmp_path: Path) -> None:
     write_tree(
         tmp_path,
         {
@@ -68,7 +68,7 @@ def test_a_tree_in_a_larger_repository_is_found_by_its_bootstrap(tmp_path: Path,
 
 
 @pytest.mark.parametrize("path", ["./apps", "./examples/fleet/clusters/a", ".", "./b/clusters/a"])
-def test_otherwise_the_root_is_the_repository(tmp_path: Path, path: str) -> None:
+def test_the_root_is_the_repository_if_no_bootstrap_matches(tmp_path: Path, path: str) -> None:
     (tmp_path / ".git").mkdir()
     write_tree(tmp_path / "examples" / "fleet", {"clusters/a/ks.yaml": kustomization("one", path)})
     assert discover(tmp_path / "examples" / "fleet").root == tmp_path.resolve()
@@ -81,7 +81,7 @@ def test_two_trees_have_no_root_in_common(tmp_path: Path) -> None:
     assert discover(tmp_path / "examples").root == tmp_path.resolve()
 
 
-def test_the_root_is_where_git_is(tmp_path: Path) -> None:
+def test_the_root_is_the_folder_with_git_metadata(tmp_path: Path) -> None:
     write_tree(tmp_path, {"clusters/a/ks.yaml": kustomization("one", "./clusters/a"), ".git/config": ""})
     assert discover(tmp_path / "clusters" / "a").root == tmp_path.resolve()
 
@@ -137,7 +137,7 @@ def test_the_revision_of_the_bootstrap_is_that_of_the_tree(tmp_path: Path) -> No
     assert flux_id("GitRepository", "main", "x") not in tree.local_sources
 
 
-def test_a_base_that_seems_to_build_the_root_hides_nothing(tmp_path: Path) -> None:
+def test_a_base_that_builds_the_root_hides_no_files(tmp_path: Path) -> None:
     """The Kustomization of a tenant has its path from a patch, as in fluxcd/flux2-multi-tenancy."""
     files = {
         "clusters/a/tenants.yaml": kustomization("tenants", "./tenants/a"),
@@ -161,19 +161,19 @@ def test_a_tree_is_built_from_its_root(tmp_path: Path) -> None:
     assert tree.named["ConfigMap", "c"][0].place.file == "apps/map.yaml"
 
 
-def test_a_path_of_a_generated_artifact_does_not_determine_the_root(tmp_path: Path) -> None:
+def test_a_path_in_a_generated_artifact_does_not_determine_the_root(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     text = kustomization("apps", "./production").replace("kind: GitRepository", "kind: ExternalArtifact")
     write_tree(tmp_path, {"clusters/production/apps.yaml": text})
     assert discover(tmp_path / "clusters" / "production").root == tmp_path.resolve()
 
 
-def test_one_file_is_a_tree(tmp_path: Path) -> None:
+def test_a_single_file_can_be_a_tree(tmp_path: Path) -> None:
     write_tree(tmp_path, {"one.yaml": config_map("one"), "two.yaml": config_map("two")})
     assert [each.id.name for each in discover(tmp_path / "one.yaml").loaded] == ["one"]
 
 
-def test_wrong_paths_are_refused(tmp_path: Path) -> None:
+def test_missing_paths_and_paths_outside_of_the_root_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TreeError, match="does not exist"):
         discover(tmp_path / "absent")
     write_tree(tmp_path, {"a/x.yaml": "", "b/x.yaml": ""})
@@ -181,7 +181,7 @@ def test_wrong_paths_are_refused(tmp_path: Path) -> None:
         discover(tmp_path / "a", root=tmp_path / "b")
 
 
-def test_problems_of_built_files_are_kept_apart(tmp_path: Path) -> None:
+def test_problems_of_built_files_are_listed_separately(tmp_path: Path) -> None:
     write_tree(tmp_path, {"ks.yaml": kustomization("a", "./a"), "a/bad.yaml": "a: b: c\n", "bad.yaml": "a: b: c\n"})
     tree = discover(tmp_path, root=tmp_path)
     assert [each.place.file for each in tree.problems] == ["bad.yaml"]
@@ -190,7 +190,7 @@ def test_problems_of_built_files_are_kept_apart(tmp_path: Path) -> None:
     assert not tree.is_below("ab", "a")
 
 
-def test_releases_are_loaded_where_nothing_builds_them(tmp_path: Path) -> None:
+def test_releases_without_a_builder_are_loaded(tmp_path: Path) -> None:
     write_tree(tmp_path, {"hr.yaml": release("web")})
     assert [each.id for each in discover(tmp_path, root=tmp_path).loaded] == [flux_id("HelmRelease", "web", "apps")]
 

@@ -10,7 +10,7 @@ from wharfinger.offline.discovery import walk
 from wharfinger.offline.discovery.walk import TreeError, list_tree
 
 
-def test_charts_and_packages_are_named_and_not_entered(tmp_path: Path) -> None:
+def test_charts_and_packages_are_listed_but_not_entered(tmp_path: Path) -> None:
     write_tree(
         tmp_path,
         {
@@ -60,7 +60,7 @@ def test_a_manifest_in_a_file_with_the_name_of_a_package_is_a_manifest(tmp_path:
     assert (found.files, found.packages) == (("a/map.yaml", "a/package.yaml"), ("b",))
 
 
-def test_patterns_of_folders_above_apply(tmp_path: Path) -> None:
+def test_ignore_patterns_of_parent_folders_apply(tmp_path: Path) -> None:
     write_tree(tmp_path, {".sourceignore": "apps/*/no.yaml\n", "apps/.sourceignore": "never.yaml\n"})
     write_tree(tmp_path, {"apps/web/no.yaml": "", "apps/web/never.yaml": "", "apps/web/yes.yaml": ""})
     assert list_tree(tmp_path, "apps/web").files == ("apps/web/yes.yaml",)

@@ -52,13 +52,13 @@ def bodies(controller: Answering) -> tuple[TreeBodies, ObjectStore]:
     return TreeBodies(tree, store, {KUSTOMIZATION: controller}, World()), store
 
 
-async def test_blocking_writes_nothing() -> None:
+async def test_a_blocked_node_stores_no_status() -> None:
     run, store = bodies(Answering(raising(BlockedError((OTHER,)))))
     assert await run.run(ME, Level.NONE, ()) == Blocked((OTHER,))
     assert store.status(ME).state is State.PENDING
 
 
-async def test_failures_primary_and_derived() -> None:
+async def test_primary_and_derived_failures_are_distinguished() -> None:
     controller = Answering(raising(ReconcileError("wrong", Place("a.yaml", 3))))
     run, store = bodies(controller)
     assert await run.run(ME, Level.NONE, ()) == Terminal("failed: wrong")
@@ -85,7 +85,7 @@ async def test_every_member_of_a_cycle_reports_it() -> None:
     )
 
 
-async def test_new_objects_are_emitted_and_former_objects_removed() -> None:
+async def test_new_objects_are_emitted_and_dropped_objects_are_removed() -> None:
     controller = Answering(lambda: made("x", "y"))
     run, store = bodies(controller)
     outcome = await run.run(ME, Level.NONE, ())
@@ -99,7 +99,7 @@ async def test_new_objects_are_emitted_and_former_objects_removed() -> None:
     assert store.list("ConfigMap") == ()
 
 
-async def test_an_object_of_a_lower_producer_is_kept() -> None:
+async def test_an_object_of_an_earlier_producer_is_not_replaced() -> None:
     run, store = bodies(Answering(lambda: made("x")))
     store.add(MAP, {"kind": "ConfigMap", "data": {}}, producer=flux_id("Kustomization", "first"))
     outcome = await run.run(ME, Level.NONE, ())
@@ -117,7 +117,7 @@ async def test_a_document_that_is_not_an_object_fails_its_producer() -> None:
     assert store.status(ME).message == "it renders a document that lacks apiVersion or kind"
 
 
-async def test_missing_nodes_do_nothing_and_skips_are_typed() -> None:
+async def test_missing_nodes_are_ignored_and_skipped_nodes_get_a_status() -> None:
     run, store = bodies(Answering(lambda: NodeResult(skipped="suspended")))
     assert await run.run(OTHER, Level.NONE, ()) == Terminal("gone")
     await run.run(ME, Level.NONE, ())
@@ -132,7 +132,7 @@ async def test_a_name_that_no_server_accepts_fails_its_producer() -> None:
     assert "metadata.name: '../x' cannot be a name" in store.status(ME).message
 
 
-async def test_an_error_of_the_system_is_a_failure_with_its_path() -> None:
+async def test_a_system_error_fails_the_node_and_names_the_path() -> None:
     run, store = bodies(Answering(raising(OSError(36, "File name too long", "a" * 5000))))
     await run.run(ME, Level.NONE, ())
     assert store.status(ME).message == f"{'a' * 199}…: cannot be read: File name too long"

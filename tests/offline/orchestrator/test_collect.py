@@ -25,7 +25,7 @@ async def test_only_objects_of_known_namespaced_kinds_get_a_namespace(tmp_path: 
     assert found == {"ConfigMap": "default", "Wide.example.com": "", "Unknown.other.com": ""}
 
 
-async def test_bootstrap_files_are_not_made_twice(tmp_path: Path) -> None:
+async def test_objects_of_bootstrap_files_are_listed_once(tmp_path: Path) -> None:
     files = {
         "clusters/a/sync.yaml": kustomization("flux-system", "./clusters/a"),
         "clusters/a/map.yaml": config_map("x"),
@@ -35,7 +35,7 @@ async def test_bootstrap_files_are_not_made_twice(tmp_path: Path) -> None:
     assert result.warnings == ()
 
 
-async def test_orphans_are_nodes_that_nothing_builds(tmp_path: Path) -> None:
+async def test_declared_nodes_without_a_builder_are_orphans(tmp_path: Path) -> None:
     files = {
         "ks.yaml": kustomization("one", "./one"),
         "one/kustomization.yaml": "resources: [map.yaml]\n",

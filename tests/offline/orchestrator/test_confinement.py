@@ -19,7 +19,7 @@ OUTSIDE = {
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: apps, labels: {wharfinger.dev/cluster-scope: allowed}}\n"
 
 
-async def test_an_application_beyond_its_namespace_is_left_out_unless_allowed(tmp_path: Path) -> None:
+async def test_an_application_with_objects_outside_of_its_namespace_fails_unless_allowed(tmp_path: Path) -> None:
     packages = tmp_path / "packages"
     chart(packages / "web", "web", "1.0.0", OUTSIDE)
     tree = write_tree(tmp_path / "tree", {"app.yaml": APP})

@@ -40,7 +40,7 @@ EVERY = (WEB, API, MAP)
         ("other/HelmRelease/web", []),
     ],
 )
-def test_matching_objects(text: str, chosen: list[Candidate]) -> None:
+def test_filters_match_objects_by_their_fields(text: str, chosen: list[Candidate]) -> None:
     one = parse_filter(text)
     assert [each for each in EVERY if one.matches(each)] == chosen
     assert (unmatched([one], EVERY) == ()) == bool(chosen)
@@ -57,7 +57,7 @@ def test_matching_objects(text: str, chosen: list[Candidate]) -> None:
         ("path=../x", "the path '../x' leads out of the root"),
     ],
 )
-def test_what_cannot_be_read(text: str, told: str) -> None:
+def test_invalid_filters_are_refused(text: str, told: str) -> None:
     with pytest.raises(FilterError) as caught:
         parse_filter(text)
     assert told in str(caught.value)
@@ -78,7 +78,7 @@ def test_what_cannot_be_read(text: str, told: str) -> None:
         ("path=apps/wbe/release.yaml", "; nearest: apps/web/release.yaml"),
     ],
 )
-def test_the_nearest_values_are_named(text: str, told: str) -> None:
+def test_the_hint_lists_the_nearest_values(text: str, told: str) -> None:
     assert told in parse_filter(text).nearest(EVERY)
 
 
@@ -97,5 +97,5 @@ def test_without_objects_there_is_no_hint() -> None:
         ("Deployment/web", False),
     ],
 )
-def test_filters_that_name_only_kinds_that_are_built(text: str, names_nodes: bool) -> None:
+def test_filters_limited_to_node_kinds_are_recognized(text: str, names_nodes: bool) -> None:
     assert parse_filter(text).names_nodes is names_nodes

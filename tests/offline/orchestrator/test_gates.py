@@ -27,7 +27,7 @@ def package(name: str, kind: str, needs: str = "") -> dict[str, str]:
     }
 
 
-async def test_a_package_whose_requirement_is_missing_is_left_out(tmp_path: Path) -> None:
+async def test_a_package_with_a_missing_requirement_fails(tmp_path: Path) -> None:
     packages = write_tree(tmp_path / "packages", package("shop", "Application", "ingress"))
     tree = write_tree(tmp_path / "tree", {"app.yaml": resource("Application", "shop", "shop")})
     result = await built(tree, tmp_path, packages=packages)
@@ -38,7 +38,7 @@ async def test_a_package_whose_requirement_is_missing_is_left_out(tmp_path: Path
     assert who not in result.manifests
 
 
-async def test_an_existing_requirement_is_met(tmp_path: Path) -> None:
+async def test_a_package_with_an_existing_requirement_is_built(tmp_path: Path) -> None:
     files = {**package("shop", "Application", "ingress"), **package("ingress", "Module")}
     packages = write_tree(tmp_path / "packages", files)
     resources = {
@@ -50,7 +50,7 @@ async def test_an_existing_requirement_is_met(tmp_path: Path) -> None:
     assert {who.kind for who in result.manifests if who.kind in {APPLICATION, MODULE}} == {APPLICATION, MODULE}
 
 
-async def test_a_requirement_that_failed_is_the_cause(tmp_path: Path) -> None:
+async def test_a_package_with_a_failed_requirement_is_blocked_by_it(tmp_path: Path) -> None:
     packages = write_tree(tmp_path / "packages", package("shop", "Application", "ingress"))
     resources = {
         "app.yaml": resource("Application", "shop", "shop"),

@@ -35,7 +35,7 @@ from wharfinger.runtime.fixpoint.model import Id
 FILES = {"ks.yaml": kustomization("one", "./one"), "one/map.yaml": config_map("one")}
 
 
-async def test_bootstrap_again_does_nothing(tmp_path: Path) -> None:
+async def test_a_second_bootstrap_changes_nothing(tmp_path: Path) -> None:
     root = write_tree(tmp_path / "tree", FILES)
     config = Config(root, OPTIONS, root=root, filters=(parse_filter("ConfigMap/one"),))
     async with open_test_tools(tmp_path) as tools, open_orchestrator(config, tools) as orchestrator:
@@ -66,7 +66,7 @@ async def test_render_is_cached(tmp_path: Path) -> None:
         assert await orchestrator.render() is first
 
 
-async def test_an_error_of_render_is_cached_and_stops(tmp_path: Path) -> None:
+async def test_an_error_of_render_is_cached_and_stops_the_orchestrator(tmp_path: Path) -> None:
     async with opened(tmp_path / "absent", tmp_path) as orchestrator:
         with pytest.raises(TreeError) as first:
             await orchestrator.render()
@@ -77,7 +77,7 @@ async def test_an_error_of_render_is_cached_and_stops(tmp_path: Path) -> None:
             await orchestrator.bootstrap()
 
 
-async def test_render_returns_what_the_filters_choose(tmp_path: Path) -> None:
+async def test_render_returns_only_objects_chosen_by_filters(tmp_path: Path) -> None:
     files = {**FILES, "one/two.yaml": config_map("two")}
     root = write_tree(tmp_path / "tree", files)
     config = Config(root, OPTIONS, root=root, filters=(parse_filter("ConfigMap/two"),))
@@ -90,7 +90,7 @@ async def test_render_returns_what_the_filters_choose(tmp_path: Path) -> None:
                 await orchestrator.render()
 
 
-async def test_stop_is_once_and_ends_everything(tmp_path: Path) -> None:
+async def test_stop_can_be_repeated_and_prevents_further_runs(tmp_path: Path) -> None:
     async with opened(write_tree(tmp_path / "tree", FILES), tmp_path) as orchestrator:
         await orchestrator.stop()
         await orchestrator.stop()
@@ -118,7 +118,7 @@ async def test_two_orchestrators_can_share_their_tools(tmp_path: Path) -> None:
     assert results == [["one"], ["more", "one"]]
 
 
-async def test_an_object_that_the_caller_adds_counts(tmp_path: Path) -> None:
+async def test_an_object_added_by_the_caller_is_part_of_the_build(tmp_path: Path) -> None:
     files = {"ks.yaml": kustomization("one", "./one", depends=("given",)), "one/map.yaml": config_map("one")}
     async with opened(write_tree(tmp_path / "tree", files), tmp_path) as orchestrator:
         await orchestrator.bootstrap()
@@ -137,7 +137,7 @@ async def test_an_object_that_the_caller_adds_counts(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("workers", [1, 2, 4])
-async def test_the_sample_tree_is_built_to_the_same_bytes(workers: int, tmp_path: Path) -> None:
+async def test_the_sample_tree_is_always_built_to_the_same_bytes(workers: int, tmp_path: Path) -> None:
     made = [await built_fleet(tmp_path, workers) for _ in range(3)] + [await built_fleet(tmp_path / "cold", 8)]
     assert {yaml_documents(result.objects) for result in made} == {yaml_documents(made[0].objects)}
     assert not made[0].failed
@@ -174,7 +174,7 @@ async def test_the_first_of_two_producers_always_wins(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_chain_of_forty_that_each_render_the_next(tmp_path: Path) -> None:
+async def test_a_chain_of_forty_kustomizations_is_built(tmp_path: Path) -> None:
     files = {"ks.yaml": kustomization("k0", "./k0")}
     for number in range(40):
         files[f"k{number}/next.yaml"] = kustomization(f"k{number + 1}", f"./k{number + 1}", depends=(f"k{number}",))
@@ -188,7 +188,7 @@ async def test_a_chain_of_forty_that_each_render_the_next(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_the_objects_do_not_depend_on_files_and_their_order(tmp_path: Path) -> None:
+async def test_results_do_not_depend_on_the_distribution_of_documents_over_files(tmp_path: Path) -> None:
     """The same documents are spread over files at random, some of them together, in any order."""
     documents = [kustomization(name, f"./{name}") for name in ("a", "b", "c")]
     documents += [config_map(f"map-{number}", "flux-system", text=f"value {number}") for number in range(6)]

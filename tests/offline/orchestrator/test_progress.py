@@ -9,7 +9,7 @@ from wharfinger.offline.store.kinds import GIT_REPOSITORY, HELM_RELEASE, KUSTOMI
 from wharfinger.runtime.fixpoint.model import Id
 
 
-def test_the_text() -> None:
+def test_the_progress_text_names_counts_and_current_nodes() -> None:
     progress = Progress()
     assert progress.text() == "reading the tree"
     first, second = progress.run(), progress.run()
@@ -30,7 +30,7 @@ def test_the_text() -> None:
     assert progress.text().startswith("test 1 of 2: 0 of 4 done: ")
 
 
-async def test_after_a_build_everything_is_done(tmp_path: Path) -> None:
+async def test_progress_is_complete_after_a_build(tmp_path: Path) -> None:
     tree = write_tree(
         tmp_path / "tree",
         with_chart({"c/apps.yaml": kustomization("apps", "./apps"), "apps/web.yaml": release("web")}),

@@ -9,7 +9,7 @@ from wharfinger.runtime.fixpoint.model import Id
 A, B = flux_id("Kustomization", "a"), flux_id("Kustomization", "b")
 
 
-def test_an_object_of_two_producers_counts_once_and_the_first_wins() -> None:
+def test_the_first_of_two_producers_determines_an_object() -> None:
     who = Id("ConfigMap", "n", "x")
     one: JsonObject = {"data": {"by": "a"}}
     other: JsonObject = {"data": {"by": "b"}}
@@ -17,7 +17,7 @@ def test_an_object_of_two_producers_counts_once_and_the_first_wins() -> None:
     assert [each.object for each in result.objects] == [one]
 
 
-def test_texts_and_causes() -> None:
+def test_failures_and_notices_have_texts_and_causes() -> None:
     result = Result({}, {A: Failure(A, "why", Place("a.yaml", 1)), B: Failure(B, "waits", None, (A,))}, {})
     assert str(result.failed[A]) == "a.yaml:1: Kustomization flux-system/a: why"
     assert str(result.failed[B]) == "Kustomization flux-system/b: waits"

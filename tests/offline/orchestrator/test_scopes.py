@@ -23,7 +23,7 @@ def definition(kind: str, scope: str) -> JsonObject:
         ("wharfinger.dev/v1alpha1", "Module", False),
     ],
 )
-def test_scopes(api_version: str, kind: str, *, namespaced: bool | None) -> None:
+def test_scopes_of_builtin_and_defined_kinds_are_known(api_version: str, kind: str, *, namespaced: bool | None) -> None:
     scopes = Scopes([definition("Wide", "Cluster"), definition("Narrow", "Namespaced")])
     assert scopes.is_namespaced({"apiVersion": api_version, "kind": kind}) is namespaced
 

@@ -55,7 +55,7 @@ def names(result: Result) -> list[str]:
     return [each.id.name for each in result.objects]
 
 
-def test_a_node_is_chosen_with_everything_that_it_makes() -> None:
+def test_a_chosen_node_includes_all_objects_that_it_makes() -> None:
     assert names(chosen("HelmRelease/web")) == ["web-map", "web"]
     assert names(chosen("Kustomization/apps")) == ["api-map", "web-map", "api", "web", "apps"]
     assert names(chosen("ConfigMap/web-map")) == ["web-map"]
@@ -63,7 +63,7 @@ def test_a_node_is_chosen_with_everything_that_it_makes() -> None:
     assert names(chosen("label=team=shop")) == ["web-map", "web"]
 
 
-def test_needed_objects_are_not_returned_but_their_verdicts_are() -> None:
+def test_needed_objects_contribute_verdicts_but_are_not_returned() -> None:
     found = selection_of(RESULT, [parse_filter("HelmRelease/web")])
     assert found.chosen == {WEB, WEB_MAP}
     assert found.needed == {VALUES, DATA, APPS, FILE}
@@ -78,7 +78,7 @@ def test_failed_nodes_can_be_chosen() -> None:
     assert set(chosen("path=old.yaml").failed) == {OLD}
 
 
-def test_the_file_of_an_object_is_that_of_its_maker() -> None:
+def test_a_rendered_object_has_the_file_of_its_maker() -> None:
     files = {each.id: each.file for each in candidates_of(RESULT)}
     assert (files[WEB], files[WEB_MAP], files[API], files[API_MAP]) == (
         "apps/web.yaml",
@@ -88,7 +88,7 @@ def test_the_file_of_an_object_is_that_of_its_maker() -> None:
     )
 
 
-def test_a_filter_must_choose_something_in_one_of_the_results() -> None:
+def test_a_filter_without_a_match_in_any_result_is_refused() -> None:
     wrong = [parse_filter("HelmRelease/wbe")]
     with pytest.raises(SelectionError) as caught:
         check_filters(wrong, RESULT)

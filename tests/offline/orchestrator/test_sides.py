@@ -197,7 +197,7 @@ async def test_a_change_behind_a_link_to_a_folder_is_noticed(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-async def test_a_source_that_no_changed_release_reads_is_not_fetched(tmp_path: Path) -> None:
+async def test_sources_are_fetched_only_for_changed_releases(tmp_path: Path) -> None:
     files = {**FILES, "apps/git.yaml": REPOSITORY, "apps/far.yaml": FAR}
     far = CountingFetcher(write_tree(tmp_path / "far", with_chart({})))
     narrowed, releases = await sides(
@@ -230,7 +230,7 @@ async def test_releases_made_by_a_fetched_chart_are_compared(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-async def test_a_release_of_a_chart_in_an_artifact(tmp_path: Path) -> None:
+async def test_a_changed_file_of_an_artifact_renders_its_release(tmp_path: Path) -> None:
     """The release is rendered if a file that is copied into the artifact differs."""
     generator = (
         "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {name: g, namespace: apps}\n"
@@ -251,7 +251,7 @@ async def test_a_release_of_a_chart_in_an_artifact(tmp_path: Path) -> None:
     assert releases == ["one"]
 
 
-async def test_a_kustomization_of_another_source_is_built_with_its_source(tmp_path: Path) -> None:
+async def test_a_kustomization_of_another_source_is_built_from_it(tmp_path: Path) -> None:
     far = CountingFetcher(write_tree(tmp_path / "far", {"x/map.yaml": config_map("distant")}))
     elsewhere = kustomization("far", "./x").replace("name: flux-system}", "name: far}")
     files = {**FILES, "apps/git.yaml": REPOSITORY, "far.yaml": elsewhere}
@@ -260,7 +260,7 @@ async def test_a_kustomization_of_another_source_is_built_with_its_source(tmp_pa
     assert "distant" in {each.id.name for each in narrowed.after.objects}
 
 
-async def test_releases_beside_and_of_a_resource_set(tmp_path: Path) -> None:
+async def test_only_changed_releases_of_a_resource_set_are_rendered(tmp_path: Path) -> None:
     """A set is always built; of the releases that it makes, those with other inputs are rendered."""
     provider = (
         "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSetInputProvider\n"
@@ -285,7 +285,7 @@ async def test_releases_beside_and_of_a_resource_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_changed_release_that_fails_blocks_those_that_depend_on_it(tmp_path: Path) -> None:
+async def test_a_failed_changed_release_blocks_its_dependents(tmp_path: Path) -> None:
     files = {**FILES, "apps/two.yaml": release("two", depends=("one",))}
     changes = {
         "apps/one.yaml": release("one", chart="./charts/none"),
@@ -295,7 +295,7 @@ async def test_a_changed_release_that_fails_blocks_those_that_depend_on_it(tmp_p
     assert {who.name: each.is_primary for who, each in narrowed.after.failed.items()} == {"one": True, "two": False}
 
 
-def test_releases_of_one_side_differ() -> None:
+def test_releases_with_other_inputs_or_on_one_side_differ() -> None:
     one, two, three = (Id("HelmRelease", "apps", name) for name in ("one", "two", "three"))
     before, after = Surveyed({one: "a", two: "b"}, {}), Surveyed({one: "a", two: "c", three: "d"}, {})
     assert differing_releases(before, after) == {two, three}

@@ -52,7 +52,7 @@ async def test_a_chart_of_the_corpus_is_built_as_helm_template_prints_it(name: s
     assert objects == flat
 
 
-async def test_an_archive_is_built_as_its_folder(tmp_path: Path) -> None:
+async def test_an_archive_and_its_folder_are_built_to_equal_objects(tmp_path: Path) -> None:
     folder = chart(tmp_path / "web")
     archive = tmp_path / "web-1.2.3.tgz"
     archive.write_bytes(pack_chart(folder))
@@ -69,7 +69,7 @@ async def test_a_package_is_built_with_its_settings(tmp_path: Path) -> None:
     ]
 
 
-async def test_refused_settings_are_a_failure(tmp_path: Path) -> None:
+async def test_invalid_settings_fail_the_package(tmp_path: Path) -> None:
     (failure,) = (await built(ROOT / "examples" / "reloader", tmp_path, {"maxTargets": "many"})).failed.values()
     assert "maxTargets" in failure.message
 

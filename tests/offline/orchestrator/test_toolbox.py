@@ -18,7 +18,7 @@ async def test_scratch_files_are_removed_and_separate_for_each_command(tmp_path:
     assert not other.scratch.exists()
 
 
-async def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+async def test_a_cache_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     options = replace(tool_options(tmp_path), cache=tmp_path / "file" / "cache")
     with pytest.raises(StoreError, match="check --cache-dir"):

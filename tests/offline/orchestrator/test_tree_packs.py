@@ -23,7 +23,7 @@ async def filled(folder: Path) -> None:
     await packs.save(NAME)
 
 
-async def test_a_pack_has_the_used_entries(tmp_path: Path) -> None:
+async def test_a_pack_contains_the_used_entries(tmp_path: Path) -> None:
     await filled(tmp_path)
     entries, packs = opened(tmp_path)
     await packs.open(NAME)
@@ -34,7 +34,7 @@ async def test_a_pack_has_the_used_entries(tmp_path: Path) -> None:
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 
-async def test_a_pack_has_the_newest_value_of_an_entry(tmp_path: Path) -> None:
+async def test_a_pack_contains_the_newest_value_of_an_entry(tmp_path: Path) -> None:
     await filled(tmp_path)
     entries, packs = opened(tmp_path)
     await packs.open(NAME)
@@ -45,7 +45,7 @@ async def test_a_pack_has_the_newest_value_of_an_entry(tmp_path: Path) -> None:
     assert await entries.get(A) == Entry(b"two", in_memory=True)
 
 
-async def test_unused_entries_leave_the_pack(tmp_path: Path) -> None:
+async def test_unused_entries_are_removed_from_the_pack(tmp_path: Path) -> None:
     await filled(tmp_path)
     entries, packs = opened(tmp_path)
     await packs.open(NAME)
@@ -58,7 +58,7 @@ async def test_unused_entries_leave_the_pack(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damaged", [b"", b"no pack", b"\x81\xa5texts\x01"])
-async def test_a_damaged_pack_is_an_empty_one(tmp_path: Path, damaged: bytes) -> None:
+async def test_a_damaged_pack_is_replaced(tmp_path: Path, damaged: bytes) -> None:
     entries, packs = opened(tmp_path)
     await entries.put(NAME, damaged)
     await packs.open(NAME)
@@ -67,21 +67,21 @@ async def test_a_damaged_pack_is_an_empty_one(tmp_path: Path, damaged: bytes) ->
     await filled(tmp_path)
 
 
-async def test_without_a_cache_nothing_is_kept() -> None:
+async def test_packs_without_a_cache_are_not_saved() -> None:
     packs = TreePacks()
     await packs.open(NAME)
     assert packs.texts.document(b"a: 1", what="x") == {"a": 1}
     await packs.save(NAME)
 
 
-def test_the_name_does_not_depend_on_the_order_of_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pack_name_does_not_depend_on_the_order_of_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     assert pack_name((one, two)) == pack_name((two, one)) != pack_name((one,))
     monkeypatch.chdir(tmp_path)
     assert pack_name((Path("one"),)) == pack_name((one,))
 
 
-async def test_a_pack_that_lacks_little_is_not_written_and_one_with_an_old_value_is(tmp_path: Path) -> None:
+async def test_a_pack_is_rewritten_for_changed_values_but_not_for_few_additions(tmp_path: Path) -> None:
     entries, packs = opened(tmp_path)
     await packs.open(NAME)
     for number in range(20):

@@ -29,12 +29,12 @@ def result(a: list[JsonObject], b: list[JsonObject] | None = None, *, failed: tu
     return Result(manifests, {who: Failure(who, "x") for who in (A, B) if who.name in failed}, {})
 
 
-def test_a_build_does_not_differ_from_itself() -> None:
+def test_equal_builds_have_no_changes() -> None:
     one = result([obj("x", a="1")], [obj("y")])
     assert compared(one, one).changes == ()
 
 
-def test_added_changed_and_deleted() -> None:
+def test_added_changed_and_deleted_objects_are_listed() -> None:
     comparison = compared(result([obj("x", a="1"), obj("gone")]), result([obj("x", a="2"), obj("new")]))
     assert [(each.verb, each.id.name) for each in comparison.changes] == [
         (Verb.DELETED, "gone"),
@@ -44,13 +44,13 @@ def test_added_changed_and_deleted() -> None:
     assert [comparison.count(verb) for verb in Verb] == [1, 1, 1]
 
 
-def test_objects_of_a_producer_that_failed_on_one_side_are_not_deleted() -> None:
+def test_objects_of_a_producer_failed_on_one_side_are_not_compared() -> None:
     comparison = compared(result([obj("x")], [obj("y")]), result([], [obj("y", a="1")], failed=("a",)))
     assert [each.id.name for each in comparison.changes] == ["y"]
     assert comparison.incomparable == (A,)
 
 
-def test_an_object_that_moves_to_another_producer_is_the_same() -> None:
+def test_an_object_moved_to_another_producer_is_unchanged() -> None:
     assert compared(result([obj("x")]), result([], [obj("x")])).changes == ()
 
 
@@ -82,7 +82,7 @@ def test_copies_and_malformed_values_of_secrets_are_hidden() -> None:
     assert "HUNTER" not in str(change)
 
 
-def test_everything_below_a_failed_producer_is_not_compared() -> None:
+def test_objects_at_any_depth_below_a_failed_producer_are_not_compared() -> None:
     """The failed parent makes a producer, which makes another one, which makes a claim."""
     child, grandchild = flux_id("Kustomization", "child"), flux_id("HelmRelease", "grandchild")
     made: dict[Id, tuple[Manifest, ...]] = {

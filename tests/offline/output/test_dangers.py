@@ -29,12 +29,12 @@ def dangers(before: JsonObject | None, after: JsonObject | None) -> tuple[str, .
         ("v1", "ConfigMap", False),
     ],
 )
-def test_deletions(api_version: str, kind: str, *, dangerous: bool) -> None:
+def test_deletions_of_critical_kinds_are_dangerous(api_version: str, kind: str, *, dangerous: bool) -> None:
     assert bool(dangers(obj(api_version, kind), None)) is dangerous
     assert dangers(None, obj(api_version, kind)) == ()
 
 
-def test_immutable_fields() -> None:
+def test_changes_of_immutable_fields_are_dangerous() -> None:
     one, other = (obj("apps/v1", "Deployment", spec={"selector": {"matchLabels": {"a": each}}}) for each in "bc")
     assert dangers(one, other) == (
         "Deployment n/x: spec.selector cannot be changed; the object has to be deleted and created again",
@@ -42,7 +42,7 @@ def test_immutable_fields() -> None:
     assert dangers(one, {**one, "spec": {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}}}) == ()
 
 
-def test_rights_that_grow() -> None:
+def test_growing_rights_of_roles_are_dangerous() -> None:
     def role(*verbs: str) -> JsonObject:
         rule: JsonObject = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": [*verbs]}
         return obj(RBAC, "ClusterRole", rules=[rule])
@@ -52,7 +52,7 @@ def test_rights_that_grow() -> None:
     assert dangers(None, role("*")) == ("ClusterRole x gets more rights: * deployments.apps",)
 
 
-def test_new_subjects() -> None:
+def test_new_subjects_of_bindings_are_dangerous() -> None:
     def binding(*names: str) -> JsonObject:
         subjects: list[JsonValue] = [{"kind": "User", "name": name} for name in names]
         return obj(RBAC, "RoleBinding", roleRef={"name": "admin"}, subjects=subjects)

@@ -40,7 +40,7 @@ def change(value: str) -> Comparison:
     return Comparison((ObjectChange(WEB, before, {**before, "data": {"a": value}}),), (Id("HelmRelease.x", "a", "b"),))
 
 
-def test_a_page_has_the_summary_and_the_lines() -> None:
+def test_a_page_contains_the_summary_and_the_changed_lines() -> None:
     page = page_of(change("c"))
     assert "0 added, 1 changed, 0 deleted" in page.text
     assert "ConfigMap apps/web: changed" in page.text
@@ -49,19 +49,19 @@ def test_a_page_has_the_summary_and_the_lines() -> None:
     assert '<span class="deleted">-  a: b</span>' in diff_html(change("c"))
 
 
-def test_no_differences() -> None:
+def test_an_empty_comparison_reports_no_differences() -> None:
     assert "No differences." in page_of(Comparison((), ())).text
 
 
 @given(st.text(max_size=60))
-def test_values_cannot_become_markup(value: str) -> None:
+def test_values_are_escaped_in_the_page(value: str) -> None:
     expected = page_of(change("plain")).tags
     found = page_of(change("plain" + value)).tags
     assert set(found) <= set(expected)
     assert "script" not in found
 
 
-def test_a_hostile_name() -> None:
+def test_names_of_objects_are_escaped_in_the_page() -> None:
     hostile = Comparison((ObjectChange(Id("Kind", "a", "<script>x</script>"), None, {"kind": "</pre><img>"}),), ())
     page = page_of(hostile)
     assert "script" not in page.tags

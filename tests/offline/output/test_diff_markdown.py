@@ -29,7 +29,7 @@ def test_the_summary_comes_first_and_diffs_are_folded() -> None:
     assert "\x1b" not in text
 
 
-def test_nothing_to_compare() -> None:
+def test_an_empty_comparison_reports_no_differences() -> None:
     assert diff_markdown(Comparison((), ())) == "**No differences.**\n"
 
 

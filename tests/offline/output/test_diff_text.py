@@ -18,7 +18,7 @@ WHO = object_id(OLD)
 CHANGED = Comparison((ObjectChange(WHO, OLD, NEW),), (WHO,))
 
 
-def test_unified() -> None:
+def test_changes_are_printed_as_unified_diffs() -> None:
     text = unified(CHANGED)
     assert "--- ConfigMap n/x\n+++ ConfigMap n/x\n@@" in text
     assert "-  a: '1'" in text
@@ -28,7 +28,7 @@ def test_unified() -> None:
     assert "--- /dev/null" in unified(Comparison((ObjectChange(WHO, None, OLD),), ()))
 
 
-def test_summaries() -> None:
+def test_summaries_count_changes_and_list_uncompared_objects() -> None:
     assert summary_lines(Comparison((), ())) == ["no differences"]
     assert summary_lines(CHANGED) == [
         "objects: 0 added, 1 changed, 0 deleted",
@@ -36,7 +36,7 @@ def test_summaries() -> None:
     ]
 
 
-def test_releases_that_may_make_nodes_are_named() -> None:
+def test_releases_that_may_make_nodes_are_listed() -> None:
     many = tuple(object_id({**OLD, "metadata": {"name": f"x{number}", "namespace": "n"}}) for number in range(7))
     comparison = Comparison((), (), unsearched=many)
     assert summary_lines(comparison)[1] == (
@@ -46,7 +46,7 @@ def test_releases_that_may_make_nodes_are_named() -> None:
     assert json.loads(diff_json(comparison))["notSearched"][0] == "ConfigMap n/x0"
 
 
-def test_json() -> None:
+def test_json_has_the_summary_and_the_changes() -> None:
     text = diff_json(CHANGED)
     assert "\x1b" not in text
     document = json.loads(text)

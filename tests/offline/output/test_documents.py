@@ -16,7 +16,7 @@ OBJECT: JsonObject = {
 }
 
 
-def test_keys_have_one_order() -> None:
+def test_keys_are_printed_in_a_fixed_order() -> None:
     assert list(ordered(OBJECT)) == ["apiVersion", "kind", "metadata", "spec"]
     backwards: JsonObject = dict(reversed(OBJECT.items()))
     one, other = (Manifest(object_id(each), each) for each in (OBJECT, backwards))
@@ -24,7 +24,7 @@ def test_keys_have_one_order() -> None:
     assert json_documents([one]) == json_documents([other])
 
 
-def test_the_text_reads_back() -> None:
+def test_printed_documents_can_be_parsed_again() -> None:
     manifest = Manifest(object_id(OBJECT), OBJECT)
     assert read_yaml_all(yaml_documents([manifest, manifest]), what="text") == [OBJECT, OBJECT]
     assert json.loads(json_documents([manifest]))["items"] == [OBJECT]

@@ -15,7 +15,7 @@ FINDINGS = (
 )
 
 
-def test_text_and_json() -> None:
+def test_findings_are_printed_as_text_and_json() -> None:
     assert findings_text(FINDINGS, 4).splitlines()[-1] == "4 objects checked: 1 error, 2 warnings"
     text = findings_json(FINDINGS, 4)
     assert "\x1b" not in text
@@ -23,7 +23,7 @@ def test_text_and_json() -> None:
     assert (first["rule"], first["object"], first["file"], first["line"]) == ("server", "ConfigMap n/x", "a.yaml", 3)
 
 
-def test_sarif() -> None:
+def test_sarif_has_levels_locations_and_known_rules() -> None:
     document = json.loads(findings_sarif(FINDINGS, "1.0"))
     results = document["runs"][0]["results"]
     assert [each["level"] for each in results] == ["error", "warning", "warning"]
@@ -35,7 +35,7 @@ def test_sarif() -> None:
     assert {each["ruleId"] for each in results} <= known
 
 
-def test_junit() -> None:
+def test_junit_counts_warnings_as_failures_if_strict() -> None:
     for strict, failed in ((False, 1), (True, 3)):
         suite = fromstring(findings_junit(FINDINGS, 4, strict=strict))  # noqa: S314 - our own text
         assert (suite.get("tests"), suite.get("failures")) == ("4", str(failed))

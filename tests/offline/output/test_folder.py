@@ -33,7 +33,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
 
 
-def test_an_index_cannot_name_files_elsewhere(tmp_path: Path) -> None:
+def test_an_index_entry_outside_of_the_folder_is_not_deleted(tmp_path: Path) -> None:
     (tmp_path / "precious.txt").write_text("x")
     out = tmp_path / "out"
     out.mkdir()
@@ -42,12 +42,12 @@ def test_an_index_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     assert (tmp_path / "precious.txt").exists()
 
 
-def test_names_of_files_are_plain() -> None:
+def test_file_names_contain_only_plain_characters() -> None:
     assert file_of(Id("Files", "", "a/b c.yaml")) == "files-a-b-c.yaml.yaml"
 
 
 @pytest.mark.parametrize("namespace", ["../../away", "/tmp/away", "..", "a/b"])
-def test_a_namespace_leads_nowhere_else(tmp_path: Path, namespace: str) -> None:
+def test_a_hostile_namespace_does_not_leave_the_folder(tmp_path: Path, namespace: str) -> None:
     out = tmp_path / "deep" / "out"
     (file,) = write_folder(out, {flux_id("Kustomization", "web", namespace): MADE})
     assert (out / file).resolve().is_relative_to(out)

@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element, SubElement
 from wharfinger.offline.output.junit import junit_report
 
 
-def test_a_report_counts_its_cases_and_those_that_failed() -> None:
+def test_a_report_counts_cases_and_failures() -> None:
     good, bad = Element("testcase", {"name": "good"}), Element("testcase", {"name": "bad"})
     SubElement(bad, "failure", {"message": "1 < 2"})
     assert junit_report("all", [good, bad]) == (

@@ -26,7 +26,7 @@ RESULT = Result(
 )
 
 
-def test_states_of_nodes() -> None:
+def test_nodes_are_listed_with_their_states() -> None:
     assert nodes_of(RESULT) == (
         Node(SETTINGS, NodeState.DATA, made_by=APPS),
         Node(
@@ -50,5 +50,5 @@ def test_states_of_nodes() -> None:
     )
 
 
-def test_an_empty_tree() -> None:
+def test_an_empty_result_has_no_nodes() -> None:
     assert nodes_of(Result({}, {}, {})) == ()

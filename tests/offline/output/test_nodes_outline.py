@@ -31,7 +31,7 @@ def test_nodes_are_indented_below_their_maker() -> None:
     ]
 
 
-def test_a_node_whose_maker_is_unknown_is_a_root() -> None:
+def test_a_node_with_an_unknown_maker_is_a_root() -> None:
     assert nodes_outline((Node(WEB, NodeState.BUILT, 2, made_by=APPS),)) == "HelmRelease x/web (2 objects)\n"
 
 

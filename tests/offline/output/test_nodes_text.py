@@ -21,7 +21,7 @@ NODES = nodes_of(RESULT)
 HOSTILE = (Node(Id("Kustomization", "a", 'x"]; end\x1b[2J\n'), NodeState.FAILED, message='"\n\x1b[31m'),)
 
 
-def test_a_table() -> None:
+def test_nodes_are_printed_as_a_table() -> None:
     assert nodes_table(NODES, None).splitlines() == [
         "KIND            NAMESPACE     NAME   STATE     OBJECTS   FILE          MESSAGE",
         "HelmRelease     apps          web    failed    0         web.yaml:1    Secret apps/passwords does not exist",
@@ -32,11 +32,11 @@ def test_a_table() -> None:
     ]
 
 
-def test_names() -> None:
+def test_names_are_printed_one_per_line() -> None:
     assert nodes_names(NODES).splitlines()[:2] == ["HelmRelease apps/web", "Kustomization flux-system/apps"]
 
 
-def test_documents_have_everything_that_is_not_empty() -> None:
+def test_documents_contain_all_nonempty_fields() -> None:
     document = json.loads(nodes_json(NODES))
     assert document == yaml.safe_load(nodes_yaml(NODES))
     assert document["nodes"][1] == {
@@ -61,7 +61,7 @@ def test_documents_have_everything_that_is_not_empty() -> None:
     }
 
 
-def test_graphs_have_the_same_edges() -> None:
+def test_mermaid_and_dot_graphs_have_the_same_edges() -> None:
     numbers = {each.id: f"n{number}" for number, each in enumerate(NODES)}
     depends = {(numbers[each.id], numbers[other]) for each in NODES for other in each.depends_on}
     made = {(numbers[each.id], numbers[each.made_by]) for each in NODES if each.made_by is not None}
@@ -72,7 +72,7 @@ def test_graphs_have_the_same_edges() -> None:
     assert found == {f"{one} -> {other}" for one, other in depends | made}
 
 
-def test_hostile_names_do_not_become_syntax() -> None:
+def test_hostile_names_are_escaped_in_each_format() -> None:
     for text in (nodes_table(HOSTILE, None), nodes_names(HOSTILE), nodes_json(HOSTILE), nodes_yaml(HOSTILE)):
         assert is_safe(text.replace("\n", ""))
     dot = nodes_dot(HOSTILE)

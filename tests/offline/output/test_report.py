@@ -32,7 +32,7 @@ def test_derived_failures_are_grouped_under_their_root() -> None:
     assert summary(RESULT) == "0 objects built; 2 failed, and 2 blocked by them"
 
 
-def test_nothing_to_report() -> None:
+def test_the_report_of_an_empty_result_is_empty() -> None:
     assert report_text(Result({}, {}, {})) == ""
     assert summary(Result({}, {}, {})) == "0 objects built"
 

@@ -13,7 +13,7 @@ VERDICTS = (
 )
 
 
-def test_text() -> None:
+def test_verdicts_are_printed_as_text() -> None:
     assert verdicts_text(VERDICTS).splitlines() == [
         "PASS  a.test.yaml: one",
         "FAIL  a.test.yaml: two <&\x1b",
@@ -24,13 +24,13 @@ def test_text() -> None:
     assert verdicts_text(VERDICTS[:1]).endswith("1 test: 1 passed, 0 failed\n")
 
 
-def test_json() -> None:
+def test_verdicts_are_printed_as_json() -> None:
     document = json.loads(verdicts_json(VERDICTS))
     assert (document["passed"], document["failed"]) == (1, 1)
     assert document["tests"][1]["problems"] == ["wrong <&\x1b", "more"]
 
 
-def test_junit() -> None:
+def test_verdicts_are_printed_as_junit() -> None:
     suite = fromstring(verdicts_junit(VERDICTS))  # noqa: S314 - our own output
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     (failure,) = suite.findall("testcase/failure")

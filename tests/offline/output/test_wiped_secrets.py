@@ -14,7 +14,7 @@ SECRET = Manifest(
 )
 
 
-def test_each_value_becomes_a_placeholder_and_nothing_else_changes() -> None:
+def test_only_secret_values_are_replaced_with_placeholders() -> None:
     encoded = base64.b64encode(b"..PLACEHOLDER_key..").decode()
     assert wiped(SECRET).object == {
         "kind": "Secret",
@@ -25,7 +25,7 @@ def test_each_value_becomes_a_placeholder_and_nothing_else_changes() -> None:
     assert SECRET.object["data"] == {"key": "dmFsdWU="}
 
 
-def test_other_kinds_and_empty_secrets_are_kept() -> None:
+def test_other_kinds_and_empty_secrets_are_unchanged() -> None:
     other = Manifest(Id("ConfigMap", "a", "b"), {"data": {"key": "value"}})
     empty = Manifest(Id("Secret", "a", "c"), {"kind": "Secret"})
     who = Id("Files", "", "x")

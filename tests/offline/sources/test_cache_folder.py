@@ -33,14 +33,14 @@ def aged(path: Path, age_s: float) -> Path:
     return path
 
 
-def test_an_empty_cache(tmp_path: Path) -> None:
+def test_a_missing_cache_is_empty_and_not_created(tmp_path: Path) -> None:
     assert set(statistics(tmp_path / "absent").values()) == {AreaStatistics()}
     removed = collect(tmp_path / "absent", max_bytes=0, unused_s=0)
     assert (removed.entries, removed.problems) == (0, [])
     assert not (tmp_path / "absent").exists()
 
 
-def test_statistics_of_each_kind(tmp_path: Path) -> None:
+def test_statistics_count_entries_and_bytes_by_kind(tmp_path: Path) -> None:
     result(tmp_path, "a", 10)
     result(tmp_path, "b", 5)
     folder(tmp_path, "charts", "c", 7)
@@ -57,7 +57,7 @@ def test_statistics_of_each_kind(tmp_path: Path) -> None:
     }
 
 
-def test_entries_that_were_not_used_for_long_are_removed(tmp_path: Path) -> None:
+def test_entries_unused_for_the_limit_are_removed(tmp_path: Path) -> None:
     old, new = result(tmp_path, "a", 10, 31 * DAY_S), result(tmp_path, "b", 10, DAY_S)
     old_commit, commit = folder(tmp_path, "commits", "a", 5, 31 * DAY_S), folder(tmp_path, "commits", "b", 5, DAY_S)
     removed = collect(tmp_path, max_bytes=MANY, unused_s=30 * DAY_S)
@@ -74,14 +74,14 @@ def test_the_least_recently_used_entries_are_removed_first(tmp_path: Path) -> No
     assert not chart.exists()
 
 
-def test_a_source_that_may_be_in_use_is_kept(tmp_path: Path) -> None:
+def test_a_recently_used_source_is_not_removed(tmp_path: Path) -> None:
     used, unused = folder(tmp_path, "commits", "a", 10), folder(tmp_path, "commits", "b", 10, IN_USE_S + 60)
     made = result(tmp_path, "a", 10)
     assert collect(tmp_path, max_bytes=0, unused_s=0).entries == 2
     assert [path.exists() for path in (used, unused, made)] == [True, False, False]
 
 
-def test_remains_of_a_crash_are_removed_and_the_store_is_kept(tmp_path: Path) -> None:
+def test_leftovers_of_a_crash_are_removed_and_the_store_is_not(tmp_path: Path) -> None:
     left, being_written = folder(tmp_path, "charts", ".tmp-a", 1, DAY_S), folder(tmp_path, "charts", ".tmp-b", 1)
     blobs = folder(tmp_path, "packages", "blobs", 3, 100 * DAY_S)
     link = tmp_path / "charts" / "link"
@@ -90,7 +90,7 @@ def test_remains_of_a_crash_are_removed_and_the_store_is_kept(tmp_path: Path) ->
     assert [path.exists() for path in (left, being_written, blobs, link)] == [False, True, True, True]
 
 
-def test_the_time_of_use_is_kept_to_the_hour(tmp_path: Path) -> None:
+def test_the_time_of_use_is_updated_at_most_hourly(tmp_path: Path) -> None:
     used = folder(tmp_path, "commits", "a", 1, 2 * USE_AGE_S)
     mark_used(used)
     marked = used.stat().st_mtime_ns
@@ -100,7 +100,7 @@ def test_the_time_of_use_is_kept_to_the_hour(tmp_path: Path) -> None:
     mark_used(tmp_path / "absent")
 
 
-def test_entries_that_cannot_be_removed_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_that_cannot_be_removed_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, other = result(tmp_path, "a", 10, DAY_S), result(tmp_path, "b", 10)
     unlink = Path.unlink
 

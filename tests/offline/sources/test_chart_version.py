@@ -21,7 +21,7 @@ VERSIONS = ("1.0.0", "1.10.0", "1.9.0", "2.0.0-rc.1", "latest", "0.9.0")
         (">=3", None),
     ],
 )
-def test_the_newest_that_is_allowed(wanted: str, chosen: str | None) -> None:
+def test_the_newest_allowed_version_is_chosen(wanted: str, chosen: str | None) -> None:
     assert newest(VERSIONS, wanted) == chosen
 
 

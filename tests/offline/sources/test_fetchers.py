@@ -20,7 +20,7 @@ class Folder:
         return Artifact(Path("/there"), request.id.name)
 
 
-async def test_a_kind_without_a_fetcher_asks_for_one() -> None:
+async def test_a_kind_without_a_fetcher_is_reported() -> None:
     fetchers = Fetchers({}, RetryPolicy())
     with pytest.raises(SourceError, match=r"there is no fetcher for a Bucket; give one with Orchestrator.with_fetcher"):
         await fetchers.fetch(REQUEST)
@@ -31,7 +31,7 @@ async def test_a_kind_without_a_fetcher_asks_for_one() -> None:
         await fetchers.fetch(REQUEST)
 
 
-def test_fetchers_are_frozen() -> None:
+def test_frozen_fetchers_cannot_be_changed() -> None:
     fetchers = Fetchers({}, RetryPolicy())
     fetchers.freeze()
     with pytest.raises(FetchersFrozenError, match="before bootstrap"):

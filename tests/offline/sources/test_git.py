@@ -42,7 +42,9 @@ def request(url: Path | str, **ref: str) -> SourceRequest:
     ("ref", "content"),
     [({"branch": "main"}, "2"), ({"tag": "1.0.0"}, "0"), ({"semver": "1.x"}, "1"), ({"name": "refs/tags/1.1.0"}, "1")],
 )
-async def test_references(ref: dict[str, str], content: str, repository: Path, tmp_path: Path) -> None:
+async def test_references_select_the_commit(
+    ref: dict[str, str], content: str, repository: Path, tmp_path: Path
+) -> None:
     artifact = await GitFetcher(tmp_path / "cache").fetch(request(repository, **ref))
     assert (artifact.folder / "file.txt").read_text().strip() == content
     assert not (artifact.folder / ".git").exists()
@@ -66,7 +68,7 @@ async def test_a_known_commit_needs_no_repository(repository: Path, tmp_path: Pa
         await fetcher.fetch(request(repository, branch="main"))
 
 
-async def test_missing_revisions_are_named(repository: Path, tmp_path: Path) -> None:
+async def test_missing_revisions_are_reported(repository: Path, tmp_path: Path) -> None:
     fetcher = GitFetcher(tmp_path / "cache")
     with pytest.raises(SourceError, match=r"has no 'absent'; correct spec.ref"):
         await fetcher.fetch(request(repository, branch="absent"))
@@ -76,12 +78,12 @@ async def test_missing_revisions_are_named(repository: Path, tmp_path: Path) -> 
         await fetcher.fetch(request("--upload-pack=evil"))
 
 
-async def test_the_network_can_be_forbidden(tmp_path: Path) -> None:
+async def test_the_network_is_not_used_if_forbidden(tmp_path: Path) -> None:
     with pytest.raises(OfflineError, match="forbidden by --offline"):
         await GitFetcher(tmp_path / "cache", network=False).fetch(request("https://git.example.com/a/b"))
 
 
-async def test_a_revision_of_a_local_repository_is_a_folder(repository: Path, tmp_path: Path) -> None:
+async def test_a_revision_of_a_local_repository_is_checked_out_to_a_folder(repository: Path, tmp_path: Path) -> None:
     fetcher = GitFetcher(tmp_path / "cache")
     folder = await fetcher.folder_of(repository, "HEAD~1")
     assert (folder / "file.txt").read_text() == "1\n"

@@ -56,7 +56,7 @@ async def test_a_changed_archive_is_refused(served: tuple[Path, JsonObject], tmp
     assert error.value.transient
 
 
-async def test_missing_charts_are_named(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
+async def test_missing_charts_are_reported(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
     root, repository = served
     repositories = HelmRepositories(tmp_path / "cache")
     with pytest.raises(SourceError, match="has no chart 'wbe'"):
@@ -68,7 +68,7 @@ async def test_missing_charts_are_named(served: tuple[Path, JsonObject], tmp_pat
         await repositories.chart(repository, "web", "1.0.0", None)
 
 
-async def test_errors_of_the_network_are_transient_and_can_be_forbidden(tmp_path: Path) -> None:
+async def test_network_errors_are_transient_and_offline_mode_is_enforced(tmp_path: Path) -> None:
     nowhere: JsonObject = {"spec": {"url": "http://127.0.0.1:9"}}
     with pytest.raises(SourceError) as error:
         await HelmRepositories(tmp_path).chart(nowhere, "web", "", None)
@@ -89,7 +89,7 @@ class WithPassword(Quiet):
 
 
 @pytest.mark.slow
-async def test_a_login_comes_from_docker_s_configuration_unless_a_secret_has_one(
+async def test_a_login_comes_from_a_secret_or_docker_configuration(
     served: tuple[Path, JsonObject], tmp_path: Path
 ) -> None:
     root, _ = served

@@ -39,7 +39,7 @@ def repository(url: str, **ref: str) -> SourceRequest:
     return SourceRequest(Id(OCI_REPOSITORY, "a", "web"), {"spec": spec})
 
 
-async def test_artifacts_by_tag_constraint_and_digest(tmp_path: Path) -> None:
+async def test_artifacts_are_found_by_tag_constraint_and_digest(tmp_path: Path) -> None:
     async with registry(tmp_path) as (address, fetcher):
         url = f"oci://{address}/charts/web"
         one = await fetcher.fetch(repository(url, tag="1.0.0"))
@@ -49,14 +49,14 @@ async def test_artifacts_by_tag_constraint_and_digest(tmp_path: Path) -> None:
         assert await fetcher.fetch(repository(url, digest=one.revision)) == one
 
 
-async def test_charts_of_a_repository(tmp_path: Path) -> None:
+async def test_charts_of_an_oci_helm_repository_are_fetched(tmp_path: Path) -> None:
     async with registry(tmp_path) as (address, fetcher):
         spec: JsonObject = {"spec": {"url": f"oci://{address}/charts", "insecure": True}}
         artifact = await fetcher.chart(spec, "web", "~1.0", None)
         assert "version: 1.0.0" in (artifact.folder / "Chart.yaml").read_text()
 
 
-async def test_missing_artifacts_are_named(tmp_path: Path) -> None:
+async def test_missing_artifacts_are_reported(tmp_path: Path) -> None:
     async with registry(tmp_path) as (address, fetcher):
         with pytest.raises(SourceError, match=r"no version satisfies '>=9'; it has: 1.0.0, 1.1.0"):
             await fetcher.fetch(repository(f"oci://{address}/charts/web", semver=">=9"))
@@ -68,7 +68,9 @@ async def test_missing_artifacts_are_named(tmp_path: Path) -> None:
             await fetcher.fetch(repository("oci://registry.example.com/charts/web", tag="1.0.0"))
 
 
-async def test_a_login_comes_from_a_helper_and_a_secret_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_login_from_a_secret_wins_over_a_credential_helper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "bin" / "docker-credential-own"
     program.parent.mkdir()
     answer = f'{{"Username": "{USER}", "Secret": "{PASSWORD}"}}'

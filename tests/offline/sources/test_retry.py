@@ -40,7 +40,7 @@ async def test_attempts_are_bounded(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("attempts", [0, 1])
-async def test_one_attempt_is_made_at_least(attempts: int, autojump_clock: MockClock) -> None:
+async def test_at_least_one_attempt_is_made(attempts: int, autojump_clock: MockClock) -> None:
     call = Failing(1)
     with pytest.raises(SourceError):
         await with_retries(call, RetryPolicy(attempts=attempts))

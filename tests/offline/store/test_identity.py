@@ -22,7 +22,7 @@ def test_only_objects_of_namespaced_kinds_get_the_namespace() -> None:
     ) == Id("Y.x.io", "", "z")
 
 
-def test_groups_and_kinds() -> None:
+def test_kinds_are_qualified_by_their_group() -> None:
     assert (group_of("v1"), group_of("apps/v1")) == ("", "apps")
     assert (kind_id("", "Pod"), kind_id("apps", "Deployment")) == ("Pod", "Deployment.apps")
     assert is_cluster_scoped("wharfinger.dev", "Module")
@@ -34,7 +34,7 @@ def test_an_id_is_shown_as_kind_namespace_and_name() -> None:
     assert shown(Id("Node", "", "one")) == "Node one"
 
 
-def test_an_object_whose_name_is_generated_is_identified_by_its_content() -> None:
+def test_an_object_with_a_generated_name_is_identified_by_its_content() -> None:
     one, other = (
         object_id({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}, "spec": {"n": n}}, "n")
         for n in (1, 2)
@@ -56,7 +56,7 @@ def test_an_object_whose_name_is_generated_is_identified_by_its_content() -> Non
         ("apps", "a%2f", "metadata.name: 'a%2f'"),
     ],
 )
-def test_names_that_a_server_refuses(namespace: str, name: str, told: str) -> None:
+def test_names_refused_by_a_server_are_reported(namespace: str, name: str, told: str) -> None:
     found = naming_problem(Id("ConfigMap", namespace, name))
     assert found.startswith(told)
     assert bool(found) is bool(told)

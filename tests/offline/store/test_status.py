@@ -16,12 +16,12 @@ from wharfinger.runtime.fixpoint.model import Id
         (State.BLOCKED, False, True),
     ],
 )
-def test_states_that_let_dependents_run(state: State, *, ready: bool, failed: bool) -> None:
+def test_ready_and_skipped_states_let_dependents_run(state: State, *, ready: bool, failed: bool) -> None:
     status = Status(state)
     assert (status.is_ready, status.has_failed) == (ready, failed)
 
 
-def test_a_derived_failure_names_its_blockers_in_order() -> None:
+def test_a_derived_failure_lists_its_blockers_in_order() -> None:
     one, two = Id("A", "n", "1"), Id("B", "n", "2")
     assert blocked_by((two, one)) == blocked_by((one, two))
     assert blocked_by((two, one)).message == "waits for A n/1, B n/2, which failed"

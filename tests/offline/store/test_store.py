@@ -25,7 +25,7 @@ class Heard:
         self.statuses.append(self._store.status(who))
 
 
-def test_equal_additions_are_one_event_and_numbers_are_compared_by_value() -> None:
+def test_equal_additions_cause_one_event() -> None:
     store = ObjectStore()
     heard = Heard(store)
     with store.subscribed(heard):
@@ -36,7 +36,7 @@ def test_equal_additions_are_one_event_and_numbers_are_compared_by_value() -> No
     assert heard.events == [(Change.ADDED, WHO)] * 2
 
 
-def test_a_refire_resets_the_status_before_its_event() -> None:
+def test_a_refire_resets_the_status_before_the_event() -> None:
     store = ObjectStore()
     store.add(WHO, obj())
     store.set_status(WHO, READY)
@@ -67,7 +67,7 @@ def test_no_event_follows_the_end_of_a_subscription() -> None:
     assert heard.events == []
 
 
-def test_a_removal_is_one_event_and_removes_the_status() -> None:
+def test_a_removal_causes_one_event_and_removes_the_status() -> None:
     store = ObjectStore()
     store.add(WHO, obj())
     store.set_status(WHO, READY)
@@ -80,7 +80,7 @@ def test_a_removal_is_one_event_and_removes_the_status() -> None:
     assert store.statuses() == ()
 
 
-def test_lists_are_sorted_and_may_be_of_one_kind() -> None:
+def test_lists_are_sorted_and_can_be_limited_to_a_kind() -> None:
     store = ObjectStore()
     others = [Id("Secret", "a", "s"), Id("ConfigMap", "b", "y"), WHO]
     for who in others:
@@ -89,7 +89,7 @@ def test_lists_are_sorted_and_may_be_of_one_kind() -> None:
     assert [each.id for each in store.list("ConfigMap")] == [WHO, Id("ConfigMap", "b", "y")]
 
 
-def test_an_object_keeps_its_place_when_it_is_rendered_later() -> None:
+def test_a_rendered_object_retains_the_place_of_its_declaration() -> None:
     store = ObjectStore()
     store.add(WHO, obj(1), place=Place("a.yaml", 3))
     stored, changed = store.add(WHO, obj(2), producer=Id("Kustomization", "a", "k"))

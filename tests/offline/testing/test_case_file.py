@@ -35,7 +35,7 @@ tests:
 """
 
 
-def test_every_expectation_is_read(tmp_path: Path) -> None:
+def test_all_kinds_of_expectations_are_read(tmp_path: Path) -> None:
     path = write_tree(tmp_path, {"a.test.yaml": SOUND}) / "a.test.yaml"
     first, second = read_tests(path)
     assert (first.name, first.values, first.file) == ("three replicas", {"replicas": 3}, str(path))

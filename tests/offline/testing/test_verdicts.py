@@ -67,7 +67,7 @@ def problems(*expectations: Expectation, result: Result = BUILT) -> list[str]:
         ),
     ],
 )
-def test_fields(fields: JsonObject, told: list[str]) -> None:
+def test_expected_fields_are_compared(fields: JsonObject, told: list[str]) -> None:
     found = [each.removeprefix("one/") for each in problems(Matches(POD, fields))]
     assert len(found) == len(told)
     assert all(one.startswith(other) for one, other in zip(found, told, strict=True))
@@ -88,7 +88,7 @@ def test_objects_are_found_by_kind_and_name() -> None:
     assert problems(Matches(ObjectName("", "Pod.x.io", "other"), {})) == []
 
 
-def test_absence_and_numbers() -> None:
+def test_absent_objects_and_counts_are_checked() -> None:
     assert (
         problems(Absent(ObjectName("three", "Pod", "web")), Count("Pod", 3), Count("", 4), Count("Pod.x.io", 1)) == []
     )
@@ -113,7 +113,7 @@ def test_values_of_secrets_are_not_shown() -> None:
     assert found == ["Secret/s: stringData.a: expected a value that is hidden, found a value that is hidden"]
 
 
-def test_problems_are_bounded() -> None:
+def test_the_number_of_problems_is_bounded() -> None:
     many = problems(*(Count("", 100 + number) for number in range(50)))
     assert len(many) == MOST_PROBLEMS + 1
     assert many[-1] == "and 30 more problems"
