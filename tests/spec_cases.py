@@ -158,20 +158,29 @@ STORE: Final[dict[str, Coverage]] = {
 }
 
 LOADER: Final[dict[str, Coverage]] = {
-    "app complete": _DEFINITION + "test_an_application",
+    "app complete": _DEFINITION + "test_the_definition_of_an_application_is_read",
     "app minimal": "tests/packages/test_spec_definition.py::test_the_least_that_is_a_package",
-    "app with digests": (_DEFINITION + "test_an_application", _DEFINITION + "test_images"),
-    "module complete": (_DEFINITION + "test_a_module", _DEFINITION + "test_module_yaml"),
+    "app with digests": (
+        _DEFINITION + "test_the_definition_of_an_application_is_read",
+        _DEFINITION + "test_image_digests_are_read",
+    ),
+    "module complete": (
+        _DEFINITION + "test_the_definition_of_a_module_is_read",
+        _DEFINITION + "test_module_yaml_is_read_unless_package_yaml_exists",
+    ),
     "module minimal": "tests/packages/test_spec_definition.py::test_the_least_that_is_a_package",
-    "module with digests": _DEFINITION + "test_images",
-    "not found": _DEFINITION + "test_a_tree_that_is_gone",
+    "module with digests": _DEFINITION + "test_image_digests_are_read",
+    "not found": _DEFINITION + "test_a_missing_package_folder_is_refused",
     "invalid dir name": Elsewhere(
         "a package is read from a tree named by its digest; its own name is what is checked",
-        (_DEFINITION + "test_names_that_cannot_be",),
+        (_DEFINITION + "test_invalid_package_names_are_refused",),
     ),
-    "dto definition": (_DEFINITION + "test_what_is_wrong_is_said_with_its_file", _DEFINITION + "test_module_yaml"),
+    "dto definition": (
+        _DEFINITION + "test_invalid_packages_are_refused_with_the_file",
+        _DEFINITION + "test_module_yaml_is_read_unless_package_yaml_exists",
+    ),
     "values loader": (
-        _DEFINITION + "test_values_are_flat_or_in_a_section",
+        _DEFINITION + "test_static_values_can_be_flat_or_in_a_section",
         "tests/packages/settings/test_values.py::test_layers",
     ),
 }
@@ -296,7 +305,7 @@ SETTINGS: Final[dict[str, Coverage]] = {
     ),
     "immutable": "tests/formats/schemas/test_immutable.py::test_changes_of_immutable_parts_are_reported",
     "grants": Elsewhere("there are no projects with a catalogue of what their packages may use"),
-    "conversions": "tests/packages/definition/test_conversions.py::test_settings_are_applied_to_the_newest",
+    "conversions": "tests/packages/definition/test_conversions.py::test_settings_are_converted_to_the_newest_version",
 }
 
 APPLICATIONS: Final[dict[str, Coverage]] = {

@@ -172,7 +172,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     22: (
         "the version is read from the file system; images of what is removed stay",
         (
-            "tests/packages/definition/test_definition.py::test_the_version_is_the_packages_own",
+            "tests/packages/definition/test_definition.py::test_the_version_in_the_package_wins_over_the_requested_one",
             "tests/packages/store/test_disk_store.py::test_collecting",
         ),
     ),

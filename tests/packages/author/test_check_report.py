@@ -12,7 +12,7 @@ ERROR = CheckFinding(Severity.ERROR, "a.yaml", "bad\x1b[31m\u202e")
 WARNING = CheckFinding(Severity.WARNING, "", "odd\nand long")
 
 
-def test_text(tmp_path: Path) -> None:
+def test_reports_are_printed_as_text(tmp_path: Path) -> None:
     assert report_text(CheckReport(None, (ERROR,))) == "error: a.yaml: bad [31m \nthe package: 1 error, no warnings"
     chart = read_definition(WEB_SERVICE, name="web-service", version="")
     assert report_text(CheckReport(chart, (), 1)) == (
@@ -29,7 +29,7 @@ def test_text(tmp_path: Path) -> None:
     ]
 
 
-def test_json(tmp_path: Path) -> None:
+def test_reports_are_printed_as_json(tmp_path: Path) -> None:
     chart = read_definition(WEB_SERVICE, name="web-service", version="")
     text = report_json(CheckReport(chart, (ERROR, WARNING), 3, settings_checked=True))
     assert text.isascii()

@@ -32,7 +32,7 @@ def told(report: CheckReport) -> list[str]:
     return [f"{finding.severity.value}: {finding}" for finding in report.findings]
 
 
-async def test_a_package_without_a_fault(tmp_path: Path) -> None:
+async def test_a_valid_package_passes_the_check(tmp_path: Path) -> None:
     report = await check(tmp_path / "web", GOOD, GivenSettings({"count": 2}, 1))
     assert told(report) == []
     assert (report.passed, report.cases, report.settings_checked) == (True, 1, True)
@@ -40,7 +40,7 @@ async def test_a_package_without_a_fault(tmp_path: Path) -> None:
     assert report.definition.name == "web"
 
 
-async def test_what_is_odd_about_a_chart_is_a_warning(tmp_path: Path) -> None:
+async def test_oddities_of_a_chart_file_are_warnings(tmp_path: Path) -> None:
     report = await check(tmp_path / "web", {"Chart.yaml": "name: web\nversion: 1.0\n", "hooks/.keep": ""})
     assert told(report) == [
         "warning: Chart.yaml line 2: version: a number is read as the string '1'; put it in quotes",
@@ -67,13 +67,13 @@ async def test_what_is_odd_about_a_chart_is_a_warning(tmp_path: Path) -> None:
         ),
     ],
 )
-async def test_what_the_scheduler_could_not_use_is_found_here(said: str, why: str, tmp_path: Path) -> None:
+async def test_fields_that_the_scheduler_cannot_use_are_errors(said: str, why: str, tmp_path: Path) -> None:
     (finding,) = (await check(tmp_path / "web", {"package.yaml": said})).findings
     assert finding.severity is Severity.ERROR
     assert why in finding.message
 
 
-async def test_a_chart_and_a_module_folder_with_a_weight(tmp_path: Path) -> None:
+async def test_charts_and_module_folders_are_checked(tmp_path: Path) -> None:
     async with checker() as one:
         assert (await check_package(WEB_SERVICE, one)).passed
         findings = (await check_package(WEB_SERVICE, one, GivenSettings({"a": 1}))).findings
@@ -120,27 +120,29 @@ async def test_a_chart_and_a_module_folder_with_a_weight(tmp_path: Path) -> None
         ),
     ],
 )
-async def test_what_is_wrong_with_a_package(tmp_path: Path, changed: dict[str, str], says: str) -> None:
+async def test_errors_of_a_package_are_reported_in_one_line_each(
+    tmp_path: Path, changed: dict[str, str], says: str
+) -> None:
     report = await check(tmp_path / "web", {**GOOD, **changed})
     assert not report.passed
     assert says in "\n".join(told(report))
     assert not any("\n" in line for line in told(report))
 
 
-async def test_what_is_no_package(tmp_path: Path) -> None:
+async def test_a_folder_without_a_package_is_one_error(tmp_path: Path) -> None:
     async with checker() as one:
         for folder in (tmp_path / "absent", tmp_path):
             report = await check_package(folder, one)
             assert (report.definition, report.passed, len(report.findings)) == (None, False, 1)
 
 
-async def test_every_program_that_does_not_compile_is_told_and_nothing_is_run(tmp_path: Path) -> None:
+async def test_all_programs_that_do_not_compile_are_reported_and_none_runs(tmp_path: Path) -> None:
     files = {**GOOD, "openapi/conversions/v2.yaml": "{version: 2, conversions: ['del(', 'x ']}"}
     report = await check(tmp_path / "web", files, GivenSettings({"replicas": 0}))
     assert (report.count(Severity.ERROR), report.cases, report.settings_checked) == (2, 0, False)
 
 
-async def test_traps_for_whatever_changes_it_next(tmp_path: Path) -> None:
+async def test_risks_for_the_next_change_are_warnings(tmp_path: Path) -> None:
     report = await check(tmp_path / "web", FILES)
     warning = "warning: openapi/conversions/v2.yaml: no example in testcases.yaml converts to version 2"
     assert told(report) == [warning]
@@ -153,7 +155,7 @@ async def test_traps_for_whatever_changes_it_next(tmp_path: Path) -> None:
     ]
 
 
-async def test_settings_are_checked_against_it(tmp_path: Path) -> None:
+async def test_given_settings_are_checked_against_the_package(tmp_path: Path) -> None:
     report = await check(tmp_path / "web", GOOD, GivenSettings({"replicas": 0, "old": "x"}))
     assert [(each.severity, each.where) for each in report.findings] == [
         (Severity.ERROR, "settings.replicas"),
@@ -163,7 +165,7 @@ async def test_settings_are_checked_against_it(tmp_path: Path) -> None:
     assert [each.where for each in report.findings] == ["settings"]
 
 
-async def test_what_cannot_be_told_now_is_raised(tmp_path: Path) -> None:
+async def test_a_dead_worker_raises_an_error(tmp_path: Path) -> None:
     async with checker(RealJq(dying={RENAME})) as one:
         with pytest.raises(ConversionError):
             await check_package(write(tmp_path / "web", GOOD), one)
@@ -176,7 +178,7 @@ class OnlyAtWork(RealJq):
         pass
 
 
-async def test_a_program_that_takes_too_long_is_a_fault_of_the_package(tmp_path: Path) -> None:
+async def test_a_conversion_program_that_times_out_is_an_error_of_the_package(tmp_path: Path) -> None:
     where = "settings cannot be converted to version 2, program 1 of 1 (openapi/conversions/v2.yaml)"
     folder = write(tmp_path / "web", GOOD)
     async with checker(OnlyAtWork(endless={RENAME})) as one:
@@ -195,13 +197,13 @@ async def test_a_program_that_takes_too_long_is_a_fault_of_the_package(tmp_path:
     ]
 
 
-async def test_what_cannot_be_told_of_settings_now_is_raised(tmp_path: Path) -> None:
+async def test_a_dead_worker_during_the_settings_check_raises_an_error(tmp_path: Path) -> None:
     async with checker(OnlyAtWork(dying={RENAME})) as one:
         with pytest.raises(ConversionError, match="its worker died"):
             await check_package(write(tmp_path / "web", FILES), one, GivenSettings({"count": 2}, 1))
 
 
-def test_settings_from_a_file() -> None:
+def test_given_settings_are_read_from_a_file() -> None:
     assert read_given_settings(b"a: 1", "file", 3) == GivenSettings({"a": 1}, 3)
     assert read_given_settings(b"", "file", 0) == GivenSettings({}, 0)
     for data, says in (
@@ -213,7 +215,7 @@ def test_settings_from_a_file() -> None:
             read_given_settings(data, "file", 0)
 
 
-def test_a_finding_without_a_place_is_its_message() -> None:
+def test_a_finding_without_a_place_prints_only_its_message() -> None:
     finding = CheckFinding(Severity.ERROR, "", "bad")
     assert str(finding) == "bad"
     assert str(replace(finding, where="a")) == "a: bad"
@@ -249,7 +251,7 @@ VALUES_SCHEMA = (
         ),
     ],
 )
-async def test_the_packages_own_values_fit_its_schemas(
+async def test_values_of_a_package_are_checked_against_its_schemas(
     schema: str, values: str, said: list[str], tmp_path: Path
 ) -> None:
     text = f"x-config-version: 1\n{VALUES_SCHEMA}" if schema == "openapi/settings.yaml" else VALUES_SCHEMA
@@ -258,7 +260,7 @@ async def test_the_packages_own_values_fit_its_schemas(
     assert report.passed is not bool(said)
 
 
-async def test_settings_that_replace_a_wrong_value_are_checked_with_it(tmp_path: Path) -> None:
+async def test_an_invalid_value_is_reported_even_if_settings_can_replace_it(tmp_path: Path) -> None:
     files = {
         "package.yaml": "{}",
         "values.yaml": "{size: 3}",

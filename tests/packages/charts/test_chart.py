@@ -37,14 +37,14 @@ def contents(archive: bytes) -> dict[str, bytes]:
     return found
 
 
-def test_the_example() -> None:
+def test_the_example_chart_is_read() -> None:
     found = read_chart(WEB_SERVICE)
     assert (found.name, found.app_version, found.type) == ("web-service", "1.27", "application")
     assert found.metadata["keywords"] == ["web", "example"]
     assert found.dependencies == ()
 
 
-def test_everything_a_chart_says() -> None:
+def test_all_fields_of_a_chart_file_are_read() -> None:
     text = b"""apiVersion: v1
 name: Web.old_1
 version: v1.2
@@ -69,11 +69,11 @@ dependencies:
 
 
 @pytest.mark.parametrize("version", ["1.2.3", "1", "v2", "1.2", "0.0.0-0", "1.2.3-a.b-c.1+d.e", "10.20.30"])
-def test_versions_that_helm_takes(version: str) -> None:
+def test_versions_accepted_by_helm_are_accepted(version: str) -> None:
     assert read_chart_file(f"apiVersion: v2\nname: a\nversion: '{version}'\n".encode(), WHERE).version == version
 
 
-def test_a_chart_file_that_was_made_up_is_one() -> None:
+def test_a_synthetic_chart_file_can_be_read() -> None:
     for app_version in ("v1.2.3", ""):
         made = synthetic_chart(WHERE, "web-shop", app_version)
         assert (made.name, made.version, made.app_version) == ("web-shop", "0.2.0", app_version)
@@ -116,7 +116,7 @@ HEAD = "apiVersion: v2\nname: web\n"
         ("#" * (MAX_CHART_FILE + 1), "more than"),
     ],
 )
-def test_what_is_no_chart_is_refused_with_file_and_line(text: str, why: str) -> None:
+def test_invalid_chart_files_are_refused_with_file_and_line(text: str, why: str) -> None:
     with pytest.raises(ArtifactError, match=why) as caught:
         read_chart_file(text.encode(), WHERE)
     assert str(caught.value).count("web/Chart.yaml") == 1
@@ -128,7 +128,7 @@ def test_any_bytes_are_a_chart_or_a_package_error(data: bytes) -> None:
         read_chart_file(data, WHERE)
 
 
-def test_a_folder_without_chart_file(tmp_path: Path) -> None:
+def test_a_folder_without_a_chart_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="expected a chart's folder"):
         read_chart(tmp_path)
     (tmp_path / "Chart.yaml").mkdir()
@@ -149,7 +149,7 @@ def test_packing_is_deterministic(tmp_path: Path) -> None:
     assert pack_chart(one) != pack_chart(other)
 
 
-def test_what_is_in_the_archive(tmp_path: Path) -> None:
+def test_the_archive_contains_all_files_with_fixed_metadata(tmp_path: Path) -> None:
     archive = pack_chart(chart(tmp_path, files={"run.sh": "#!"}))
     assert list(contents(archive)) == ["web/Chart.yaml", "web/run.sh", "web/templates/config.yaml"]
     with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
@@ -157,7 +157,7 @@ def test_what_is_in_the_archive(tmp_path: Path) -> None:
     assert archive[4:8] == bytes(4)
 
 
-def test_ignored_files_stay_out(tmp_path: Path) -> None:
+def test_ignored_files_are_not_packed(tmp_path: Path) -> None:
     files = {
         ".helmignore": "\ufeff*.swp\n/secret/\nChart.yaml\n",
         "x.swp": "",
@@ -169,7 +169,7 @@ def test_ignored_files_stay_out(tmp_path: Path) -> None:
     assert sorted(found) == ["web/.helmignore", "web/Chart.yaml", "web/deep/secret/b", "web/templates/config.yaml"]
 
 
-def test_a_package_keeps_what_helm_must_not_see(tmp_path: Path) -> None:
+def test_a_package_archive_includes_files_hidden_from_helm(tmp_path: Path) -> None:
     own = [
         "crds/a.yaml",
         "enabled",
@@ -184,7 +184,7 @@ def test_a_package_keeps_what_helm_must_not_see(tmp_path: Path) -> None:
     assert sorted(contents(pack_folder(folder))) == [".helmignore", *own]
 
 
-def test_links_inside_are_followed_and_outside_refused(tmp_path: Path) -> None:
+def test_links_inside_are_followed_and_links_outside_are_refused(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files={"files/a.txt": "A"})
     (folder / "link.txt").symlink_to("files/a.txt")
     (folder / "more").symlink_to("files")
@@ -203,7 +203,7 @@ def test_links_inside_are_followed_and_outside_refused(tmp_path: Path) -> None:
     pack_chart(folder)
 
 
-def test_links_in_circles_and_other_things_are_refused(tmp_path: Path) -> None:
+def test_circular_and_broken_links_and_special_files_are_refused(tmp_path: Path) -> None:
     folder = chart(tmp_path)
     (folder / "files").mkdir()
     (folder / "files" / "up").symlink_to("..")
@@ -219,7 +219,7 @@ def test_links_in_circles_and_other_things_are_refused(tmp_path: Path) -> None:
         pack_chart(folder)
 
 
-def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_are_limited_in_files_size_and_depth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = chart(tmp_path, files={"a/b/c/d": "x" * 1000})
     monkeypatch.setattr("wharfinger.packages.charts.chart.MAX_FILES", 2)
     with pytest.raises(ArtifactError, match="more than 2 files"):
@@ -241,14 +241,14 @@ def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pack_chart(folder)
 
 
-def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     folder = chart(tmp_path)
     (folder / os.fsdecode(b"\xff")).touch()
     with pytest.raises(ArtifactError, match="is not UTF-8"):
         pack_chart(folder)
 
 
-def test_a_folder_that_vanishes(tmp_path: Path) -> None:
+def test_an_unreadable_folder_is_refused(tmp_path: Path) -> None:
     folder = chart(tmp_path / "x")
     (folder / "gone").mkdir(mode=0o000)
     if os.geteuid() == 0:
@@ -259,7 +259,7 @@ def test_a_folder_that_vanishes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", ["helm", "helm3"])
-def test_helm_reads_what_is_packed_here(program: str, tmp_path: Path) -> None:
+def test_helm_reads_packed_charts(program: str, tmp_path: Path) -> None:
     archive = tmp_path / f"web-service-{WEB_VERSION}.tgz"
     archive.write_bytes(pack_chart(WEB_SERVICE))
     assert f"version: {WEB_VERSION}" in helm(program, "show", "chart", str(archive), home=tmp_path)
@@ -268,7 +268,7 @@ def test_helm_reads_what_is_packed_here(program: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", ["helm", "helm3"])
-def test_helm_leaves_out_what_is_left_out_here(program: str, tmp_path: Path) -> None:
+def test_ignored_files_are_those_that_helm_ignores(program: str, tmp_path: Path) -> None:
     """Files that a template prints are those that were packed, by the same rules."""
     rules = ["*.swp", "/top.txt", "docs/", "files/*.md", "[ab].txt", "!*.t?t\n"]
     names = [
@@ -307,7 +307,7 @@ data:
 
 
 @pytest.mark.parametrize("trial", range(scaled(20, 2)))
-def test_packing_reads_back(trial: int, tmp_path: Path) -> None:
+def test_packed_files_have_their_content(trial: int, tmp_path: Path) -> None:
     files = {f"f{number}/{trial}.txt": "x" * number * trial for number in range(20)}
     archive = pack_chart(chart(tmp_path, files=files))
     found = contents(archive)
@@ -315,7 +315,7 @@ def test_packing_reads_back(trial: int, tmp_path: Path) -> None:
     assert gzip.decompress(archive)
 
 
-def test_links_to_folders_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_that_multiply_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thirty links make a thousand million paths; so many are not even listed."""
     chart(tmp_path, files={"d0/x.txt": "x"})
     for number in range(1, 31):

@@ -23,7 +23,7 @@ def archive(*names: str) -> io.BytesIO:
     return io.BytesIO(packed.getvalue())
 
 
-def test_what_is_packed_unpacks_the_same(tmp_path: Path) -> None:
+def test_a_packed_chart_is_unpacked_unchanged(tmp_path: Path) -> None:
     packed = pack_chart(WEB_SERVICE)
     folder = unpack_chart(io.BytesIO(packed), tmp_path, what="x", limits=LIMITS)
     assert folder == tmp_path / "web-service"
@@ -41,7 +41,7 @@ def test_what_is_packed_unpacks_the_same(tmp_path: Path) -> None:
         (["web/Chart.yaml/x"], "web"),
     ],
 )
-def test_an_archive_holds_one_chart_and_nothing_else(names: list[str], found: str, tmp_path: Path) -> None:
+def test_an_archive_without_exactly_one_chart_folder_is_refused(names: list[str], found: str, tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=rf"x: expected one folder with a Chart\.yaml, found {found};"):
         unpack_chart(archive(*names), tmp_path, what="x", limits=LIMITS)
 
@@ -59,7 +59,9 @@ def test_an_archive_holds_one_chart_and_nothing_else(names: list[str], found: st
         (pack_chart(WEB_SERVICE), ArchiveLimits(max_bytes=100)),
     ],
 )
-def test_what_is_no_archive_or_too_much(data: bytes, limits: ArchiveLimits, tmp_path: Path) -> None:
+def test_invalid_and_oversized_archives_are_refused_without_leftovers(
+    data: bytes, limits: ArchiveLimits, tmp_path: Path
+) -> None:
     into = tmp_path / "in" / "here"
     into.mkdir(parents=True)
     with pytest.raises(ArtifactError, match="x: "):
@@ -67,7 +69,7 @@ def test_what_is_no_archive_or_too_much(data: bytes, limits: ArchiveLimits, tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_it_can_be_stopped(tmp_path: Path) -> None:
+def test_unpacking_can_be_stopped(tmp_path: Path) -> None:
     with pytest.raises(ExtractionStoppedError):
         unpack_chart(io.BytesIO(pack_chart(WEB_SERVICE)), tmp_path, what="x", limits=LIMITS, should_stop=lambda: True)
 

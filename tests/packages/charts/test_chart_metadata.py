@@ -111,7 +111,7 @@ def seen(found: Chart) -> JsonValue:
 
 
 @pytest.mark.slow
-def test_what_helm_renders_is_taken_and_read_in_the_same_way(tmp_path: Path) -> None:
+def test_charts_are_accepted_and_read_as_by_helm(tmp_path: Path) -> None:
     texts = variations(scaled(600, 60))
     with ThreadPoolExecutor(2) as pool:
         by_helm = list(pool.map(lambda at: rendered(texts[at], tmp_path / str(at)), range(len(texts))))
@@ -123,7 +123,7 @@ def test_what_helm_renders_is_taken_and_read_in_the_same_way(tmp_path: Path) -> 
             assert seen(found) == helms, text
 
 
-def test_what_is_written_for_helm_means_the_same_to_it(tmp_path: Path) -> None:
+def test_rewritten_metadata_has_the_same_meaning_for_helm(tmp_path: Path) -> None:
     """A module folder's Chart.yaml is written anew for Helm, and goes into the release's record."""
     text = (
         "name: web\nversion: 1.10\nappVersion: 1e100\ndescription: true\nkeywords: [1, null]\nmaintainers: [{name: 1}]\n"
@@ -166,7 +166,7 @@ def test_what_is_written_for_helm_means_the_same_to_it(tmp_path: Path) -> None:
         ("version: 1.0.0\nname: a..b", "line 2: name: 'a..b' has other characters than letters, digits, '-', '_', '.'"),
     ],
 )
-def test_what_is_odd_is_a_warning_with_its_line(text: str, warning: str) -> None:
+def test_oddities_are_warnings_with_their_line(text: str, warning: str) -> None:
     head = "" if text.startswith("name") else "apiVersion: v2\nname: web\n"
     found = read(head + text)
     assert found is not None

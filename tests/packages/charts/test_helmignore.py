@@ -40,18 +40,18 @@ from wharfinger.packages.errors import ArtifactError
         ("!*.yaml", "x.yaml", False),
     ],
 )
-def test_files(rules: str, path: str, ignored: bool) -> None:
+def test_rules_are_applied_to_files(rules: str, path: str, ignored: bool) -> None:
     assert is_ignored(read_rules(rules), path, is_folder=False) is ignored
 
 
 @pytest.mark.parametrize(
     ("rules", "path", "ignored"), [("docs/", "docs", True), ("docs", "docs", True), ("!docs/", "docs", False)]
 )
-def test_folders(rules: str, path: str, ignored: bool) -> None:
+def test_rules_are_applied_to_folders(rules: str, path: str, ignored: bool) -> None:
     assert is_ignored(read_rules(rules), path, is_folder=True) is ignored
 
 
-def test_a_negated_rule_for_folders_leaves_out_every_file() -> None:
+def test_a_negated_folder_rule_ignores_all_files() -> None:
     assert is_ignored(read_rules("!docs/"), "docs", is_folder=False)
 
 
@@ -69,7 +69,7 @@ def test_a_negated_rule_for_folders_leaves_out_every_file() -> None:
         ("[z-a]", "not a valid pattern"),
     ],
 )
-def test_what_is_no_rule_is_refused_with_its_line(rules: str, why: str) -> None:
+def test_invalid_rules_are_refused_with_their_line(rules: str, why: str) -> None:
     with pytest.raises(ArtifactError, match=why):
         read_rules(rules)
 

@@ -44,7 +44,7 @@ def make(package: Path, into: Path) -> list[str]:
     return names(into)
 
 
-def test_a_package_without_a_chart_file(tmp_path: Path) -> None:
+def test_a_package_without_chart_file_gets_one_and_links_to_chart_content(tmp_path: Path) -> None:
     made = make(write(tmp_path / "web", PACKAGE), tmp_path / "chart")
     assert made == [".helmignore", "Chart.yaml"]
     linked = sorted(path.name for path in (tmp_path / "chart").iterdir() if path.is_symlink())
@@ -52,13 +52,13 @@ def test_a_package_without_a_chart_file(tmp_path: Path) -> None:
     assert (tmp_path / "chart" / "templates" / "a.yaml").is_file()
 
 
-def test_a_package_with_a_chart_file_keeps_more(tmp_path: Path) -> None:
+def test_a_package_with_a_chart_file_links_all_other_files(tmp_path: Path) -> None:
     make(write(tmp_path / "web", PACKAGE | {"Chart.yaml": "its own"}), tmp_path / "chart")
     linked = sorted(path.name for path in (tmp_path / "chart").iterdir() if path.is_symlink())
     assert linked == [".helmignore", "charts", "docs", "files", "images", "lib", "templates"]
 
 
-def test_the_package_is_only_read(tmp_path: Path) -> None:
+def test_the_package_folder_is_not_modified(tmp_path: Path) -> None:
     package = write(tmp_path / "web", PACKAGE | {"Chart.yaml": "its own"})
     before = {path: path.stat().st_mtime_ns for path in package.rglob("*")}
     make(package, tmp_path / "chart")
@@ -66,21 +66,21 @@ def test_the_package_is_only_read(tmp_path: Path) -> None:
     assert (package / "Chart.yaml").read_text() == "its own"
 
 
-def test_a_relative_path_still_leads_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_from_a_relative_path_resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "web", {"templates/a.yaml": ""})
     monkeypatch.chdir(tmp_path)
     make(Path("web"), tmp_path / "chart")
     assert (tmp_path / "chart" / "templates" / "a.yaml").is_file()
 
 
-def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.packages.definition.chart_folder.MAX_FILES", 3)
     make(write(tmp_path / "few", dict.fromkeys("abc", "")), tmp_path / "1")
     with pytest.raises(RenderError, match="more than 3 files"):
         make(write(tmp_path / "many", dict.fromkeys("abcd", "")), tmp_path / "2")
 
 
-def test_a_package_that_is_gone_and_a_disk_that_refuses(tmp_path: Path) -> None:
+def test_a_missing_package_and_disk_errors_are_transient_errors(tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="missing; install the package again") as caught:
         make(tmp_path / "no", tmp_path / "chart")
     assert caught.value.transient

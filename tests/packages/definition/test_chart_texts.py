@@ -34,11 +34,11 @@ def paths(folder: Path, *, is_package: bool = False) -> dict[str, str]:
         ("charts/README", "charts/README"),
     ],
 )
-def test_a_file_knows_where_it_is_in_its_own_chart(path: str, inside: str) -> None:
+def test_the_path_of_a_file_inside_its_own_chart_is_known(path: str, inside: str) -> None:
     assert ChartFile(tuple(path.split("/")), b"").inside == tuple(inside.split("/"))
 
 
-def test_archives_in_archives_are_unpacked(tmp_path: Path) -> None:
+def test_nested_archives_are_read(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files={"charts/README": "r", "files/x.tgz": "no chart"})
     inner = packed({"deep/templates/b": b"b", "deep/\xff": b"\xff"})
     outer = packed({"db/./templates/a": b"a", "db/charts/deep-1.tgz": inner})
@@ -53,12 +53,12 @@ def test_archives_in_archives_are_unpacked(tmp_path: Path) -> None:
     assert "charts/README" in paths(folder)
 
 
-def test_a_package_is_more_than_its_chart(tmp_path: Path) -> None:
+def test_package_files_outside_of_the_chart_are_not_read(tmp_path: Path) -> None:
     write(chart(tmp_path / "chart"), {"hooks/a.sh": "", "charts/hooks/a": "", "crds/a.yaml": ""})
     assert set(paths(tmp_path / "chart", is_package=True)) == {"charts/hooks/a", "templates/config.yaml"}
 
 
-def test_archives_have_a_depth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_nested_too_deep_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = chart(tmp_path / "chart", files={"charts/README": ""})
     inner = packed({"b/c": b""})
     (folder / "charts" / "a.tgz").write_bytes(packed({"a/charts/b.tgz": inner}))

@@ -44,7 +44,7 @@ def read(folder: Path, files: dict[str, str], schema: JsonObject | None = None) 
     return read_conversions(open_files(tree, "web"), {} if schema is None else schema, "openapi/config-values.yaml")
 
 
-def test_the_chain_of_a_package(tmp_path: Path) -> None:
+def test_the_conversions_of_a_package_are_read_in_order(tmp_path: Path) -> None:
     files = {"v3.yaml": V3, "v2.yml": V2, "testcases.yaml": "[", "conversions_test.go": "package x", "v4.d/v9.yaml": ""}
 
     found = read(tmp_path, files, {"x-config-version": 3})
@@ -57,7 +57,7 @@ def test_the_chain_of_a_package(tmp_path: Path) -> None:
     assert found.conversions[0].file == "openapi/conversions/v2.yaml"
 
 
-def test_a_package_reads_it(tmp_path: Path) -> None:
+def test_the_definition_of_a_package_includes_its_conversions(tmp_path: Path) -> None:
     files = {
         "package.yaml": "{}",
         "openapi/settings.yaml": "{x-config-version: 2, type: object, properties: {auth: {type: object}}}",
@@ -71,13 +71,13 @@ def test_a_package_reads_it(tmp_path: Path) -> None:
         read_definition(write(tmp_path / "c", broken), name="web", version="1.0.0")
 
 
-def test_without_conversions(tmp_path: Path) -> None:
+def test_a_package_without_conversions_has_at_most_one_version(tmp_path: Path) -> None:
     assert read(tmp_path, {}) == NO_CONVERSIONS
     assert read(tmp_path, {}, {"x-config-version": 0}) == NO_CONVERSIONS
     assert read(tmp_path, {}, {"x-config-version": 1}).current == 1
 
 
-def test_a_schema_that_says_no_version_has_the_newest(tmp_path: Path) -> None:
+def test_a_schema_without_a_version_has_the_newest(tmp_path: Path) -> None:
     found = read(tmp_path, {"v2.yaml": V2, "v3.yaml": V3})
     assert (found.current, found.declared) == (3, False)
 
@@ -131,14 +131,16 @@ def test_a_schema_that_says_no_version_has_the_newest(tmp_path: Path) -> None:
         ({}, 1001, "openapi/config-values.yaml: x-config-version: expected an integer from 0 to 1000"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, files: dict[str, str], version: JsonValue, says: str) -> None:
+def test_invalid_conversion_files_are_refused(
+    tmp_path: Path, files: dict[str, str], version: JsonValue, says: str
+) -> None:
     with pytest.raises(ArtifactError) as caught:
         read(tmp_path, files, {"x-config-version": version})
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-async def test_settings_are_applied_to_the_newest() -> None:
+async def test_settings_are_converted_to_the_newest_version() -> None:
     jq = RealJq()
     settings: JsonObject = {"auth": {"enable": True, "password": "x"}, "replicas": 2}
 
@@ -149,7 +151,7 @@ async def test_settings_are_applied_to_the_newest() -> None:
 
 
 @pytest.mark.parametrize(("settings", "version"), [({"auth": {"enable": 1}}, 0), ({"auth": 1}, 3), ({}, 1)])
-async def test_what_needs_no_conversion(settings: JsonObject, version: int) -> None:
+async def test_settings_that_need_no_conversion_run_no_program(settings: JsonObject, version: int) -> None:
     """The newest version, none given, no settings: nothing is run."""
     jq = RealJq()
     assert await convert(CHAIN, jq, settings, version) == (settings, 3)
@@ -157,7 +159,7 @@ async def test_what_needs_no_conversion(settings: JsonObject, version: int) -> N
 
 
 @pytest.mark.parametrize("version", [4, -1])
-async def test_a_version_that_the_package_does_not_have(version: int) -> None:
+async def test_an_unknown_settings_version_is_refused(version: int) -> None:
     with pytest.raises(ConversionError, match=f"spec.settingsVersion: {version} is not a version .* the newest is 3"):
         await convert(CHAIN, RealJq(), {"a": 1}, version)
 
@@ -173,7 +175,7 @@ async def test_a_version_that_the_package_does_not_have(version: int) -> None:
         ('error("boom")', "the program failed on this object"),
     ],
 )
-async def test_a_failure_names_version_and_program(program: str, says: str) -> None:
+async def test_a_failed_conversion_names_the_version_and_the_program(program: str, says: str) -> None:
     chain = ConversionChain(3, (Conversion(2, (".",)), Conversion(3, (".", program))))
     with pytest.raises(ConversionError) as caught:
         await convert(chain, RealJq(), {"a": 12345678, "secret": "s3cr3t-value"}, 1)
@@ -187,7 +189,7 @@ async def test_a_failure_names_version_and_program(program: str, says: str) -> N
     assert not caught.value.transient
 
 
-async def test_a_worker_that_dies_is_no_fault_of_the_settings() -> None:
+async def test_a_dead_worker_is_a_transient_error() -> None:
     jq = RealJq(dying={RENAME})
     with pytest.raises(ConversionError, match="its worker died") as caught:
         await convert(CHAIN, jq, {"auth": {}}, 1)
@@ -197,7 +199,7 @@ async def test_a_worker_that_dies_is_no_fault_of_the_settings() -> None:
     assert caught.value.transient
 
 
-async def test_a_program_that_takes_too_long_is_said_to() -> None:
+async def test_a_program_that_times_out_is_reported() -> None:
     jq = RealJq(endless={RENAME})
     with pytest.raises(ConversionError) as caught:
         await convert(CHAIN, jq, {"auth": {}}, 1)
@@ -214,7 +216,7 @@ async def test_a_program_that_takes_too_long_is_said_to() -> None:
     assert not caught.value.late
 
 
-async def test_errors_have_no_control_characters() -> None:
+async def test_errors_contain_no_control_characters() -> None:
     chain = ConversionChain(2, (Conversion(2, ('. as $x | error("\x1b[31m\x00")',)),))
     with pytest.raises(ConversionError) as caught:
         await convert(chain, RealJq(dying={chain.conversions[0].programs[0]}), {"a": 1}, 1)
@@ -223,7 +225,7 @@ async def test_errors_have_no_control_characters() -> None:
         assert problem.isprintable()
 
 
-async def test_all_programs_together_have_a_bound(autojump_clock: trio.testing.MockClock) -> None:
+async def test_all_programs_together_have_a_time_limit(autojump_clock: trio.testing.MockClock) -> None:
     class Slow(RealJq):
         async def apply(self, program: str, value: JsonValue) -> JsonValue:
             await trio.sleep(CONVERT_S / 2 - 1)
@@ -237,7 +239,7 @@ async def test_all_programs_together_have_a_bound(autojump_clock: trio.testing.M
     assert await convert_between(CHAIN, Slow(), {"a": 1}, 1, 2) == {"a": 1}
 
 
-async def test_programs_are_compiled_when_the_package_is_loaded() -> None:
+async def test_programs_that_do_not_compile_are_refused() -> None:
     await check_conversions(CHAIN, RealJq())
     assert await program_problems(CHAIN, RealJq()) == ()
     chain = ConversionChain(2, (Conversion(2, (".", "del(", ".a |")),))

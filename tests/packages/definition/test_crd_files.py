@@ -16,7 +16,7 @@ def names(package: Path) -> list[JsonValue]:
     return [find(crd, "metadata", "name") for crd in read_crds(package)]
 
 
-def test_every_document_of_every_file_that_is_one(tmp_path: Path) -> None:
+def test_all_documents_of_all_manifest_files_are_read(tmp_path: Path) -> None:
     files = {
         "crds/b.yaml": "---\n" + CRD % "b1" + "---\n# nothing\n---\n" + CRD % "b2",
         "crds/a/z.yml": CRD % "a",
@@ -33,7 +33,7 @@ def test_every_document_of_every_file_that_is_one(tmp_path: Path) -> None:
     assert names(tmp_path / "deployed") == ["a", "b1", "b2", "c"]
 
 
-def test_a_package_without_crds(tmp_path: Path) -> None:
+def test_a_package_without_crds_has_none(tmp_path: Path) -> None:
     assert names(write(tmp_path, {"a": ""})) == []
     assert names(write(tmp_path, {"crds": ""})) == []
 
@@ -47,14 +47,14 @@ def test_a_package_without_crds(tmp_path: Path) -> None:
         ("apiVersion: 1\nkind: K", "apiVersion: expected a string"),
     ],
 )
-def test_what_is_no_object_is_said_with_its_file(text: str, why: str, tmp_path: Path) -> None:
+def test_a_document_that_is_not_an_object_is_refused_with_its_file(text: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(RenderError, match=why) as caught:
         read_crds(write(tmp_path, {"crds/a.yaml": text}))
     assert "crds/a.yaml" in str(caught.value)
     assert not caught.value.transient
 
 
-def test_links_that_leave_the_package(tmp_path: Path) -> None:
+def test_links_that_leave_the_package_are_refused(tmp_path: Path) -> None:
     write(tmp_path, {"host.yaml": CRD % "host", "tree/crds/a.yaml": CRD % "a"})
     (tmp_path / "tree/crds/b.yaml").symlink_to("../../host.yaml")
     with pytest.raises(RenderError, match=r"^crds/b\.yaml: a link that leaves the package"):
@@ -63,7 +63,7 @@ def test_links_that_leave_the_package(tmp_path: Path) -> None:
         read_crds(tmp_path / "gone")
 
 
-def test_there_is_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_and_number_of_crd_files_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = write(tmp_path, {f"crds/{number}.yaml": CRD % number for number in range(3)})
     monkeypatch.setattr("wharfinger.packages.definition.crd_files.MAX_TOTAL", 200)
     with pytest.raises(RenderError, match=r"^crds/: more than 200 bytes"):

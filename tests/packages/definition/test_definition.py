@@ -58,7 +58,7 @@ def read(folder: Path, files: dict[str, str], *, name: str = "web-shop", version
     return read_definition(write(folder, files), name=name, version=version)
 
 
-def test_an_application(tmp_path: Path) -> None:
+def test_the_definition_of_an_application_is_read(tmp_path: Path) -> None:
     found = read(tmp_path, APPLICATION)
     assert (found.layout, found.type, found.name, found.version) == (
         Layout.PACKAGE,
@@ -79,7 +79,7 @@ def test_an_application(tmp_path: Path) -> None:
     assert found.recorded_chart == {**synthetic, "version": "v1.2.3"}
 
 
-def test_its_schemas_are_closed_extended_and_stricter_for_helm(tmp_path: Path) -> None:
+def test_schemas_of_a_package_are_closed_extended_and_stricter_for_helm(tmp_path: Path) -> None:
     found = read(tmp_path, APPLICATION)
     assert found.settings_schema is not None
     assert found.values_schema is not None
@@ -93,7 +93,7 @@ def test_its_schemas_are_closed_extended_and_stricter_for_helm(tmp_path: Path) -
     assert found.helm_schema.problems({"replicas": 1, "internal": {}}) == ()
 
 
-def test_a_module(tmp_path: Path) -> None:
+def test_the_definition_of_a_module_is_read(tmp_path: Path) -> None:
     found = read(tmp_path, {"package.yaml": "{weight: 5, critical: true}", "enabled": ""}, version="v2")
     assert (found.layout, found.type, found.name, found.version) == (
         Layout.PACKAGE,
@@ -108,7 +108,7 @@ def test_a_module(tmp_path: Path) -> None:
     assert read(tmp_path, {"package.yaml": "critical: true"}).weight == DEFAULT_WEIGHT
 
 
-def test_what_the_scheduler_is_to_know(tmp_path: Path) -> None:
+def test_subscriptions_bundles_and_requirements_are_read(tmp_path: Path) -> None:
     said = (
         "subscriptions: [dns, prod/db]\nrequirements: {applications: {mandatory: [{name: prod/db}]}}\n"
         "licensing: {editions: {ee: {available: true, enabledInBundles: [Default]}, ce: {enabledInBundles: [Default]}}}\n"
@@ -119,14 +119,14 @@ def test_what_the_scheduler_is_to_know(tmp_path: Path) -> None:
     assert found.requirements == Requirements(applications=needs)
 
 
-def test_module_yaml(tmp_path: Path) -> None:
+def test_module_yaml_is_read_unless_package_yaml_exists(tmp_path: Path) -> None:
     files = {"module.yaml": "{name: web-shop, weight: 7, critical: true, tags: [a]}", "templates/a.yaml": ""}
     found = read(tmp_path, files, name="007-web-shop")
     assert (found.layout, found.type, found.name, found.weight) == (Layout.PACKAGE, PackageType.MODULE, "web-shop", 7)
     assert read(tmp_path, {"package.yaml": "stage: new"}).stage == "new", "package.yaml goes before module.yaml"
 
 
-def test_it_says_which_executables_have_several_hooks(tmp_path: Path) -> None:
+def test_batch_hooks_are_read(tmp_path: Path) -> None:
     assert read(tmp_path, {"package.yaml": "batchHooks: [hooks/main]"}).batch_hooks == ("hooks/main",)
     (tmp_path / "package.yaml").unlink()
     assert read(tmp_path, {"module.yaml": "batchHooks: [hooks/old]"}).batch_hooks == ("hooks/old",)
@@ -134,7 +134,7 @@ def test_it_says_which_executables_have_several_hooks(tmp_path: Path) -> None:
     assert read(tmp_path, {"hooks/main": ""}).batch_hooks == ()
 
 
-def test_a_module_folder(tmp_path: Path) -> None:
+def test_the_definition_of_a_module_folder_is_read(tmp_path: Path) -> None:
     found = read_definition(write(tmp_path, MODULE_FOLDER), name="modules/002-sysctl-tuner", version="1.0.0")
     assert (found.layout, found.type, found.name, found.version) == (
         Layout.MODULE_FOLDER,
@@ -157,7 +157,7 @@ def test_a_module_folder(tmp_path: Path) -> None:
     assert (unnumbered.weight, unnumbered.version) == (DEFAULT_WEIGHT, "")
 
 
-def test_a_module_folder_with_a_chart_of_its_own(tmp_path: Path) -> None:
+def test_a_module_folder_with_its_own_chart_is_read(tmp_path: Path) -> None:
     write(chart(tmp_path, name="tuner", version="9.9.9"), {"hooks/a.sh": "", "version.json": '{"version": "v1.0.1"}'})
     found = read_definition(tmp_path, name="sysctl-tuner", version="latest")
     assert (found.layout, found.version, found.description) == (Layout.MODULE_FOLDER, "v1.0.1", "for tests")
@@ -167,20 +167,20 @@ def test_a_module_folder_with_a_chart_of_its_own(tmp_path: Path) -> None:
     assert found.recorded_chart == {**found.chart.metadata, "version": "v1.0.1"}
 
 
-def test_a_tag_that_is_no_version_is_not_recorded_as_one(tmp_path: Path) -> None:
+def test_a_tag_that_is_not_a_version_is_not_recorded_as_chart_version(tmp_path: Path) -> None:
     found = read(tmp_path, {"package.yaml": "{}", "templates/a.yaml": ""}, version="latest")
     assert found.version == "latest"
     assert found.chart is not None
     assert found.recorded_chart == found.chart.metadata
 
 
-def test_crds_alone_are_something_to_render(tmp_path: Path) -> None:
+def test_a_package_with_only_crds_has_a_chart(tmp_path: Path) -> None:
     found = read(tmp_path, {"crds/a.yaml": ""})
     assert found.chart is not None
     assert found.crds
 
 
-def test_a_plain_chart(tmp_path: Path) -> None:
+def test_a_plain_chart_is_read(tmp_path: Path) -> None:
     found = read_definition(WEB_SERVICE, name="other", version="9.9.9")
     assert (found.layout, found.type, found.name, found.version) == (Layout.CHART, None, "web-service", "1.0.0")
     assert (found.static_values, found.settings_schema, found.chart_file) == ({}, None, None)
@@ -203,7 +203,7 @@ def test_a_plain_chart(tmp_path: Path) -> None:
         ("", {}),
     ],
 )
-def test_values_are_flat_or_in_a_section(values: str, static: JsonObject, tmp_path: Path) -> None:
+def test_static_values_can_be_flat_or_in_a_section(values: str, static: JsonObject, tmp_path: Path) -> None:
     assert read(tmp_path, {"package.yaml": "{}", "values.yaml": values}).static_values == static
 
 
@@ -224,12 +224,14 @@ def test_values_are_flat_or_in_a_section(values: str, static: JsonObject, tmp_pa
         ({"hooks/a.sh": "", "Chart.yaml": CHART}, "", "9.9.9"),
     ],
 )
-def test_the_version_is_the_packages_own(files: dict[str, str], version: str, found: str, tmp_path: Path) -> None:
+def test_the_version_in_the_package_wins_over_the_requested_one(
+    files: dict[str, str], version: str, found: str, tmp_path: Path
+) -> None:
     assert read(tmp_path, files, version=version).version == found
 
 
 @pytest.mark.parametrize("images", [f'{{"web": "{DIGEST}"}}', f'{{"webShop": {{"web": "{DIGEST}"}}}}'])
-def test_images(images: str, tmp_path: Path) -> None:
+def test_image_digests_are_read(images: str, tmp_path: Path) -> None:
     found = read(tmp_path, {"package.yaml": "{}", "images_digests.json": images})
     assert found.images == {"web": DIGEST}
 
@@ -279,7 +281,7 @@ def test_images(images: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_file(files: dict[str, str], why: str, tmp_path: Path) -> None:
+def test_invalid_packages_are_refused_with_the_file(files: dict[str, str], why: str, tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=why) as caught:
         read(tmp_path, files)
     assert str(tmp_path) not in str(caught.value)
@@ -294,18 +296,18 @@ def test_what_is_wrong_is_said_with_its_file(files: dict[str, str], why: str, tm
         ({"module.yaml": "{}"}, "a_b", "expected a name of lower-case letters"),
     ],
 )
-def test_names_that_cannot_be(files: dict[str, str], name: str, why: str, tmp_path: Path) -> None:
+def test_invalid_package_names_are_refused(files: dict[str, str], name: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=why):
         read(tmp_path, files, name=name)
 
 
-def test_too_many_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_images_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.packages.definition.definition.MAX_IMAGES", 0)
     with pytest.raises(ArtifactError, match="more than 0 images"):
         read(tmp_path, APPLICATION)
 
 
-def test_links_that_leave_the_package(tmp_path: Path) -> None:
+def test_links_that_leave_the_package_are_refused(tmp_path: Path) -> None:
     host = write(tmp_path / "host", {"package.yaml": "", "values.yaml": "a: 1", "settings.yaml": ""})
     for name, target in [
         ("package.yaml", host / "package.yaml"),
@@ -322,6 +324,6 @@ def test_links_that_leave_the_package(tmp_path: Path) -> None:
             read_definition(tree, name="web", version="")
 
 
-def test_a_tree_that_is_gone(tmp_path: Path) -> None:
+def test_a_missing_package_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="package web: its folder is missing"):
         read_definition(tmp_path / "no", name="web", version="")

@@ -17,11 +17,11 @@ def read(text: str, *, own: str = "prod.web", namespace: str = "prod") -> tuple[
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null"])
-def test_nothing_is_depended_on(text: str) -> None:
+def test_an_absent_or_empty_list_has_no_dependencies(text: str) -> None:
     assert read(text) == ()
 
 
-def test_everything_an_application_depends_on() -> None:
+def test_dependencies_of_an_application_are_read() -> None:
     assert read("""
 - {kind: Application, name: db, version: "^3"}
 - {kind: Application, namespace: shared, name: db}
@@ -33,7 +33,7 @@ def test_everything_an_application_depends_on() -> None:
     )
 
 
-def test_a_module_says_where_an_application_is() -> None:
+def test_a_module_must_give_the_namespace_of_an_application() -> None:
     assert read("[{kind: Application, namespace: shared, name: web.v2}]", own="ingress", namespace="") == (
         DependsOn("Application", "shared", "web.v2", parse_constraint("")),
     )
@@ -84,25 +84,25 @@ def test_a_module_says_where_an_application_is() -> None:
         ("[{kind: Application, name: web, namespace: prod}]", r"dependsOn\[0\]: this names the Application itself"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_path(text: str, why: str) -> None:
+def test_invalid_dependencies_are_refused_with_their_path(text: str, why: str) -> None:
     with pytest.raises(FormatError, match=why):
         read(text)
 
 
-def test_a_module_does_not_depend_on_itself() -> None:
+def test_a_module_that_depends_on_itself_is_refused() -> None:
     with pytest.raises(FormatError, match=r"dependsOn\[0\]: this names the Module itself"):
         read("[{kind: Module, name: web}]", own="web", namespace="")
     assert read("[{kind: Module, name: web}]")[0].package == "web"
 
 
-def test_the_list_has_an_end() -> None:
+def test_the_number_of_dependencies_is_limited() -> None:
     many: list[JsonValue] = [{"kind": "Module", "name": f"m{number}"} for number in range(MAX_DEPENDS_ON + 1)]
     assert len(read_depends_on(many[1:], own="a", namespace="")) == MAX_DEPENDS_ON
     with pytest.raises(FormatError, match=f"expected at most {MAX_DEPENDS_ON} entries, found {MAX_DEPENDS_ON + 1}"):
         read_depends_on(many, own="a", namespace="")
 
 
-def test_the_checksum_is_that_of_what_it_means() -> None:
+def test_the_checksum_ignores_order_and_spelling() -> None:
     assert depends_on_checksum(()) == ""
     one = read("[{kind: Module, name: a}, {kind: Application, name: b, version: '1'}]")
     other = read("[{kind: Application, name: b, namespace: prod, version: ' 1 '}, {kind: Module, name: a, version: }]")

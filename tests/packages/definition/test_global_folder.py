@@ -11,7 +11,7 @@ from wharfinger.packages.definition.package_file import PackageType
 from wharfinger.packages.errors import ArtifactError
 
 
-def test_a_folder_with_schemas(tmp_path: Path) -> None:
+def test_a_global_folder_with_schemas_is_read(tmp_path: Path) -> None:
     settings = "type: object\nproperties: {domain: {type: string, default: local}}\n"
     values = "x-extend: {schema: config-values.yaml}\nproperties: {found: {type: integer}}\n"
     write(tmp_path, {"hooks/a.sh": "", "openapi/config-values.yaml": settings, "openapi/values.yaml": values})
@@ -26,12 +26,12 @@ def test_a_folder_with_schemas(tmp_path: Path) -> None:
     assert definition.values_schema.problems({"domain": "a", "found": 1}) == ()
 
 
-def test_an_empty_one(tmp_path: Path) -> None:
+def test_an_empty_global_folder_has_no_schemas(tmp_path: Path) -> None:
     definition = read_global_definition(tmp_path, version="")
     assert (definition.settings_schema, definition.values_schema, definition.helm_schema) == (None, None, None)
 
 
-def test_wrong_ones(tmp_path: Path) -> None:
+def test_missing_and_invalid_global_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="its folder is missing"):
         read_global_definition(tmp_path / "none", version="")
     write(tmp_path, {"openapi/values.yaml": "type: [a"})

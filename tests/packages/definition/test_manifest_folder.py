@@ -14,7 +14,7 @@ A, B = manifest("a"), manifest("b")
 LIST = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n"
 
 
-def test_all_manifests_below_a_folder_belong_to_it(tmp_path: Path) -> None:
+def test_all_manifests_below_a_folder_are_read(tmp_path: Path) -> None:
     files = open_files(
         write(tmp_path, {"b.yaml": f"{B}---\n{LIST}", "sub/a.yml": A, "notes.json": "[]", ".ci/x.yaml": "no"}), "web"
     )
@@ -50,7 +50,7 @@ def test_all_manifests_below_a_folder_belong_to_it(tmp_path: Path) -> None:
         ({"sub/a.yaml": A}, "expected package.yaml"),
     ],
 )
-def test_a_folder_that_is_wrong_names_its_file(tmp_path: Path, files: dict[str, str], why: str) -> None:
+def test_errors_of_a_manifest_folder_name_the_file(tmp_path: Path, files: dict[str, str], why: str) -> None:
     with pytest.raises(ArtifactError, match=why):
         read_definition(write(tmp_path, files), name="web", version="1.0.0")
 
@@ -63,7 +63,7 @@ def test_a_link_out_of_the_package_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["kustomization.yaml", "kustomization.yml", "Kustomization", "all.yaml"])
-def test_it_is_a_package_of_the_version_that_it_is_requested_by(tmp_path: Path, name: str) -> None:
+def test_a_manifest_folder_has_the_requested_version(tmp_path: Path, name: str) -> None:
     definition = read_definition(write(tmp_path, {name: A}), name="web", version="v1.2.3")
     assert (definition.layout, definition.name, definition.version, definition.type) == (
         Layout.MANIFESTS,
@@ -79,7 +79,7 @@ def test_it_is_a_package_of_the_version_that_it_is_requested_by(tmp_path: Path, 
     ("file", "layout"),
     [("Chart.yaml", Layout.CHART), ("package.yaml", Layout.PACKAGE), ("hooks/a.sh", Layout.MODULE_FOLDER)],
 )
-def test_any_other_layout_comes_first(tmp_path: Path, file: str, layout: Layout) -> None:
+def test_other_layouts_win_over_a_manifest_folder(tmp_path: Path, file: str, layout: Layout) -> None:
     texts = {"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "package.yaml": "type: Application\n"}
     folder = write(tmp_path, {"a.yaml": A, "kustomization.yaml": "resources: [a.yaml]\n", file: texts.get(file, "")})
     assert read_definition(folder, name="web", version="1.0.0").layout is layout

@@ -34,7 +34,7 @@ CHART = {"Chart.yaml": "apiVersion: v2\nname: web-shop\nversion: 1.0.0\n"}
         ("a-b-c", "aBC"),
     ],
 )
-def test_a_name_and_its_key(kebab: str, camel: str) -> None:
+def test_module_names_are_converted_to_camel_case_and_back(kebab: str, camel: str) -> None:
     assert camel_name(kebab) == camel
     assert kebab_name(camel) == kebab
     check_module_name(kebab)
@@ -43,7 +43,7 @@ def test_a_name_and_its_key(kebab: str, camel: str) -> None:
 @pytest.mark.parametrize(
     "name", ["module_one", "module-1", "a--b", "a-", "-a", "moduleOne", "", "A", "a" * 64, "a.b", "ä"]
 )
-def test_a_name_that_its_key_does_not_lead_back_to(name: str) -> None:
+def test_module_names_that_cannot_be_restored_are_refused(name: str) -> None:
     with pytest.raises(ArtifactError, match=r"expected a name in kebab-case"):
         check_module_name(name)
 
@@ -66,7 +66,7 @@ def test_every_kebab_name_can_be_restored(name: str) -> None:
         ("web-2", None, "web-2"),
     ],
 )
-def test_a_number_before_the_name_is_a_weight(folder: str, weight: int | None, name: str) -> None:
+def test_a_number_before_the_module_name_is_its_weight(folder: str, weight: int | None, name: str) -> None:
     assert split_weight(folder) == (weight, name)
 
 
@@ -88,7 +88,7 @@ def test_a_number_before_the_name_is_a_weight(folder: str, weight: int | None, n
         ({}, False),
     ],
 )
-def test_what_makes_a_module_folder(files: dict[str, str], is_one: bool, tmp_path: Path) -> None:
+def test_module_folders_are_recognized_by_their_files(files: dict[str, str], is_one: bool, tmp_path: Path) -> None:
     assert is_module_folder(open_files(write(tmp_path, files), "web-shop"), "web-shop") is is_one
 
 
@@ -103,11 +103,11 @@ def test_what_makes_a_module_folder(files: dict[str, str], is_one: bool, tmp_pat
         ({}, False),
     ],
 )
-def test_beside_a_chart_file_less_does(files: dict[str, str], is_one: bool, tmp_path: Path) -> None:
+def test_module_folders_with_a_chart_file_are_recognized(files: dict[str, str], is_one: bool, tmp_path: Path) -> None:
     assert is_module_folder(open_files(write(tmp_path, files | CHART), "web-shop"), "web-shop") is is_one
 
 
-def test_its_section_of_the_values() -> None:
+def test_the_section_of_a_module_is_extracted_from_values() -> None:
     assert own_section({"webShop": {"a": 1}, "webShopEnabled": True, "other": 2}, "web-shop") == {"a": 1}
     assert own_section({"webShop": None}, "web-shop") == {}
     assert own_section({}, "web-shop") == {}
@@ -127,11 +127,11 @@ def test_its_section_of_the_values() -> None:
         ({}, {}),
     ],
 )
-def test_values_are_flat_where_there_is_no_section_no_flag_and_no_global(values: JsonObject, own: JsonObject) -> None:
+def test_values_without_section_flag_and_global_are_flat(values: JsonObject, own: JsonObject) -> None:
     assert own_section(values, "web-shop") == own
 
 
-def test_its_flag() -> None:
+def test_the_enabled_flag_of_a_module_is_read() -> None:
     assert enabled_flag({"webShopEnabled": True}, "web-shop") is True
     assert enabled_flag({"webShopEnabled": False}, "web-shop") is False
     assert enabled_flag({"webShopEnabled": None, "web-shopEnabled": True}, "web-shop") is None
@@ -139,7 +139,7 @@ def test_its_flag() -> None:
         enabled_flag({"webShopEnabled": "true"}, "web-shop", "somewhere")
 
 
-def test_any_section() -> None:
+def test_a_section_must_be_an_object() -> None:
     assert section_of({"global": {"a": 1}}, "global") == {"a": 1}
     assert section_of({}, "global") == {}
     with pytest.raises(ArtifactError, match=r"^there: global: expected an object, found a string"):

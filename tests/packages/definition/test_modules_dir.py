@@ -20,7 +20,7 @@ def folders(found: ModulesDirs) -> list[str]:
     return [module.folder for module in found.modules]
 
 
-def test_modules_are_in_the_order_of_their_weight_and_their_name(tmp_path: Path) -> None:
+def test_modules_are_sorted_by_weight_and_name(tmp_path: Path) -> None:
     for folder in ("100-beta", "20-gamma", "alpha", "100-alfa", "2-module-name", "l2-load-balancer"):
         (tmp_path / folder).mkdir()
     (tmp_path / ".git").mkdir()
@@ -31,7 +31,7 @@ def test_modules_are_in_the_order_of_their_weight_and_their_name(tmp_path: Path)
     assert (found.warnings, found.broken, found.enabled, found.global_values) == ((), frozenset(), {}, {})
 
 
-def test_a_module_is_read_with_the_weight_that_it_was_found_with(tmp_path: Path) -> None:
+def test_a_definition_has_the_weight_found_in_the_directory(tmp_path: Path) -> None:
     """Also one that looks like a plain chart, and one with nothing in it."""
     write(tmp_path, {"web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "web/values.yaml": "web: {a: 1}"})
     (tmp_path / "7-empty").mkdir()
@@ -41,7 +41,7 @@ def test_a_module_is_read_with_the_weight_that_it_was_found_with(tmp_path: Path)
         assert (definition.layout, definition.static_values) == ("ModuleFolder", static)
 
 
-def test_links_to_folders_are_modules_and_other_things_are_told(tmp_path: Path) -> None:
+def test_links_to_folders_are_modules_and_broken_links_are_reported(tmp_path: Path) -> None:
     write(tmp_path, {"elsewhere/values.yaml": "a: 1", "modules/README.md": "", "modules/values.yaml": ""})
     modules = tmp_path / "modules"
     (modules / "001-linked").symlink_to(tmp_path / "elsewhere")
@@ -60,7 +60,7 @@ def test_links_to_folders_are_modules_and_other_things_are_told(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["module_one", "Web", "a--b", "web-1", "global"])
-def test_a_name_that_cannot_be_is_told_and_the_others_go_on(name: str, tmp_path: Path) -> None:
+def test_an_invalid_module_name_is_reported_and_other_modules_are_found(name: str, tmp_path: Path) -> None:
     write(tmp_path, {f"010-{name}/values.yaml": "", "web/values.yaml": ""})
     found = look(tmp_path)
     assert folders(found) == ["web"]
@@ -68,7 +68,7 @@ def test_a_name_that_cannot_be_is_told_and_the_others_go_on(name: str, tmp_path:
     assert found.warnings[0].startswith(f"{tmp_path}/010-{name}: module '{name}': ")
 
 
-def test_of_several_of_one_name_the_first_counts(tmp_path: Path) -> None:
+def test_the_first_of_several_modules_of_one_name_is_used(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -90,7 +90,7 @@ def test_of_several_of_one_name_the_first_counts(tmp_path: Path) -> None:
     )
 
 
-def test_static_values_and_flags(tmp_path: Path) -> None:
+def test_static_values_and_flags_are_merged_from_all_files(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -121,21 +121,21 @@ def test_static_values_and_flags(tmp_path: Path) -> None:
         ("a: [", r"modules directory .*: values\.yaml: line 2"),
     ],
 )
-def test_what_is_wrong_with_a_directory_is_an_error_of_all(values: str, message: str, tmp_path: Path) -> None:
+def test_an_invalid_directory_fails_the_scan_of_all_directories(values: str, message: str, tmp_path: Path) -> None:
     """A module of the directory would otherwise look as if it were off, or gone."""
     write(tmp_path, {"bad/values.yaml": values, "bad/web/hooks/a": "", "good/blog/hooks/a": ""})
     with pytest.raises(ArtifactError, match=message):
         look(tmp_path / "good", tmp_path / "bad")
 
 
-def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_modules_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for name in ("none", "file"):
         with pytest.raises(ArtifactError, match=f"modules directory .*/{name}: not a folder; name an existing one"):
             look(tmp_path / name)
 
 
-def test_a_directory_that_may_not_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_modules_directory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -144,14 +144,14 @@ def test_a_directory_that_may_not_be_listed(tmp_path: Path, monkeypatch: pytest.
         look(tmp_path)
 
 
-def test_a_directory_with_too_much_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_modules_directory_with_too_many_entries_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"a/hooks/a": "", "b/hooks/a": ""})
     monkeypatch.setattr(modules_dir, "MAX_ENTRIES", 1)
     with pytest.raises(ArtifactError, match="more than 1 entries"):
         look(tmp_path)
 
 
-def test_a_module_whose_flag_cannot_be_read_is_broken_and_not_gone(tmp_path: Path) -> None:
+def test_a_module_with_an_unreadable_flag_is_broken_and_not_removed(tmp_path: Path) -> None:
     write(
         tmp_path, {"010-web/values.yaml": "webEnabled: yes please", "020-blog/values.yaml": "a: [", "wiki/enabled": ""}
     )
@@ -162,7 +162,7 @@ def test_a_module_whose_flag_cannot_be_read_is_broken_and_not_gone(tmp_path: Pat
     assert "webEnabled: expected true or false, found a string" in found.warnings[0]
 
 
-def test_what_is_said_of_no_module_is_told(tmp_path: Path) -> None:
+def test_values_of_unknown_modules_are_reported(tmp_path: Path) -> None:
     text = "\n".join(f"{key}: {{}}" for key in ("wep", "a", "b", "c", "d", "e", "web", "global"))
     write(tmp_path, {"values.yaml": f"{text}\nwebbEnabled: true", "web/hooks/a": ""})
     assert look(tmp_path).warnings == (f"{tmp_path}/values.yaml: there is no module for a, b, c, d, e, …",)

@@ -43,7 +43,7 @@ exclusiveGroup: tuners
 """
 
 
-def test_everything_a_package_says() -> None:
+def test_all_fields_of_a_package_file_are_read() -> None:
     found = read_package_file(WHOLE)
     assert (found.type, found.name, found.version) == (PackageType.MODULE, "sysctl-tuner", "v1.2.3")
     assert (found.stage, found.description) == ("Preview", "tunes nodes")
@@ -55,7 +55,7 @@ def test_everything_a_package_says() -> None:
 
 
 @pytest.mark.parametrize("read", [read_package_file, read_module_file])
-def test_executables_with_several_hooks(read: Callable[[bytes], PackageFile]) -> None:
+def test_batch_hooks_are_read(read: Callable[[bytes], PackageFile]) -> None:
     assert read(b"batchHooks: [hooks/main, hooks/a/b.py]").batch_hooks == ("hooks/main", "hooks/a/b.py")
     assert read(b"{batchHooks: }").batch_hooks == ()
 
@@ -63,7 +63,7 @@ def test_executables_with_several_hooks(read: Callable[[bytes], PackageFile]) ->
 @pytest.mark.parametrize(
     "path", ["", "main", "hooks", "hooks/", "hooks/../x", "/hooks/x", "hooks//x", "hooks/./x", "hooks/a\\n"]
 )
-def test_an_executable_with_several_hooks_lies_below_hooks(path: str) -> None:
+def test_batch_hooks_outside_of_the_hooks_folder_are_refused(path: str) -> None:
     with pytest.raises(
         ArtifactError,
         match=r"package.yaml: batchHooks\[0\]: '.*' is not the path of a hook; write a path such as hooks/m",
@@ -71,7 +71,7 @@ def test_an_executable_with_several_hooks_lies_below_hooks(path: str) -> None:
         read_package_file(f'batchHooks: ["{path}"]'.encode())
 
 
-def test_only_a_module_has_to_say_where_an_application_is() -> None:
+def test_only_modules_must_give_the_namespace_of_an_application() -> None:
     text = "{type: %s, requirements: {applications: {mandatory: [{name: db}]}}}"
     assert read_package_file((text % "Application").encode()).requirements.applications is not None
     for written in (text % "Module", "requirements: {applications: {mandatory: [{name: db}]}}"):
@@ -79,7 +79,7 @@ def test_only_a_module_has_to_say_where_an_application_is() -> None:
             read_package_file(written.encode())
 
 
-def test_the_least_a_package_says() -> None:
+def test_an_empty_package_file_has_defaults() -> None:
     nothing = PackageFile(PackageType.MODULE, "", "", "", "", NO_REQUIREMENTS, None, critical=False)
     assert read_package_file(b"{}") == nothing
     assert read_module_file(b"{}") == nothing
@@ -87,7 +87,7 @@ def test_the_least_a_package_says() -> None:
     assert application.type is PackageType.APPLICATION
 
 
-def test_the_older_spelling() -> None:
+def test_older_spellings_of_fields_are_read() -> None:
     found = read_package_file(
         b"{type: Application, requirements: {kubernetes: '>=1.30'}, disable: {confirmation: false, message: sure}}"
     )
@@ -98,7 +98,7 @@ def test_the_older_spelling() -> None:
     ("descriptions", "shown"),
     [("{ru: moin}", "moin"), ("{ru: '', de: tach}", "tach"), ("{en: '', ru: moin}", "moin"), ("{}", "")],
 )
-def test_the_description_is_english_if_there_is_one(descriptions: str, shown: str) -> None:
+def test_the_english_description_is_preferred(descriptions: str, shown: str) -> None:
     assert read_package_file(f"descriptions: {descriptions}".encode()).description == shown
 
 
@@ -171,7 +171,7 @@ def test_the_description_is_english_if_there_is_one(descriptions: str, shown: st
         ("#" * (MAX_BYTES + 1), "over the limit"),
     ],
 )
-def test_what_is_wrong_is_said_with_file_and_field(text: str, why: str) -> None:
+def test_invalid_package_files_are_refused_with_file_and_field(text: str, why: str) -> None:
     with pytest.raises(ArtifactError, match=why) as caught:
         read_package_file(text.encode())
     assert str(caught.value).count("package.yaml") == 1
@@ -179,7 +179,7 @@ def test_what_is_wrong_is_said_with_file_and_field(text: str, why: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_module_yaml_has_rules_of_its_own() -> None:
+def test_fields_of_module_yaml_are_read() -> None:
     found = read_module_file(b"""
 name: web
 weight: 7

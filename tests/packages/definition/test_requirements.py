@@ -34,12 +34,12 @@ def on(name: str, version: str = "", namespace: str = "") -> DependsOn:
     return DependsOn("Application" if namespace else "Module", namespace, name, parse_constraint(version))
 
 
-def test_who_needs_no_applications_is_resolved_already() -> None:
+def test_requirements_without_applications_need_no_resolution() -> None:
     wanted = Requirements(mandatory=(needs("ingress"),))
     assert resolved(wanted, "prod") is wanted
 
 
-def test_applications_are_resolved_in_the_namespace_of_whatever_needs_them() -> None:
+def test_required_applications_are_resolved_in_the_namespace_of_the_dependent() -> None:
     wanted = Requirements(
         platform=parse_constraint(">1"),
         mandatory=(needs("ingress"),),
@@ -61,7 +61,7 @@ def test_applications_are_resolved_in_the_namespace_of_whatever_needs_them() -> 
     )
 
 
-def test_groups_of_modules_and_of_applications_do_not_share_a_name() -> None:
+def test_groups_of_modules_and_applications_get_distinct_names() -> None:
     wanted = Requirements(
         any_of=(group("a", needs("m")),),
         applications=ApplicationNeeds(
@@ -97,26 +97,28 @@ def test_groups_of_modules_and_of_applications_do_not_share_a_name() -> None:
         ),
     ],
 )
-def test_what_contradicts_only_in_one_namespace_is_refused_there(contradicting: ApplicationNeeds, why: str) -> None:
+def test_requirements_that_contradict_in_one_namespace_are_refused_there(
+    contradicting: ApplicationNeeds, why: str
+) -> None:
     wanted = Requirements(applications=contradicting)
     with pytest.raises(ShapeError, match=why):
         resolved(wanted, "prod")
     assert resolved(wanted, "test").applications is None
 
 
-def test_a_member_may_be_in_two_groups_of_one_bucket() -> None:
+def test_one_application_may_be_in_two_groups() -> None:
     twice = ApplicationNeeds(any_of=(group("a", needs("db")), group("b", needs("prod/db"))))
     found = resolved(Requirements(applications=twice), "prod")
     assert [member.name for each in found.any_of for member in each.members] == ["prod.db", "prod.db"]
 
 
-def test_what_a_resource_depends_on_is_mandatory() -> None:
+def test_dependencies_of_a_resource_are_mandatory_requirements() -> None:
     found = with_depends_on(NO_REQUIREMENTS, (on("db", "^3", "prod"), on("ingress")))
     assert found == Requirements(mandatory=(needs("prod.db", "^3"), needs("ingress")))
     assert with_depends_on(found, ()) is found
 
 
-def test_of_what_the_package_needs_as_well_both_constraints_hold() -> None:
+def test_constraints_of_package_and_resource_are_combined() -> None:
     wanted = Requirements(
         mandatory=(needs("a", ">=1"), needs("b", "1 || 2"), needs("c"), needs("d", "^1"), needs("e", "^1")),
         conditional=(needs("f", ">=1"), needs("g", ">=1")),
@@ -144,7 +146,7 @@ def test_of_what_the_package_needs_as_well_both_constraints_hold() -> None:
     ]
 
 
-def test_what_is_not_resolved_is_not_added_to() -> None:
+def test_dependencies_cannot_be_added_to_unresolved_requirements() -> None:
     wanted = Requirements(applications=ApplicationNeeds(mandatory=(needs("db"),)))
     with pytest.raises(AssertionError):
         with_depends_on(wanted, (on("a"),))
@@ -155,7 +157,9 @@ def test_what_is_not_resolved_is_not_added_to() -> None:
     st.lists(st.sampled_from(["a", "b", "c"]), unique=True),
     st.lists(st.builds(on, st.sampled_from("abc"), st.just("^1"), st.sampled_from(["", "prod", "test"])), unique=True),
 )
-def test_every_need_is_there_once(applications: list[str], modules: list[str], depends_on: list[DependsOn]) -> None:
+def test_each_required_package_is_listed_once(
+    applications: list[str], modules: list[str], depends_on: list[DependsOn]
+) -> None:
     wanted = Requirements(
         mandatory=tuple(needs(name) for name in modules),
         applications=ApplicationNeeds(mandatory=tuple(needs(name) for name in applications)),
@@ -169,28 +173,28 @@ def test_every_need_is_there_once(applications: list[str], modules: list[str], d
         assert sorted(each.name for each in found.mandatory) == sorted(expected)
 
 
-def test_a_dependency_reads_as_people_write_it() -> None:
+def test_a_dependency_is_printed_with_kind_namespace_and_name() -> None:
     assert (str(on("db", "", "prod")), on("db", "", "prod").package) == ("Application prod/db", "prod.db")
     assert (str(on("ingress")), on("ingress").package) == ("Module ingress", "ingress")
 
 
 @pytest.mark.parametrize("name", ["a", "web-2", "web.v2", "a" * MAX_INSTANCE])
-def test_names_of_instances(name: str) -> None:
+def test_valid_instance_names_are_accepted(name: str) -> None:
     assert is_instance_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["", "a" * (MAX_INSTANCE + 1), "-a", "a-", "a..b", ".a", "a.", "a.-b", "A", "a/b", "a\n"]
 )
-def test_what_is_no_name_of_an_instance(name: str) -> None:
+def test_invalid_instance_names_are_refused(name: str) -> None:
     assert not is_instance_name(name)
 
 
 @pytest.mark.parametrize("name", ["a", "web-2", "2web", "a" * 63])
-def test_names(name: str) -> None:
+def test_valid_package_names_are_accepted(name: str) -> None:
     assert is_package_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "a" * 64, "-a", "a-", "A", "a_b", "a.b", "a\n", "ä"])
-def test_what_is_no_name(name: str) -> None:
+def test_invalid_package_names_are_refused(name: str) -> None:
     assert not is_package_name(name)

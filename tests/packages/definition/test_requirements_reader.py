@@ -33,11 +33,11 @@ def needs(name: str, constraint: str = "") -> Dependency:
 @pytest.mark.parametrize(
     "text", ["", "{}", "{modules: {}}", "{modules: }", "{kubernetes: , platform: ''}", "{modules: {anyOf: }}"]
 )
-def test_nothing_is_needed(text: str) -> None:
+def test_absent_or_empty_requirements_are_none(text: str) -> None:
     assert read(text) == NO_REQUIREMENTS
 
 
-def test_the_long_form() -> None:
+def test_requirements_in_the_long_form_are_read() -> None:
     found = read("""
 kubernetes: {constraint: ">=1.30"}
 deckhouse: {constraint: "~1.60 || ^2"}
@@ -62,7 +62,7 @@ modules:
     )
 
 
-def test_the_short_form() -> None:
+def test_requirements_in_the_short_form_are_read() -> None:
     found = read("""
 kubernetes: ">=1.30"
 platform: "1.x"
@@ -76,7 +76,7 @@ modules: {ingress: ">=1.2", metrics: " ^2  !optional ", dns: "", log: , trace: "
     )
 
 
-def test_applications_have_the_long_form() -> None:
+def test_required_applications_are_read_in_the_long_form() -> None:
     found = read("""
 modules: {mandatory: [{name: database}]}
 applications:
@@ -95,11 +95,11 @@ applications:
 
 
 @pytest.mark.parametrize("text", ["{applications: }", "{applications: {}}", "{applications: {mandatory: []}}"])
-def test_no_applications_are_needed(text: str) -> None:
+def test_empty_lists_of_applications_are_no_requirements(text: str) -> None:
     assert read(text, of_module=True) == NO_REQUIREMENTS
 
 
-def test_a_module_names_the_namespace_of_an_application() -> None:
+def test_a_module_must_give_the_namespace_of_an_application() -> None:
     written = "applications: {mandatory: [{name: prod/web}], anyOf: [{name: g, applications: [{name: %s}]}]}"
     found = read(written % "prod/db", of_module=True).applications
     assert found is not None
@@ -110,23 +110,23 @@ def test_a_module_names_the_namespace_of_an_application() -> None:
         read(written % "db", of_module=True)
 
 
-def test_a_constraint_is_read_where_it_is_written() -> None:
+def test_an_invalid_constraint_is_refused_with_its_path() -> None:
     assert constraint_at("", "a") == parse_constraint("")
     with pytest.raises(FormatError, match=r"^spec\.x: version constraint"):
         constraint_at(">>", "spec.x")
 
 
-def test_a_module_may_be_called_like_a_bucket() -> None:
+def test_a_module_may_have_the_name_of_a_requirements_key() -> None:
     assert read("modules: {mandatory: '>1'}").mandatory == (needs("mandatory", ">1"),)
 
 
-def test_only_module_yaml_asks_for_a_bootstrapped_cluster() -> None:
+def test_only_module_yaml_may_require_a_bootstrapped_cluster() -> None:
     assert read("{bootstrapped: true, kubernetes: '>1'}", legacy=True).kubernetes == parse_constraint(">1")
     with pytest.raises(FormatError, match=r"requirements\.bootstrapped: unknown key"):
         read("{bootstrapped: true}")
 
 
-def test_module_yaml_knows_no_applications() -> None:
+def test_module_yaml_cannot_require_applications() -> None:
     with pytest.raises(FormatError, match=r"requirements\.applications: unknown key"):
         read("{applications: {}}", legacy=True)
 
@@ -213,12 +213,12 @@ def test_module_yaml_knows_no_applications() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_path(text: str, why: str) -> None:
+def test_invalid_requirements_are_refused_with_their_path(text: str, why: str) -> None:
     with pytest.raises(FormatError, match=why):
         read(text)
 
 
-def test_lists_have_an_end() -> None:
+def test_the_length_of_lists_is_limited() -> None:
     many: list[JsonValue] = [{"name": f"m{number}"} for number in range(MAX_ENTRIES + 1)]
     with pytest.raises(FormatError, match=r"mandatory: more than"):
         read_requirements({"modules": {"mandatory": many}}, "requirements")
@@ -235,7 +235,7 @@ def test_lists_have_an_end() -> None:
 
 @pytest.mark.parametrize("kind", ["modules", "applications"])
 @pytest.mark.parametrize("bucket", ["anyOf", "noneOf"])
-def test_what_messages_quote_of_a_group_has_an_end(kind: str, bucket: str) -> None:
+def test_group_names_and_descriptions_are_limited(kind: str, bucket: str) -> None:
     def group(name: int, description: int) -> JsonValue:
         entry: JsonValue = {"name": "n" * name, "description": "d" * description, kind: [{"name": "a"}]}
         return {kind: {bucket: [entry]}}

@@ -40,7 +40,7 @@ from wharfinger.packages.files.disk_files import (
         (errno.EBUSY, "check the state folder"),
     ],
 )
-def test_what_the_disk_refuses_says_what_to_do(number: int, remedy: str) -> None:
+def test_disk_errors_name_the_operation_and_a_remedy(number: int, remedy: str) -> None:
     with pytest.raises(StoreError, match=remedy) as caught, disk_errors("writing x"):
         raise OSError(number, os.strerror(number), "/some/file")
     assert str(caught.value).startswith(f"writing x: {os.strerror(number)} (/some/file); ")
@@ -58,7 +58,7 @@ def test_publishing_replaces_files_but_not_folders(tmp_path: Path) -> None:
     assert (tmp_path / "tree/a").exists()
 
 
-def test_syncing_goes_through_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sync_tree_syncs_all_files_and_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"a": "", "d/b": "", "d/e/c": ""})
     (tmp_path / "link").symlink_to("/nowhere")
     synced: list[str] = []
@@ -74,7 +74,7 @@ def test_syncing_goes_through_everything(tmp_path: Path, monkeypatch: pytest.Mon
     )
 
 
-def test_size_and_digest_of_an_open_file(tmp_path: Path) -> None:
+def test_has_content_compares_size_and_digest(tmp_path: Path) -> None:
     path = write(tmp_path, {"a": "data"}) / "a"
     right = hashlib.sha256(b"data").hexdigest()
     for hexdigest, size, result in ((right, 4, True), (right, 5, False), ("0" * 64, 4, False)):
@@ -82,7 +82,7 @@ def test_size_and_digest_of_an_open_file(tmp_path: Path) -> None:
             assert has_content(file, hexdigest, size) is result
 
 
-def test_the_content_of_a_folder_is_its_names_and_bytes(tmp_path: Path) -> None:
+def test_the_content_digest_covers_names_and_bytes(tmp_path: Path) -> None:
     def digest() -> str | None:
         return content_digest(tmp_path)
 
@@ -109,7 +109,7 @@ def test_the_content_of_a_folder_is_its_names_and_bytes(tmp_path: Path) -> None:
     assert len(set(seen)) == len(seen)
 
 
-def test_a_file_with_many_names_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_with_many_hard_links_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"a/big": "data", "b": "more"})
     plain = content_digest(tmp_path)
     for number in range(20):
@@ -139,7 +139,7 @@ def test_hashing_can_be_stopped(tmp_path: Path) -> None:
         has_content(file, "0" * 64, 4, lambda: True)
 
 
-def test_what_no_archive_can_have_has_no_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_beyond_archive_limits_have_no_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = tmp_path / "deep"
     at = deep
     for _ in range(MAX_DEEP + 1):
@@ -158,7 +158,7 @@ def test_what_no_archive_can_have_has_no_digest(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.unmeasured
-def test_deep_folders_are_no_trouble(tmp_path: Path) -> None:
+def test_very_deep_folders_are_deleted(tmp_path: Path) -> None:
     """Deeper than Python calls itself, and than a path may be long: made by whoever runs in a tree."""
     for remove in (discard, lambda path: delete(path, tmp_path / "trash")):
         root = tmp_path / "root"
@@ -175,7 +175,7 @@ def test_deep_folders_are_no_trouble(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_replacing_a_tree(tmp_path: Path) -> None:
+def test_replace_tree_moves_the_old_tree_to_the_trash(tmp_path: Path) -> None:
     write(tmp_path, {"new/a": "2", "old/a": "1", "old/b": ""})
     replace_tree(tmp_path / "new", tmp_path / "old", tmp_path / "trash")
     assert (tmp_path / "old/a").read_text() == "2"
@@ -184,7 +184,7 @@ def test_replacing_a_tree(tmp_path: Path) -> None:
     assert (tmp_path / "other/a").read_text() == "1"
 
 
-def test_read_only_trees_and_what_is_left_of_them() -> None:
+def test_read_only_trees_are_deleted() -> None:
     """As a user whom modes stop: the superuser is not."""
     child = os.fork()
     if child == 0:
@@ -221,7 +221,7 @@ def read_only_tree(root: Path) -> None:
         assert list(root.iterdir()) == []
 
 
-def test_deleting_takes_the_name_first(tmp_path: Path) -> None:
+def test_delete_removes_links_files_and_trees(tmp_path: Path) -> None:
     write(tmp_path, {"tree/a/b": "", "file": ""})
     (tmp_path / "link").symlink_to("tree")
     trash = tmp_path / "trash"
@@ -233,7 +233,7 @@ def test_deleting_takes_the_name_first(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_discarding_takes_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_discard_deletes_all_kinds_and_ignores_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"tree/a/b": "", "file": ""})
     (tmp_path / "link").symlink_to("tree")
     for name in ("absent", "link", "file", "tree"):
@@ -248,7 +248,7 @@ def test_discarding_takes_what_it_can(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (tmp_path / "file").exists()
 
 
-def test_the_start_of_a_file(tmp_path: Path) -> None:
+def test_read_start_returns_at_most_the_given_bytes(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 200_000)
     assert read_start(str(path), 1_000_000) == path.read_bytes()

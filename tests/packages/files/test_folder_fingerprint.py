@@ -19,7 +19,7 @@ def fingerprint(folder: Path, *, with_links: bool = True) -> str:
     return folder_fingerprint(folder, later(folder), with_links=with_links)
 
 
-def test_any_change_gives_another_one(tmp_path: Path) -> None:
+def test_every_change_changes_the_fingerprint(tmp_path: Path) -> None:
     folder = write(tmp_path / "web", {"a": "1", "b/c": "2"})
     seen = {fingerprint(folder)}
     assert seen == {fingerprint(folder)} != {""}
@@ -38,13 +38,13 @@ def test_any_change_gives_another_one(tmp_path: Path) -> None:
     assert len(seen) == 6
 
 
-def test_a_recent_change_has_none(tmp_path: Path) -> None:
+def test_a_recently_changed_folder_has_no_fingerprint(tmp_path: Path) -> None:
     folder = write(tmp_path / "web", {"a": "1"})
     assert folder_fingerprint(folder, later(folder) - 0.1, with_links=True) == ""
     assert folder_fingerprint(folder, later(folder) + 0.1, with_links=True) != ""
 
 
-def test_links_are_allowed_if_only_their_texts_matter(tmp_path: Path) -> None:
+def test_folders_with_links_have_a_fingerprint_only_if_allowed(tmp_path: Path) -> None:
     folder = write(tmp_path / "web", {"a": "1"})
     (folder / "link").symlink_to("a")
     found = fingerprint(folder)
@@ -58,7 +58,7 @@ def test_links_are_allowed_if_only_their_texts_matter(tmp_path: Path) -> None:
     assert fingerprint(folder) == ""
 
 
-def test_a_folder_that_cannot_be_read_or_is_too_large_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_and_large_folders_have_no_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert folder_fingerprint(tmp_path / "none", 0, with_links=True) == ""
     folder = write(tmp_path / "web", {"a": "1", "b": "2"})
     monkeypatch.setattr(module, "MAX_NAMES", 1)

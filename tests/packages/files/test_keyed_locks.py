@@ -4,7 +4,7 @@ import trio.testing
 from wharfinger.packages.files.keyed_locks import KeyedLocks
 
 
-async def test_one_key_is_held_once_and_others_do_not_wait() -> None:
+async def test_a_key_is_locked_once_and_other_keys_do_not_wait() -> None:
     locks = KeyedLocks()
     inside: list[str] = []
     most: dict[str, int] = {}
@@ -26,7 +26,7 @@ async def test_one_key_is_held_once_and_others_do_not_wait() -> None:
     assert len(locks) == 0
 
 
-async def test_whatever_is_cancelled_while_waiting_leaves_nothing() -> None:
+async def test_a_cancelled_waiter_leaves_no_lock() -> None:
     locks = KeyedLocks()
     async with locks.held("a"):
         with trio.move_on_after(0):
@@ -38,7 +38,7 @@ async def test_whatever_is_cancelled_while_waiting_leaves_nothing() -> None:
         assert len(locks) == 1
 
 
-async def test_a_free_lock_is_taken_without_a_switch_of_tasks() -> None:
+async def test_a_free_lock_is_acquired_without_a_checkpoint() -> None:
     locks = KeyedLocks()
     with trio.testing.assert_no_checkpoints():
         async with locks.held("a"):

@@ -19,7 +19,7 @@ def files(tmp_path: Path) -> PackageFiles:
     return open_files(tmp_path / "deployed", "web")
 
 
-def test_what_is_there(files: PackageFiles, tmp_path: Path) -> None:
+def test_existing_files_and_folders_are_read(files: PackageFiles, tmp_path: Path) -> None:
     assert files.root == tmp_path / "tree"
     assert files.read("a.yaml") == b"a: 1"
     assert files.read("no.yaml") is None
@@ -30,7 +30,7 @@ def test_what_is_there(files: PackageFiles, tmp_path: Path) -> None:
     assert [files.has_folder(name) for name in ("a.yaml", "sub", "no")] == [False, True, False]
 
 
-def test_a_link_inside_is_followed_and_no_other(files: PackageFiles, tmp_path: Path) -> None:
+def test_only_links_inside_of_the_package_are_followed(files: PackageFiles, tmp_path: Path) -> None:
     (files.root / "in").symlink_to("sub/b.json")
     assert files.read_object("in") == {"b": 2}
     (tmp_path / "secret").write_text("key: 1")
@@ -46,7 +46,7 @@ def test_a_link_inside_is_followed_and_no_other(files: PackageFiles, tmp_path: P
                 look(name)
 
 
-def test_what_is_no_file_or_too_big_or_no_object(files: PackageFiles) -> None:
+def test_special_oversized_and_malformed_files_are_refused(files: PackageFiles) -> None:
     os.mkfifo(files.root / "pipe")
     with pytest.raises(ArtifactError, match=r"^pipe: not a file"):
         files.read("pipe")
@@ -61,7 +61,7 @@ def test_what_is_no_file_or_too_big_or_no_object(files: PackageFiles) -> None:
         files.read_object("bad.yaml")
 
 
-def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_package_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="package web: its folder is missing"):
         open_files(tmp_path / "no", "web")
     (tmp_path / "file").touch()
@@ -69,7 +69,7 @@ def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
         open_files(tmp_path / "file", "web")
 
 
-def test_the_names_in_a_folder(files: PackageFiles, tmp_path: Path) -> None:
+def test_names_in_a_folder_are_sorted_and_limited(files: PackageFiles, tmp_path: Path) -> None:
     write(tmp_path / "tree", {"many/b": "", "many/a/c": "", "many/.d": ""})
     assert files.names("many", limit=3) == (".d", "a", "b")
     assert files.names("no", limit=3) == files.names("a.yaml", limit=3) == ()

@@ -8,14 +8,14 @@ from wharfinger.packages.files.strict_fields import at, closed_object, flag, ite
 ENTRY: JsonObject = {"s": " a ", "t": True, "n": 3, "l": [1], "o": {"k": "v"}, "z": None, "f": 1.5}
 
 
-def test_paths() -> None:
+def test_paths_of_fields_are_printed() -> None:
     assert at("", "a") == "a"
     assert at(at(at("a", "b"), 2), "c") == "a.b[2].c"
     assert at("a", "b\nc") == "a.'b\\nc'"
     assert len(at("a", "b" * 500)) < 70
 
 
-def test_what_is_there_and_what_is_not() -> None:
+def test_fields_have_their_value_or_a_default() -> None:
     assert [text(ENTRY, "s", ""), text(ENTRY, "z", ""), text(ENTRY, "no", "")] == ["a", "", ""]
     assert [flag(ENTRY, "t", ""), flag(ENTRY, "z", "")] == [True, False]
     assert [number(ENTRY, "n", "", most=3), number(ENTRY, "z", "", most=3)] == [3, None]
@@ -34,31 +34,31 @@ def test_what_is_there_and_what_is_not() -> None:
         ([], ("name",), "^x: expected an object, found a list$"),
     ],
 )
-def test_unknown_keys_are_named(value: JsonValue, known: tuple[str, ...], why: str) -> None:
+def test_unknown_keys_are_refused_by_name(value: JsonValue, known: tuple[str, ...], why: str) -> None:
     with pytest.raises(ShapeError, match=why):
         closed_object(value, "x", known)
 
 
-def test_the_document_itself_has_a_name() -> None:
+def test_a_malformed_document_is_reported_as_document() -> None:
     with pytest.raises(ShapeError, match=r"^document: expected an object, found a string$"):
         open_object("a", "")
 
 
 @pytest.mark.parametrize("key", ["t", "n", "l", "o", "f"])
-def test_a_text_that_is_none(key: str) -> None:
+def test_a_field_that_is_not_a_string_is_refused(key: str) -> None:
     with pytest.raises(ShapeError, match=rf"^x\.{key}: expected a string, found") as caught:
         text(ENTRY, key, "x")
     assert ("put it in quotes" in str(caught.value)) is (key not in "lo")
 
 
 @pytest.mark.parametrize("key", ["s", "n", "l", "o"])
-def test_a_flag_that_is_none(key: str) -> None:
+def test_a_field_that_is_not_a_boolean_is_refused(key: str) -> None:
     with pytest.raises(ShapeError, match=rf"^x\.{key}: expected true or false"):
         flag(ENTRY, key, "x")
 
 
 @pytest.mark.parametrize(("key", "most"), [("s", 9), ("t", 9), ("f", 9), ("l", 9), ("n", 2)])
-def test_a_number_that_is_none_or_too_big(key: str, most: int) -> None:
+def test_a_field_that_is_not_an_integer_in_range_is_refused(key: str, most: int) -> None:
     with pytest.raises(ShapeError, match=rf"^x\.{key}: expected an integer from 0 to {most}$"):
         number(ENTRY, key, "x", most=most)
     with pytest.raises(ShapeError):
@@ -66,6 +66,6 @@ def test_a_number_that_is_none_or_too_big(key: str, most: int) -> None:
 
 
 @pytest.mark.parametrize("key", ["s", "o", "n"])
-def test_a_list_that_is_none(key: str) -> None:
+def test_a_field_that_is_not_a_list_is_refused(key: str) -> None:
     with pytest.raises(ShapeError, match=rf"^x\.{key}: expected a list"):
         items(ENTRY, key, "x")

@@ -13,7 +13,7 @@ from wharfinger.process.command import Ending, Outcome, Usage
 LOGIN = Credentials("porter", "hush")
 
 
-def test_local_repositories() -> None:
+def test_local_repositories_are_recognized() -> None:
     assert is_local("file:///srv/a")
     assert is_local("/srv/a")
     assert not is_local("https://git.example/a")
@@ -31,7 +31,7 @@ async def test_the_configuration_of_the_user_is_not_read(tmp_path: Path, monkeyp
 
 
 @pytest.mark.slow
-async def test_a_login_goes_to_its_server_only_and_is_in_no_message(tmp_path: Path) -> None:
+async def test_a_login_is_sent_only_to_its_server_and_never_printed(tmp_path: Path) -> None:
     commit(make_repository(tmp_path / "web"), {"a": "1"}, "1.0.0")
     with serving_git(tmp_path, login=LOGIN.basic()) as server, serving_git(tmp_path, to=server.url) as other:
         access = GitAccess(GitLogin(f"{server.url}/web", LOGIN.username, LOGIN.password))
@@ -57,7 +57,7 @@ async def test_a_login_goes_to_its_server_only_and_is_in_no_message(tmp_path: Pa
         (b"@@ REMOTE HOST IDENTIFICATION HAS CHANGED! @@ sent is SHA256:" + b"a" * 43, f"the key SHA256:{'a' * 43}"),
     ],
 )
-def test_an_unknown_host_key_is_one_line(said: bytes, key: str) -> None:
+def test_an_unknown_host_key_is_reported_in_one_line(said: bytes, key: str) -> None:
     outcome = Outcome(Ending.EXITED, 128, b"", said, Usage(0, 0, 0))
     error = failure("fetch", outcome)
     assert str(error) == (
@@ -79,7 +79,7 @@ async def test_other_protocols_are_refused(tmp_path: Path, url: str) -> None:
         await GitProgram().checked(tmp_path, "ls-remote", "--", url)
 
 
-async def test_without_git_the_error_says_so(tmp_path: Path) -> None:
+async def test_a_missing_git_program_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match=r"git cannot be run: .*; install git") as caught:
         await GitProgram({"PATH": str(tmp_path)}).run(tmp_path, "version")
     assert caught.value.transient

@@ -21,7 +21,7 @@ def names(tar: bytes) -> list[str]:
         return [member.name for member in archive if member.isfile()]
 
 
-async def test_tags_and_files_by_file_and_over_http(tmp_path: Path) -> None:
+async def test_tags_and_files_are_read_from_folders_and_over_http(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "web")
     first = commit(folder, {"a/one": "1"}, "1.0.0")
     second = commit(folder, {"a/two": "2"}, "1.1.0", annotated=True)
@@ -45,7 +45,7 @@ async def test_only_the_wanted_commit_is_fetched(tmp_path: Path) -> None:
         ]  # fmt: skip
 
 
-async def test_a_server_of_plain_files_is_asked_for_everything(tmp_path: Path) -> None:
+async def test_a_repository_served_as_plain_files_can_be_read(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "web")
     first = commit(folder, {"a": "1"}, "1.0.0")
     commit(folder, {"b": "1"})
@@ -56,7 +56,7 @@ async def test_a_server_of_plain_files_is_asked_for_everything(tmp_path: Path) -
         assert names(await read_files(GIT, f"{url}/web/.git", "", first, "")) == ["a"]
 
 
-async def test_what_is_missing_is_named(tmp_path: Path) -> None:
+async def test_missing_folders_commits_and_tags_are_reported(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "web")
     first = commit(folder, {"a/one": "1"}, "1.0.0")
     with pytest.raises(ArtifactNotFoundError, match=r"1.0.0 has no folder 'b'; correct the path, or the name"):
@@ -71,7 +71,7 @@ async def test_what_is_missing_is_named(tmp_path: Path) -> None:
         await list_tags(GIT, str(tmp_path))
 
 
-async def test_a_tag_that_moves_meanwhile_is_read_again_later(tmp_path: Path) -> None:
+async def test_a_tag_moved_during_the_read_is_a_transient_error(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "web")
     first = commit(folder, {"a": "1"}, "1.0.0")
     commit(folder, {"a": "2"}, "1.0.0")
@@ -81,7 +81,7 @@ async def test_a_tag_that_moves_meanwhile_is_read_again_later(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-async def test_a_small_repository_with_endless_files_is_cut_off(tmp_path: Path) -> None:
+async def test_a_repository_with_exponentially_many_files_is_refused(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "bomb")
     commit(folder, {"0/x": "x" * 10_000})
     tree = git(folder, "rev-parse", "HEAD:0")

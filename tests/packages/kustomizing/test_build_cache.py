@@ -34,7 +34,7 @@ def cache(tmp_path: Path) -> BuildCache:
     return BuildCache(EntryCache(tmp_path / "renders"))
 
 
-async def test_the_same_content_gives_the_same_objects(cache: BuildCache, tmp_path: Path) -> None:
+async def test_equal_content_returns_the_cached_objects(cache: BuildCache, tmp_path: Path) -> None:
     start = tmp_path / "tree"
     assert await cache.get(key(start)) is None
     await cache.put(key(start), write(start, "one"), ONE)
@@ -47,7 +47,7 @@ async def test_the_same_content_gives_the_same_objects(cache: BuildCache, tmp_pa
 
 
 @pytest.mark.parametrize("change", ["another file", "a folder", "nothing", "a pipe", "unreadable"])
-async def test_what_has_changed_is_not_known(cache: BuildCache, tmp_path: Path, change: str) -> None:
+async def test_changed_files_are_not_found_in_the_cache(cache: BuildCache, tmp_path: Path, change: str) -> None:
     start = tmp_path / "tree"
     await cache.put(key(start), write(start, "one"), ONE)
     if change == "another file":
@@ -66,7 +66,7 @@ async def test_what_has_changed_is_not_known(cache: BuildCache, tmp_path: Path, 
     assert await cache.get(key(start)) is None
 
 
-async def test_each_part_of_the_key_counts(cache: BuildCache, tmp_path: Path) -> None:
+async def test_each_part_of_the_key_selects_another_entry(cache: BuildCache, tmp_path: Path) -> None:
     start = tmp_path / "tree"
     await cache.put(key(start), write(start, "one"), ONE)
     for other in (key(start, "v5.8.2"), key(start, name="other"), key(start, made="x")):
@@ -75,7 +75,7 @@ async def test_each_part_of_the_key_counts(cache: BuildCache, tmp_path: Path) ->
     assert await cache.get(key(tmp_path / "moved")) == ONE
 
 
-async def test_the_last_lists_of_paths_are_known(cache: BuildCache, tmp_path: Path) -> None:
+async def test_only_the_latest_lists_of_paths_are_stored(cache: BuildCache, tmp_path: Path) -> None:
     start = tmp_path / "tree"
     start.mkdir()
     for number in range(MAX_LISTS + 1):
@@ -88,13 +88,13 @@ async def test_the_last_lists_of_paths_are_known(cache: BuildCache, tmp_path: Pa
     assert await cache.get(key(start)) is None
 
 
-async def test_what_has_no_form_in_the_cache_is_not_kept(cache: BuildCache, tmp_path: Path) -> None:
+async def test_objects_that_cannot_be_encoded_are_not_cached(cache: BuildCache, tmp_path: Path) -> None:
     start = tmp_path / "tree"
     await cache.put(key(start), write(start, "one"), ({"text": "\ud800"},))
     assert await cache.get(key(start)) is None
 
 
-async def test_entries_of_another_kind_are_no_builds(cache: BuildCache, tmp_path: Path) -> None:
+async def test_entries_of_another_kind_are_ignored(cache: BuildCache, tmp_path: Path) -> None:
     start, entries = tmp_path / "tree", EntryCache(tmp_path / "renders")
     await cache.put(key(start), write(start, "one"), ONE)
     for file in (tmp_path / "renders").iterdir():

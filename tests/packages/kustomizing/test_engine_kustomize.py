@@ -190,7 +190,7 @@ async def by_engine(engine: ChartEngine, folder: Path, *, unrestricted: bool) ->
 
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("unrestricted", [True, False])
-async def test_the_engine_builds_the_same_bytes(tmp_path: Path, *, unrestricted: bool) -> None:
+async def test_the_engine_builds_the_same_bytes_as_kubectl(tmp_path: Path, *, unrestricted: bool) -> None:
     """All in one worker, so that no build leaves anything to the next, and each twice."""
     async with opened(tmp_path) as engine:
         for number, (name, files) in enumerate([*GOOD.items(), *WRONG.items()]):
@@ -258,7 +258,7 @@ async def test_both_builders_give_the_same_objects_and_messages(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("check", CONTRACT)
-async def test_the_contract(check: Check, tmp_path: Path) -> None:
+async def test_the_engine_fulfils_the_builder_contract(check: Check, tmp_path: Path) -> None:
     folder = tmp_path / "tree"
     folder.mkdir()
     async with builders(tmp_path) as both:
@@ -267,7 +267,7 @@ async def test_the_contract(check: Check, tmp_path: Path) -> None:
             await check(both.engine, folder)
 
 
-async def test_a_file_that_changes_after_it_was_read_is_read_again(tmp_path: Path) -> None:
+async def test_a_file_changed_during_the_build_is_built_again(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "a", {"kustomization.yaml": "resources: [m.yaml]\n", "m.yaml": config_map("old")})
     counting = Counting(tmp_path, after=lambda: (tree / "m.yaml").write_text(config_map("new")))
     async with counting.opened() as build:
@@ -285,7 +285,7 @@ async def test_a_file_that_changes_after_it_was_read_is_read_again(tmp_path: Pat
         ("printf '\\000\\000\\000\\002{]'; exec sleep 60", LIMITS, "cannot be read", False),
     ],
 )
-async def test_an_engine_that_fails_costs_one_build(
+async def test_a_failed_engine_worker_fails_only_one_build(
     tmp_path: Path, body: str, limits: EngineLimits, says: str, *, transient: bool
 ) -> None:
     tree = write_tree(tmp_path / "a", {"kustomization.yaml": "resources: [m.yaml]\n", "m.yaml": config_map("m")})
@@ -303,7 +303,7 @@ async def test_an_engine_that_fails_costs_one_build(
         assert len(await builder.build(Folder(tree, "a"))) == 1
 
 
-async def test_what_was_built_is_not_built_again(tmp_path: Path) -> None:
+async def test_unchanged_folders_are_not_built_again(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {**BASE, "a/kustomization.yaml": "resources: [web.yaml, ../b]\n"})
     write_tree(tree, {"b/kustomization.yaml": "resources: [map.yaml]\n", "b/map.yaml": config_map("m")})
     counting = Counting(tmp_path)
@@ -329,7 +329,7 @@ async def test_what_was_built_is_not_built_again(tmp_path: Path) -> None:
         assert (await build(Folder(elsewhere / "a", "a")), counting.builds()) == (first, builds)
 
 
-async def test_folders_of_the_same_name_keep_their_own(tmp_path: Path) -> None:
+async def test_folders_with_equal_names_have_separate_cache_entries(tmp_path: Path) -> None:
     counting = Counting(tmp_path)
     folders = [
         write_tree(tmp_path / str(n), {"kustomization.yaml": "resources: [m.yaml]\n", "m.yaml": config_map(f"m{n}")})
@@ -387,7 +387,7 @@ class Counting:
                 yield Builders(engine, self._folder / "scratch").engine.build
 
 
-async def test_another_version_of_kubectl_builds_itself(tmp_path: Path) -> None:
+async def test_a_kubectl_with_another_kustomize_version_builds_instead_of_the_engine(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "a", {"kustomization.yaml": "resources: [m.yaml]\n", "m.yaml": config_map("m")})
     old = tmp_path / "kubectl.sh"
     old.write_text(

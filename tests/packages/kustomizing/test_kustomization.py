@@ -26,13 +26,13 @@ def test_an_overlay_lies_outside_of_its_folder(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["a.yaml"]
 
 
-def test_objects_can_be_the_resource(tmp_path: Path) -> None:
+def test_given_manifests_become_the_resource(tmp_path: Path) -> None:
     files = Manifests("postRenderers", config_map("a"), {"images": []}).files(tmp_path)
     assert files["manifests.yaml"] == config_map("a")
     assert "- manifests.yaml" in files["kustomization.yaml"]
 
 
-def test_messages_name_folders_as_the_caller_does(tmp_path: Path) -> None:
+def test_messages_use_the_folder_names_of_the_caller(tmp_path: Path) -> None:
     folder = tmp_path.resolve() / "tree" / "apps"
     folder.mkdir(parents=True)
     assert names_in_messages(Folder(folder, "apps"), folder)[0] == (str(folder), "apps")

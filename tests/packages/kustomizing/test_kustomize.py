@@ -14,7 +14,7 @@ from wharfinger.packages.rendering.program_versions import ProgramVersions
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("check", CONTRACT)
-async def test_the_contract(check: Check, tmp_path: Path) -> None:
+async def test_kubectl_fulfils_the_builder_contract(check: Check, tmp_path: Path) -> None:
     folder, scratch = tmp_path / "tree", tmp_path / "scratch"
     folder.mkdir()
     scratch.mkdir()
@@ -23,12 +23,12 @@ async def test_the_contract(check: Check, tmp_path: Path) -> None:
     assert not list(scratch.iterdir())
 
 
-async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+async def test_a_missing_kubectl_path_is_reported(tmp_path: Path) -> None:
     with pytest.raises(KustomizeError, match="check --kubectl"):
         await KubectlKustomize(tmp_path / "absent", tmp_path).build(Folder(tmp_path, ""))
 
 
-async def test_without_a_program_a_build_says_what_to_do(tmp_path: Path) -> None:
+async def test_a_build_without_kubectl_fails_with_a_remedy(tmp_path: Path) -> None:
     builder = KubectlKustomize(None, tmp_path)
     assert not builder.is_there
     assert not await builder.version(ProgramVersions(EntryCache(tmp_path / "renders")))
@@ -38,13 +38,13 @@ async def test_without_a_program_a_build_says_what_to_do(tmp_path: Path) -> None
         await builder.build(Folder(tmp_path, ""))
 
 
-async def test_the_program_tells_its_version(tmp_path: Path) -> None:
+async def test_the_version_of_kustomize_is_read_from_kubectl(tmp_path: Path) -> None:
     versions = ProgramVersions(EntryCache(tmp_path / "renders"))
     assert (await KubectlKustomize(tool("kubectl"), tmp_path).version(versions)).startswith("v5.")
     assert not await KubectlKustomize(tmp_path / "absent", tmp_path).version(versions)
 
 
-async def test_without_the_network_a_remote_base_says_so(tmp_path: Path) -> None:
+async def test_a_remote_base_is_refused_if_the_network_is_forbidden(tmp_path: Path) -> None:
     for number, base in enumerate(
         ("https://git.example.com/a/b//c?ref=v1", "git@git.example.com:a/b?ref=v1", "file:///absent//a")
     ):

@@ -46,7 +46,7 @@ def checked(folder: Path, kustomization: str) -> None:
         "- no mapping",
     ],
 )
-def test_what_lies_in_the_tree_may_be_loaded(tmp_path: Path, text: str) -> None:
+def test_files_inside_of_the_source_may_be_loaded(tmp_path: Path, text: str) -> None:
     checked(tmp_path, text)
 
 
@@ -65,13 +65,13 @@ def test_what_lies_in_the_tree_may_be_loaded(tmp_path: Path, text: str) -> None:
         "anything: {new: [../../outside/secret]}",
     ],
 )
-def test_what_lies_outside_is_refused(tmp_path: Path, text: str) -> None:
+def test_files_outside_of_the_source_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(LoadError, match="which lies outside of the source; copy it into the source") as error:
         checked(tmp_path, text)
     assert error.value.file.name == "kustomization.yaml"
 
 
-def test_a_kustomization_that_is_loaded_is_checked_too(tmp_path: Path) -> None:
+def test_loaded_kustomizations_are_checked_recursively(tmp_path: Path) -> None:
     write_tree(tmp_path, {"tree/more/kustomization.yml": "resources: [/etc/passwd]\n"})
     with pytest.raises(LoadError) as error:
         checked(tmp_path, "resources: [../more]")
@@ -132,7 +132,7 @@ def test_a_generator_that_cannot_be_checked_is_refused(tmp_path: Path) -> None:
     ],
     ids=["newline", "newline-in-key", "address", "long", "nul", "link"],
 )
-def test_a_path_counts_as_kustomize_cleans_it(tmp_path: Path, text: str) -> None:
+def test_paths_are_cleaned_as_kustomize_does(tmp_path: Path, text: str) -> None:
     write_tree(tmp_path, {**SOUND, "tree/a/b/c/d/map.yaml": ""})
     (tmp_path / "tree" / "apps" / "link").symlink_to("../a/b/c/d")
     with pytest.raises(LoadError, match="outside"):
@@ -142,7 +142,7 @@ def test_a_path_counts_as_kustomize_cleans_it(tmp_path: Path, text: str) -> None
 @pytest.mark.parametrize(
     "text", ["file:///srv/repository", " FILE:///srv/repository", "git::file:///srv/repository//a?ref=b"]
 )
-def test_a_repository_of_this_machine_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_local_repository_outside_of_the_source_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(LoadError, match="a repository outside of the source; copy it into the source"):
         checked(tmp_path, json.dumps({"resources": [text]}))
 
@@ -152,7 +152,7 @@ def test_a_patch_with_a_path_in_its_text_may_be_loaded(tmp_path: Path) -> None:
     checked(tmp_path, json.dumps({"patches": [{"patch": patch}], "patchesStrategicMerge": [patch]}))
 
 
-def test_a_link_counts_as_what_it_leads_to(tmp_path: Path) -> None:
+def test_links_are_checked_by_their_target(tmp_path: Path) -> None:
     write_tree(tmp_path, SOUND)
     (tmp_path / "tree" / "apps" / "inside.yaml").symlink_to(tmp_path / "tree" / "base" / "map.yaml")
     (tmp_path / "tree" / "apps" / "outside.yaml").symlink_to(tmp_path / "outside" / "secret")
@@ -183,7 +183,7 @@ def test_a_kustomization_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     assert kustomization_file(tmp_path) is None
 
 
-def test_links_in_a_chart(tmp_path: Path) -> None:
+def test_links_to_folders_or_out_of_the_source_are_refused_in_charts(tmp_path: Path) -> None:
     chart = tmp_path / "tree" / "chart"
     write_tree(tmp_path, {**SOUND, "tree/chart/templates/x.yaml": ""})
     (chart / "inside").symlink_to("../base/map.yaml")
@@ -197,7 +197,7 @@ def test_links_in_a_chart(tmp_path: Path) -> None:
         check_links(chart, tmp_path / "tree")
 
 
-def test_real_paths_are_those_of_the_system(tmp_path: Path) -> None:
+def test_real_paths_are_resolved_as_by_the_system(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "c").mkdir()
     (tmp_path / "a" / "file").touch()

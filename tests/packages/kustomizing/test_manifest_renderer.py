@@ -53,7 +53,7 @@ async def test_a_kustomization_is_built_from_its_own_files(tmp_path: Path, *, en
         assert names((await renderer.render(asked(folder))).objects) == [{"name": "x-b"}]
 
 
-async def test_plain_manifests_are_taken_as_they_are(tmp_path: Path) -> None:
+async def test_plain_manifests_are_rendered_unchanged(tmp_path: Path) -> None:
     hook = manifest("h").replace("metadata: {", 'metadata: {annotations: {"helm.sh/hook": pre-install}, ')
     folder = write(tmp_path / "web", {"b.yaml": manifest("b"), "a.yaml": manifest("a"), "h.yaml": hook})
     async with open_renderer(tmp_path, engine=False) as renderer:
@@ -80,7 +80,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("engine", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["engine", "kubectl"])
-async def test_nothing_outside_of_the_package_is_read(tmp_path: Path, *, engine: bool) -> None:
+async def test_loads_outside_of_the_package_are_refused(tmp_path: Path, *, engine: bool) -> None:
     write(tmp_path, {"secret.yaml": manifest("secret"), "other/kustomization.yaml": "resources: []\n"})
     async with open_renderer(tmp_path, engine=engine) as renderer:
         for number, (text, why) in enumerate(OUTSIDE):
@@ -90,9 +90,7 @@ async def test_nothing_outside_of_the_package_is_read(tmp_path: Path, *, engine:
             assert str(tmp_path) not in str(caught.value)
 
 
-async def test_without_any_builder_the_error_says_what_is_needed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_builder_is_reported_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path / "web", OVERLAY)
     helm = HelmRenderer(tool("helm"), tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))

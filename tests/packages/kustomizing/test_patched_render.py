@@ -54,7 +54,7 @@ async def apply(folder: Path, *patches: JsonObject) -> Rendered:
         return await patched(rendered(), read_patches(wanted), builder)
 
 
-async def test_a_strategic_merge_patch_and_a_json_patch(tmp_path: Path) -> None:
+async def test_strategic_merge_and_json_patches_are_applied(tmp_path: Path) -> None:
     added = SMP + "spec: {template: {spec: {containers: [{name: side, image: s:2}, {name: app, $patch: delete}]}}}\n"
     jobs: JsonObject = {"kind": "Job", "name": "mig.*"}
     found = await apply(
@@ -75,7 +75,7 @@ async def test_a_strategic_merge_patch_and_a_json_patch(tmp_path: Path) -> None:
     assert found.manifest.startswith("---\n# Source: web/templates/deployment.yaml\n")
 
 
-async def test_a_patch_deletes_an_object_and_a_later_one_sees_what_an_earlier_one_made(tmp_path: Path) -> None:
+async def test_patches_are_applied_in_order_and_can_delete_objects(tmp_path: Path) -> None:
     found = await apply(
         tmp_path,
         {"patch": "metadata: {labels: {mine: 'yes'}}", "target": {"kind": "Deployment"}},
@@ -111,13 +111,13 @@ REFUSED: Final[dict[str, tuple[list[JsonObject], str]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_a_patch_that_matches_nothing_or_does_not_apply(name: str, tmp_path: Path) -> None:
+async def test_patches_without_a_match_or_with_errors_are_refused(name: str, tmp_path: Path) -> None:
     patches, message = REFUSED[name]
     with pytest.raises(PatchError, match=message):
         await apply(tmp_path, *patches)
 
 
-async def test_without_kustomize(tmp_path: Path) -> None:
+async def test_patches_without_a_kustomize_builder_are_refused(tmp_path: Path) -> None:
     patches = read_patches([{"patch": SMP}])
     with pytest.raises(PatchError, match="patches need kustomize: install kubectl"):
         await patched(rendered(), patches, None)
@@ -125,7 +125,7 @@ async def test_without_kustomize(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(ENGINE_PROGRAM is None, reason="the chart engine is not built (`make engine`)")
-async def test_the_engine_gives_the_same(tmp_path: Path) -> None:
+async def test_the_engine_and_kubectl_apply_patches_equally(tmp_path: Path) -> None:
     patch: JsonObject = {"patch": "spec: {replicas: 3}", "target": {"kind": "Deployment"}}
     async with builder_in(tmp_path, engine=True) as builder:
         found = await patched(rendered(), read_patches([patch]), builder)

@@ -44,6 +44,6 @@ def test_patches_are_read_and_written() -> None:
         ([{"patch": "a: [", "target": {"kind": "A"}}], r"spec\.patches\[0\]\.patch"),
     ],
 )
-def test_what_is_no_patch_is_refused(value: JsonValue, message: str) -> None:
+def test_invalid_patches_are_refused(value: JsonValue, message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         read_patches(value)

@@ -45,8 +45,8 @@ CASES: Final[dict[type[Source], dict[str, str]]] = {
         INSTALLED: f"{_STORIES}::test_a_range_follows_the_tags_of_a_git_repository",
         MISSING: f"{_HERE}/test_git_repository.py::test_a_folder_of_a_tag_is_a_package_with_the_digest_of_the_folder",
         LOGIN: f"{_HERE}/test_git_repository.py::test_a_login_is_used_and_a_wrong_one_is_in_no_message",
-        TAMPERED: "tests/packages/git/test_remote.py::test_a_tag_that_moves_meanwhile_is_read_again_later",
-        HOSTILE: "tests/packages/git/test_remote.py::test_a_small_repository_with_endless_files_is_cut_off",
+        TAMPERED: "tests/packages/git/test_remote.py::test_a_tag_moved_during_the_read_is_a_transient_error",
+        HOSTILE: "tests/packages/git/test_remote.py::test_a_repository_with_exponentially_many_files_is_refused",
         POLICY: _REFUSED,
     },
     ArchiveSource: {
