@@ -54,7 +54,7 @@ IDENTITY: Final[dict[str, Coverage]] = {
 UPGRADE: Final[dict[str, Coverage]] = {
     "1 is it a chart": (
         "tests/runtime/tasks/test_run_tasks.py::test_a_package_without_a_chart_runs_only_hooks",
-        "tests/packages/rendering/test_helm_renderer.py::test_no_chart_at_all",
+        "tests/packages/rendering/test_helm_renderer.py::test_a_missing_chart_is_refused",
     ),
     "2 under maintenance a marked, deployed release is left": (
         _OPERATIONS + "test_changes_by_users_stay_under_maintenance"

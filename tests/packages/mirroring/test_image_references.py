@@ -25,11 +25,11 @@ DIGEST = digest_of(b"image")
         (f"registry.example/app:1@{DIGEST}", f"registry.example/app:1@{DIGEST}"),
     ],
 )
-def test_an_image_is_named_as_container_runtimes_read_it(name: str, reference: str) -> None:
+def test_image_names_are_completed_as_by_container_runtimes(name: str, reference: str) -> None:
     assert str(image_reference(name)) == reference
 
 
-def test_annotations_of_other_shapes_name_nothing() -> None:
+def test_annotations_of_other_shapes_list_no_images() -> None:
     assert annotated_images({}, "web") == ()
     assert annotated_images({"annotations": {"images": "a: b"}}, "web") == ()
     assert annotated_images({"annotations": {"images": "- a\n- {name: b}\n- {image: 3}\n"}}, "web") == ()
@@ -46,7 +46,7 @@ def packed(name: str, data: bytes) -> bytes:
     return made.getvalue()
 
 
-def test_digests_of_a_package() -> None:
+def test_image_digests_of_a_package_are_listed() -> None:
     data = b'{"app": "%s", "more": {"init": "%s"}, "n": 3}' % ((str(DIGEST).encode(),) * 2)
     assert listed_digests(packed("images_digests.json", data), "web") == (DIGEST,)
     assert listed_digests(packed("./images_digests.json", data), "web") == (DIGEST,)
@@ -54,7 +54,7 @@ def test_digests_of_a_package() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"a": "sha256:x"}'])
-def test_digests_that_cannot_be_read(data: bytes) -> None:
+def test_invalid_image_digests_are_refused(data: bytes) -> None:
     with pytest.raises(ArtifactError, match=r"web: images_digests\.json cannot be read"):
         listed_digests(packed("images_digests.json", data), "web")
     with pytest.raises(ArtifactError, match="web: images_digests"):

@@ -74,7 +74,7 @@ async def real(folder: Path) -> AsyncIterator[OciRegistry]:
         yield registry
 
 
-async def test_a_mirror_in_a_folder_is_a_source_without_a_network(tmp_path: Path) -> None:
+async def test_a_mirror_in_a_folder_is_a_source_without_network(tmp_path: Path) -> None:
     async with real(tmp_path) as registry:
         pushed = [await publish(registry, tmp_path, version) for version in ("1.0.0", "1.1.0")]
         layout = OciLayout(tmp_path / "layout")
@@ -158,7 +158,7 @@ class Breaking(OciLayout):
 
 
 @pytest.mark.parametrize("blobs", range(4))
-async def test_an_interrupted_copy_continues(blobs: int, tmp_path: Path) -> None:
+async def test_an_interrupted_copy_is_resumed_by_the_next_run(blobs: int, tmp_path: Path) -> None:
     """No tag points at a copy that is not complete, and what was copied is not copied again."""
     source = OciLayout(tmp_path / "one")
     pushed = await publish(source, tmp_path, "1.0.0")
@@ -190,7 +190,7 @@ async def push_annotated(registry: WritableRegistry, annotations: dict[str, str]
     return await registry.push_manifest("web", "1.0.0", write_manifest(config, (layer,), {}), OCI_MANIFEST)
 
 
-async def test_images_that_a_chart_names_are_copied(tmp_path: Path) -> None:
+async def test_images_listed_by_a_chart_are_copied(tmp_path: Path) -> None:
     source, target, images = (OciLayout(tmp_path / name) for name in ("one", "two", "images"))
     app = await push(images, "1.2", b"app", "team/app")
     base = await push(images, "latest", b"base", "library/base")
@@ -208,7 +208,7 @@ async def test_images_that_a_chart_names_are_copied(tmp_path: Path) -> None:
     assert await target.resolve("images/registry-1.docker.io/library/base", "latest") == base
 
 
-async def test_a_package_that_lists_no_images_is_searched_for_them(tmp_path: Path) -> None:
+async def test_a_package_without_listed_images_is_searched_for_images(tmp_path: Path) -> None:
     source, target, images = (OciLayout(tmp_path / name) for name in ("one", "two", "images"))
     app = await push(images, "1.2", b"app", "team/app")
     await push_annotated(source, {})
@@ -227,7 +227,7 @@ async def test_a_package_that_lists_no_images_is_searched_for_them(tmp_path: Pat
     assert await target.resolve("images/registry.example/team/app", "1.2") == app
 
 
-async def test_a_package_whose_images_are_not_known_is_copied_and_named(tmp_path: Path) -> None:
+async def test_a_package_with_unknown_images_is_copied_and_reported(tmp_path: Path) -> None:
     source, target = OciLayout(tmp_path / "one"), OciLayout(tmp_path / "two")
     pushed = await push_annotated(source, {})
     made = mirror(source, "", target)
@@ -241,7 +241,7 @@ async def test_a_package_whose_images_are_not_known_is_copied_and_named(tmp_path
     assert await target.resolve("web", "1.0.0") == pushed
 
 
-async def test_an_image_that_cannot_be_copied_keeps_back_no_other(tmp_path: Path) -> None:
+async def test_a_missing_image_does_not_prevent_other_copies(tmp_path: Path) -> None:
     source, target, images = (OciLayout(tmp_path / name) for name in ("one", "two", "images"))
     app = await push(images, "1.2", b"app", "team/app")
     await push_annotated(source, {"images": "- {image: 'a.example/none:1'}\n- {image: 'b.example/team/app:1.2'}\n"})
@@ -260,7 +260,7 @@ class Silent(OciLayout):
         raise RegistryError("no answer in time", transient=True)
 
 
-async def test_a_registry_of_images_that_does_not_answer_keeps_back_no_other(tmp_path: Path) -> None:
+async def test_an_unreachable_image_registry_does_not_prevent_other_copies(tmp_path: Path) -> None:
     source, target, images = (OciLayout(tmp_path / name) for name in ("one", "two", "images"))
     app = await push(images, "1.2", b"app", "team/app")
     await push_annotated(source, {"images": "- {image: 'a.example/app:1'}\n- {image: 'b.example/team/app:1.2'}\n"})
@@ -276,7 +276,7 @@ async def test_a_registry_of_images_that_does_not_answer_keeps_back_no_other(tmp
     assert await target.resolve("images/b.example/team/app", "1.2") == app
 
 
-async def test_a_copy_of_an_image_that_breaks_off_ends_the_mirror(tmp_path: Path) -> None:
+async def test_a_write_error_of_the_target_ends_the_mirror(tmp_path: Path) -> None:
     """The target fails, so all other images would fail, too; each of them would be downloaded until it does."""
     source, images = (OciLayout(tmp_path / name) for name in ("one", "images"))
     await push(images, "1", b"app", "app")
@@ -295,7 +295,7 @@ async def test_images_are_left_out_on_request(tmp_path: Path) -> None:
     assert len(await lines(made, "web")) == 1
 
 
-async def test_annotations_that_name_no_image(tmp_path: Path) -> None:
+async def test_invalid_image_annotations_are_reported(tmp_path: Path) -> None:
     source, target = OciLayout(tmp_path / "one"), OciLayout(tmp_path / "two")
     await push_annotated(source, {"images": "- {image: 'Registry.example/A B'}"})
     made = mirror(source, "", target)
@@ -303,7 +303,7 @@ async def test_annotations_that_name_no_image(tmp_path: Path) -> None:
     assert re.search(r"annotation images: .*; correct Chart\.yaml, or use --no-images", made.unknown["web:1.0.0"])
 
 
-async def test_the_packages_of_a_registry(tmp_path: Path) -> None:
+async def test_packages_of_a_layout_are_listed(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     await push(layout, "web", b"", "packages")
     await push(layout, "db", b"", "packages")
@@ -312,7 +312,7 @@ async def test_the_packages_of_a_registry(tmp_path: Path) -> None:
         await names_of(layout, "other")
 
 
-async def test_what_refers_to_an_artifact_is_copied(tmp_path: Path) -> None:
+async def test_referrers_of_an_artifact_are_copied(tmp_path: Path) -> None:
     source, target = OciLayout(tmp_path / "one"), OciLayout(tmp_path / "two")
     pushed = await push(source, "1.0.0")
     sbom = await push(source, "sbom", b"packages")

@@ -34,7 +34,7 @@ async def found(folder: Path, settings: Mapping[str, JsonObject] | None = None, 
         return [str(each) for each in await rendered.find(layout, "web", "web", manifest)]
 
 
-async def test_a_chart_is_rendered_with_its_values(tmp_path: Path) -> None:
+async def test_images_of_a_chart_are_found_by_rendering_with_its_settings(tmp_path: Path) -> None:
     files = {"templates/web.yaml": TEMPLATE, "templates/test.yaml": HOOK, "values.yaml": VALUES}
     made = chart(tmp_path / "web", "web", "1.0.0", files)
     assert await found(made) == ["registry.example/web:1.0.0", "registry.example/check:1"]
@@ -42,7 +42,7 @@ async def test_a_chart_is_rendered_with_its_values(tmp_path: Path) -> None:
     assert (await found(made, {"web": settings, "other": {}}))[0] == "mirror.example/web:1.0.0"
 
 
-async def test_manifests_without_a_chart_are_searched(tmp_path: Path) -> None:
+async def test_plain_manifests_are_searched_for_images(tmp_path: Path) -> None:
     manifest = POD.format(name="web", more="", image="registry.example/plain@sha256:" + "a" * 64)
     made = write(tmp_path / "web", {"web.yaml": manifest})
     assert await found(made) == ["registry.example/plain@sha256:" + "a" * 64]
@@ -61,9 +61,7 @@ async def test_a_library_chart_has_no_images(tmp_path: Path) -> None:
     assert await found(made) == []
 
 
-async def test_a_download_is_deleted_as_soon_as_it_was_searched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_download_is_deleted_after_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mirror of all versions of all packages must not fill the disk of temporary files."""
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
@@ -76,7 +74,7 @@ async def test_a_download_is_deleted_as_soon_as_it_was_searched(
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-async def test_a_chart_that_cannot_be_rendered_says_why(tmp_path: Path) -> None:
+async def test_a_chart_that_cannot_be_rendered_is_an_error_with_the_reason(tmp_path: Path) -> None:
     template = '{{ required "host is required" .Values.host }}'
     made = chart(tmp_path / "web", "web", "1.0.0", {"templates/web.yaml": template})
     with pytest.raises(RenderError, match="host is required"):
@@ -92,14 +90,14 @@ async def test_a_chart_that_cannot_be_rendered_says_why(tmp_path: Path) -> None:
     assert await found(newer, kubernetes="1.99.0") == []
 
 
-async def test_settings_that_the_schema_refuses(tmp_path: Path) -> None:
+async def test_settings_refused_by_the_schema_are_an_error(tmp_path: Path) -> None:
     schema = '{"type":"object","required":["host"],"properties":{"host":{"type":"string"}}}'
     made = chart(tmp_path / "web", "web", "1.0.0", {"values.schema.json": schema})
     with pytest.raises((RenderError, SettingsError), match="host"):
         await found(made)
 
 
-async def test_without_helm_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_helm_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RenderError, match="helm is not on PATH; install it"):
         await found(chart(tmp_path / "web", "web", "1.0.0"))
@@ -109,7 +107,7 @@ def spec(**fields: JsonValue) -> JsonObject:
     return {"apiVersion": "example.com/v1", "kind": "Any", "spec": dict(fields)}
 
 
-def test_images_are_found_wherever_pods_are_specified() -> None:
+def test_images_are_found_in_all_pod_specifications() -> None:
     pod: JsonObject = {
         "initContainers": [{"image": "one"}],
         "containers": [{"image": "two:2"}, {"name": "none"}, {"image": "two:2"}],
@@ -136,12 +134,12 @@ def test_images_are_found_wherever_pods_are_specified() -> None:
     ]
 
 
-def test_a_container_whose_image_is_none_is_an_error() -> None:
+def test_an_invalid_container_image_is_an_error() -> None:
     with pytest.raises(ArtifactError, match=r"web 1\.0: a container has the image 'A B'"):
         images_in([spec(containers=[{"image": "A B"}])], "web 1.0")
 
 
-def test_an_image_in_the_own_registry_is_known_only_by_its_digest() -> None:
+def test_an_image_in_the_own_registry_without_a_digest_is_refused() -> None:
     """It has no host yet, so that a copy would ask for a host that does not exist."""
     with pytest.raises(
         ArtifactError, match="the image '/side:1' in the package's own registry, whose digest is known only"

@@ -9,7 +9,7 @@ from wharfinger.packages.errors import RegistryError
 from wharfinger.packages.network.tls import ClientCertificate, Tls, tls_context
 
 
-def test_a_context_is_made_once(tmp_path: Path) -> None:
+def test_a_tls_context_is_created_once(tmp_path: Path) -> None:
     made = make_certificate(tmp_path)
     client = ClientCertificate(made.file.read_text(), made.key.read_text())
     before = set(Path("/proc/self/fd").iterdir())
@@ -22,7 +22,7 @@ def test_a_context_is_made_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "key", ["", "hello", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----", "another"]
 )
-def test_a_client_certificate_that_cannot_be_used(key: str, tmp_path: Path) -> None:
+def test_an_invalid_client_certificate_is_refused(key: str, tmp_path: Path) -> None:
     made = make_certificate(tmp_path / "one")
     key = make_certificate(tmp_path / "two").key.read_text() if key == "another" else key
     with pytest.raises(RegistryError, match=r"the client certificate: expected PEM .*; correct tls\.crt and tls\.key"):

@@ -31,7 +31,7 @@ async def certificate(folder: Path, name: str = f"DNS:{HOST}") -> Certificate:
 
 
 @pytest.mark.parametrize("login", ["", LOGIN])
-async def test_a_registry_behind_a_proxy(login: str, tmp_path: Path) -> None:
+async def test_a_registry_can_be_reached_through_a_proxy(login: str, tmp_path: Path) -> None:
     made = await certificate(tmp_path / "tls")
     async with (
         open_registry_server(tmp_path, with_password=True, certificate=made) as address,
@@ -52,7 +52,7 @@ async def test_a_registry_behind_a_proxy(login: str, tmp_path: Path) -> None:
         assert set(proxy.requests) == {f"CONNECT {HOST}:{address.port}"}
 
 
-async def test_a_registry_over_http_behind_a_proxy(tmp_path: Path) -> None:
+async def test_a_registry_over_http_can_be_reached_through_a_proxy(tmp_path: Path) -> None:
     async with open_registry_server(tmp_path) as address, open_connect_proxy() as proxy:
         access = RegistryAccess(proxies=read_proxies({"HTTP_PROXY": proxy.url()}))
         async with open_registry(RegistryAddress(HOST, address.port), scheme="http", access=access) as registry:
@@ -63,7 +63,7 @@ async def test_a_registry_over_http_behind_a_proxy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("login", ["", "porter:wrong"])
-async def test_a_proxy_that_demands_a_login(login: str, scheme: Scheme) -> None:
+async def test_a_missing_or_refused_login_at_a_proxy_is_reported(login: str, scheme: Scheme) -> None:
     async with open_connect_proxy() as proxy:
         proxy.demands_login = True
         address = proxy.url(login)
@@ -81,7 +81,7 @@ async def test_a_proxy_that_demands_a_login(login: str, scheme: Scheme) -> None:
     assert not caught.value.transient
 
 
-async def test_a_proxy_that_refuses_and_one_that_does_not_run() -> None:
+async def test_refusing_and_unreachable_proxies_are_reported() -> None:
     async with open_connect_proxy() as proxy:
         proxy.refuses = True
         via = f"the thing through the proxy 127.0.0.1:{proxy.port}"
@@ -105,7 +105,7 @@ async def test_a_proxy_that_refuses_and_one_that_does_not_run() -> None:
     assert "s3cret" not in str(caught.value)
 
 
-async def test_a_registry_that_demands_a_certificate(tmp_path: Path) -> None:
+async def test_a_client_certificate_is_sent_to_a_registry_that_requires_one(tmp_path: Path) -> None:
     server, client = await certificate(tmp_path / "server", "IP:127.0.0.1"), await certificate(tmp_path / "client")
     ca = server.file.read_text()
     known = RegistryAccess(ClientCertificate(client.file.read_text(), client.key.read_text()))
@@ -143,7 +143,7 @@ async def test_a_redirect_to_another_server_does_not_carry_the_certificate(tmp_p
         assert other.requests == []
 
 
-async def test_a_transfer_that_breaks_off_is_continued(tmp_path: Path) -> None:
+async def test_a_broken_transfer_is_resumed_through_a_proxy(tmp_path: Path) -> None:
     """The proxy ends the first connections in the middle of the layer; the registry sends the rest on request."""
     async with open_registry_server(tmp_path) as address, open_connect_proxy() as proxy:
         async with open_registry(address, scheme="http") as registry:

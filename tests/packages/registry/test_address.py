@@ -22,7 +22,7 @@ from wharfinger.packages.registry.address import (
 HEX = "0123456789abcdef" * 4
 
 
-def test_host_port_repository_tag() -> None:
+def test_a_reference_has_host_port_repository_and_tag() -> None:
     reference = parse_reference("registry.example:5000/charts/podinfo:1.2.3")
     assert reference == PackageReference(
         RepositoryAddress(RegistryAddress("registry.example", 5000), "charts/podinfo", "https"), "1.2.3"
@@ -30,7 +30,7 @@ def test_host_port_repository_tag() -> None:
     assert str(reference) == "registry.example:5000/charts/podinfo:1.2.3"
 
 
-def test_digest_decides_beside_a_tag() -> None:
+def test_a_reference_may_have_a_tag_and_a_digest() -> None:
     reference = parse_reference(f"oci://registry.example/web:1@sha256:{HEX}")
     assert reference.digest == Digest(f"sha256:{HEX}")
     assert reference.tag == "1"
@@ -59,7 +59,7 @@ def test_digest_decides_beside_a_tag() -> None:
         ("127.0.0.1.example/web", False, "https"),
     ],
 )
-def test_plain_http_only_on_this_machine_or_when_asked_for(text: str, insecure: bool, scheme: str) -> None:
+def test_plain_http_is_used_only_for_local_or_insecure_addresses(text: str, insecure: bool, scheme: str) -> None:
     assert parse_reference(text, insecure=insecure).repository.scheme == scheme
 
 
@@ -97,7 +97,7 @@ def test_plain_http_only_on_this_machine_or_when_asked_for(text: str, insecure: 
         ("registry.example/web:1\x00", "not a valid tag"),
     ],
 )
-def test_what_the_grammar_forbids_is_refused_with_the_reason(text: str, why: str) -> None:
+def test_invalid_references_are_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(AddressError, match=why):
         parse_reference(text)
 
@@ -111,7 +111,7 @@ def test_what_the_grammar_forbids_is_refused_with_the_reason(text: str, why: str
         "u:secret@h",
     ],
 )
-def test_a_password_in_an_address_is_not_repeated(text: str) -> None:
+def test_a_password_in_an_address_is_refused_and_not_printed(text: str) -> None:
     with pytest.raises(AddressError, match="user name or password") as caught:
         parse_reference(text)
     assert "secret" not in str(caught.value)
@@ -119,13 +119,13 @@ def test_a_password_in_an_address_is_not_repeated(text: str) -> None:
         parse_registry(text.partition("/web")[0])
 
 
-def test_registry_alone() -> None:
+def test_addresses_of_registries_are_parsed() -> None:
     assert parse_registry("Registry.Example") == (RegistryAddress("registry.example"), "https")
     assert parse_registry("http://registry.example:80") == (RegistryAddress("registry.example", 80), "http")
     assert str(RegistryAddress("[::1]", 5000)) == "[::1]:5000"
 
 
-def test_repository_has_neither_tag_nor_digest() -> None:
+def test_a_repository_with_a_tag_or_digest_is_refused() -> None:
     repository = parse_repository("registry.example/charts", insecure=True)
     assert (str(repository), repository.scheme) == ("registry.example/charts", "http")
     assert str(repository.child("web")) == "registry.example/charts/web"
@@ -137,7 +137,7 @@ def test_repository_has_neither_tag_nor_digest() -> None:
         repository.child("../secret")
 
 
-def test_versions_and_tags() -> None:
+def test_versions_are_converted_to_tags_and_back() -> None:
     assert tag_of_version("1.2.3+build.5") == "1.2.3_build.5"
     assert version_of_tag("1.2.3_build.5") == "1.2.3+build.5"
     with pytest.raises(AddressError, match="cannot be a tag"):
@@ -156,7 +156,7 @@ HOSTS = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,4})?(\.[a-z0-9]{1,8}){0,3}", f
     digest=st.none() | st.just(Digest(f"sha256:{HEX}")),
     scheme=st.sampled_from(["http", "https"]),
 )
-def test_what_is_written_reads_back(
+def test_a_printed_reference_can_be_parsed_again(
     host: str, port: int | None, path: str, tag: str, digest: Digest | None, scheme: str
 ) -> None:
     tag = tag.removesuffix("\n")
@@ -196,7 +196,7 @@ def test_any_text_is_an_address_or_an_address_error(text: str) -> None:
         assert str(reference.repository.registry)
 
 
-def test_the_name_of_a_package_is_the_path_of_a_repository() -> None:
+def test_a_package_name_must_be_a_repository_path() -> None:
     assert checked_package("team/web-1") == "team/web-1"
     with pytest.raises(
         AddressError, match=r"^'\.\./web' is not a valid package name: use lower-case letters and digits"

@@ -26,7 +26,7 @@ NONE = httpx.Headers()
         (302, False, "refused (302)"),
     ],
 )
-def test_each_status_passes_by_itself_or_not(status: int, transient: bool, says: str) -> None:
+def test_each_status_is_transient_or_permanent(status: int, transient: bool, says: str) -> None:
     error = failure("host/web:1", status, error_body("CODE", "words of the registry"), NONE)
     assert error.transient is transient
     assert says in str(error)
@@ -36,7 +36,7 @@ def test_each_status_passes_by_itself_or_not(status: int, transient: bool, says:
 
 
 @pytest.mark.parametrize(("after", "hint"), [("30", "it asks to wait 30 s"), ("soon", ""), ("9" * 20, ""), ("", "")])
-def test_how_long_to_wait_is_passed_on(after: str, hint: str) -> None:
+def test_retry_after_is_part_of_the_message(after: str, hint: str) -> None:
     text = str(failure("x", 429, b"", httpx.Headers({"Retry-After": after})))
     assert (hint in text) if hint else ("it asks" not in text)
 
@@ -44,12 +44,12 @@ def test_how_long_to_wait_is_passed_on(after: str, hint: str) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"[]", b'{"errors":[]}', b'{"errors":{}}', b'{"errors":[{"code":5}]}', b"x" * 10**6]
 )
-def test_what_is_no_error_document_is_not_quoted(body: bytes) -> None:
+def test_bodies_that_are_not_error_documents_are_not_quoted(body: bytes) -> None:
     assert quote(body) == ""
     assert str(failure("x", 500, body, NONE)) == "x: the registry failed (500)"
 
 
-def test_a_quote_is_short_and_in_one_line() -> None:
+def test_quotes_are_short_and_in_one_line() -> None:
     said = quote(error_body("A", "b" * 5_000)) + quote(b'{"errors":[{"message":"a\\nb\\u001b[31m"}]}')
     assert len(said) <= MAX_QUOTE + 20
     assert said.isprintable()
@@ -81,7 +81,9 @@ def caused(error: Exception, cause: Exception) -> Exception:
         (caused(httpx.ConnectError("x"), caused(OSError(), ssl.SSLError("wrong version"))), True, "--plain-http"),
     ],
 )
-def test_what_the_network_does_passes_what_we_do_wrong_does_not(error: Exception, transient: bool, says: str) -> None:
+def test_network_errors_are_transient_and_invalid_requests_are_not(
+    error: Exception, transient: bool, says: str
+) -> None:
     found = network_failure("host/web:1", error)
     assert isinstance(found, RegistryError)
     assert found.transient is transient

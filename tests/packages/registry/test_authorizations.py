@@ -18,7 +18,7 @@ CHALLENGE = BearerChallenge("https://realm.test/token", "wharf", "repository:web
 CLIENT = ClientIdentity("https://registry.test", Credentials("porter", "geheim"), ClientCertificate("c", "k"), "ca")
 
 
-def test_a_token_is_used_until_it_expires_and_its_challenge_is_kept() -> None:
+def test_a_token_is_used_until_it_expires_and_its_challenge_is_retained() -> None:
     known = Authorization()
     assert (known.header(PULL, 0), known.challenge(PULL), known.basic) == ("", None, False)
     known.put(PULL, CHALLENGE, "Bearer t", until=10)
@@ -30,7 +30,7 @@ def test_a_token_is_used_until_it_expires_and_its_challenge_is_kept() -> None:
     assert known.challenge(PULL) is None
 
 
-def test_only_the_same_client_gets_it() -> None:
+def test_authorizations_are_shared_only_by_equal_clients() -> None:
     known = Authorizations()
     known.of(CLIENT).basic = True
     assert known.of(replace(CLIENT)).basic

@@ -59,7 +59,7 @@ def sent(faulty: FaultyRegistry) -> list[str]:
     return [request.headers.get("authorization", "") for request in faulty.requests]
 
 
-async def test_a_request_says_who_asks_and_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_has_a_user_agent_and_ignores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     async with pair(PORTER) as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(headers=(("Set-Cookie", "a=b"),), body=b"yes"))
@@ -71,7 +71,7 @@ async def test_a_request_says_who_asks_and_nothing_of_the_environment(monkeypatc
         assert not {"authorization", "cookie"} & set(headers)
 
 
-async def test_nothing_secret_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_secrets_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)  # at DEBUG, httpcore prints the headers of answers
     async with pair(PORTER) as (faulty, connection):
         faulty.on(
@@ -99,7 +99,7 @@ async def test_answers_that_are_not_accepted_are_errors() -> None:
             await connection.ask(GET, max_bytes=10)
 
 
-async def test_an_answer_that_never_comes(mock_clock: MockClock) -> None:
+async def test_a_request_without_an_answer_times_out(mock_clock: MockClock) -> None:
     mock_clock.rate = 1
     async with pair() as (faulty, connection), trio.open_nursery() as nursery:
         faulty.on("GET", "/v2/x", Reply(hang=True))
@@ -118,7 +118,7 @@ async def test_an_answer_that_never_comes(mock_clock: MockClock) -> None:
         assert (await connection.ask(GET, max_bytes=10)).body == b"fine"
 
 
-async def test_an_answer_that_never_ends() -> None:
+async def test_an_answer_that_never_ends_times_out() -> None:
     async with pair(patience=Timeouts(read_s=60, answer_s=0.2)) as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(headers=(("Content-Length", "9"),), body=b"x", stay=True))
         with pytest.raises(RegistryError, match="no complete answer within 0 s") as caught:
@@ -126,7 +126,7 @@ async def test_an_answer_that_never_ends() -> None:
         assert caught.value.transient
 
 
-async def test_no_one_listens() -> None:
+async def test_a_registry_that_does_not_listen_is_a_transient_error() -> None:
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     address = RegistryAddress("127.0.0.1", listeners[0].socket.getsockname()[1])
     await listeners[0].aclose()
@@ -136,7 +136,7 @@ async def test_no_one_listens() -> None:
     assert caught.value.transient
 
 
-async def test_plain_http_where_https_was_expected() -> None:
+async def test_a_plain_http_server_is_refused_for_https() -> None:
     async with (
         open_faulty_registry() as faulty,
         open_connection(faulty.address, scheme="https", credentials=PORTER, ca="", patience=PATIENT) as connection,
@@ -149,7 +149,7 @@ async def test_plain_http_where_https_was_expected() -> None:
 @pytest.mark.parametrize(
     "ca", ["hello", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "\0", "\u00e4" * 10]
 )
-async def test_authorities_that_cannot_be_read(ca: str) -> None:
+async def test_invalid_certificate_authorities_are_refused(ca: str) -> None:
     with pytest.raises(RegistryError, match="expected PEM text with certificates") as caught:
         async with open_connection(RegistryAddress("a"), scheme="https", credentials=None, ca=ca, patience=PATIENT):
             raise AssertionError("must not open")
@@ -181,7 +181,7 @@ async def test_a_certificate_for_another_host_is_not_trusted(tmp_path: Path) -> 
             await connection.ask(GET, max_bytes=10)
 
 
-async def test_https_never_turns_into_http(tmp_path: Path) -> None:
+async def test_a_redirect_from_https_to_http_is_refused(tmp_path: Path) -> None:
     certificate = await trio.to_thread.run_sync(make_certificate, tmp_path)
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate.file, certificate.key)
@@ -205,7 +205,7 @@ async def test_https_never_turns_into_http(tmp_path: Path) -> None:
         assert plain.requests == []
 
 
-async def test_redirects_lose_the_password_on_the_way_to_another_origin() -> None:
+async def test_redirects_to_another_origin_do_not_carry_the_password() -> None:
     async with pair(PORTER) as (faulty, connection), open_faulty_registry() as storage:
         storage.on("GET", "/blob", Reply(body=b"there"))
         faulty.on(
@@ -220,7 +220,7 @@ async def test_redirects_lose_the_password_on_the_way_to_another_origin() -> Non
         assert sent(storage) == [""]
 
 
-async def test_another_origin_that_asks_for_the_password_does_not_get_it() -> None:
+async def test_another_origin_that_requests_the_password_does_not_get_it() -> None:
     async with pair(PORTER) as (faulty, connection), open_faulty_registry() as storage:
         faulty.on("GET", "/v2/x", Reply(302, (("Location", f"http://{storage.address}/blob"),)))
         storage.on("GET", "/blob", Reply(401, (("WWW-Authenticate", "Basic"),)))
@@ -230,7 +230,7 @@ async def test_another_origin_that_asks_for_the_password_does_not_get_it() -> No
 
 
 @pytest.mark.parametrize("location", ["ftp://x/y", "http://[", "", "http://user:pw@x.invalid/", "file:///etc/passwd"])
-async def test_redirects_to_what_cannot_be_followed(location: str) -> None:
+async def test_invalid_redirects_are_refused(location: str) -> None:
     async with pair() as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(302, (("Location", location),)))
         with pytest.raises(RegistryError, match="redirected") as caught:
@@ -238,7 +238,7 @@ async def test_redirects_to_what_cannot_be_followed(location: str) -> None:
         assert not caught.value.transient
 
 
-async def test_redirects_end() -> None:
+async def test_the_number_of_redirects_is_limited() -> None:
     async with pair() as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(302, (("Location", "/v2/x"),)))
         with pytest.raises(RegistryError, match="more than 5 redirects"):
@@ -269,7 +269,7 @@ async def test_a_token_is_fetched_once_and_used_until_it_ends() -> None:
         assert faulty.requests[1].query == "service=wharf&scope=repository%3Ax%3Apull"
 
 
-async def test_what_a_registry_accepted_is_sent_at_once_on_the_next_connection() -> None:
+async def test_an_accepted_login_is_sent_at_once_on_the_next_connection() -> None:
     known = Authorizations()
     async with open_faulty_registry() as faulty:
         faulty.on("GET", "/v2/x", Reply(401, (("WWW-Authenticate", "Basic"),)), Reply(body=b"yes"))
@@ -312,7 +312,7 @@ async def test_a_token_without_the_right_is_not_used_again() -> None:
         assert sent(faulty) == ["", BASIC, "Bearer poor", "", BASIC, "Bearer rich"]
 
 
-async def test_a_realm_that_is_gone_is_forgotten() -> None:
+async def test_a_failing_token_realm_is_not_used_again() -> None:
     known = Authorizations()
     async with open_faulty_registry() as faulty:
         faulty.on("GET", "/v2/x", Reply(body=b"yes"))
@@ -326,7 +326,7 @@ async def test_a_realm_that_is_gone_is_forgotten() -> None:
         assert sent(faulty) == [BASIC, "", ""]
 
 
-async def test_a_token_of_identity_is_no_password() -> None:
+async def test_an_identity_token_is_not_sent_as_a_password() -> None:
     async with pair(Credentials("porter", "", "1dentity")) as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(401, (("WWW-Authenticate", "Basic"),)))
         with pytest.raises(RegistryError, match="authentication failed"):
@@ -334,7 +334,7 @@ async def test_a_token_of_identity_is_no_password() -> None:
         assert sent(faulty) == [""]
 
 
-async def test_a_token_that_is_no_longer_good_is_fetched_again() -> None:
+async def test_a_token_that_becomes_invalid_is_replaced() -> None:
     async with pair() as (faulty, connection):
         faulty.on("GET", "/token", Reply(body=b'{"token":"one"}'), Reply(body=b'{"token":"two"}'))
         faulty.on("GET", "/v2/x", bearer(faulty), Reply(body=b"yes"), bearer(faulty), Reply(body=b"again"))
@@ -360,7 +360,7 @@ async def test_tokens_are_per_repository_and_right() -> None:
         ]
 
 
-async def test_a_token_that_does_not_help_is_not_fetched_for_ever() -> None:
+async def test_a_refused_token_is_fetched_only_once() -> None:
     async with pair(PORTER) as (faulty, connection):
         faulty.on("GET", "/token", Reply(body=b'{"token":"t"}'))
         faulty.on("GET", "/v2/x", bearer(faulty))
@@ -380,7 +380,7 @@ async def test_a_token_that_does_not_help_is_not_fetched_for_ever() -> None:
         (Reply(body=b"{}"), True),
     ],
 )
-async def test_a_realm_that_gives_no_token(reply: Reply, transient: bool) -> None:
+async def test_a_realm_without_a_token_is_reported(reply: Reply, transient: bool) -> None:
     async with pair(PORTER) as (faulty, connection):
         faulty.on("GET", "/token", reply)
         faulty.on("GET", "/v2/x", bearer(faulty))
@@ -390,7 +390,7 @@ async def test_a_realm_that_gives_no_token(reply: Reply, transient: bool) -> Non
         assert "geheim" not in str(caught.value)
 
 
-async def test_the_number_of_tokens_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_cached_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.packages.registry.authorizations.MAX_TOKENS", 2)
     async with pair() as (faulty, connection):
         faulty.on("GET", "/token", Reply(body=b'{"token":"t"}'))
@@ -402,7 +402,7 @@ async def test_the_number_of_tokens_kept_is_bounded(monkeypatch: pytest.MonkeyPa
         assert sum(path == "/token" for _, path in faulty.asked()) == 4
 
 
-async def test_no_more_run_together_than_allowed() -> None:
+async def test_concurrent_requests_are_limited() -> None:
     async with pair(at_once=2, patience=Timeouts(read_s=60)) as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(hang=True))
         faulty.on("GET", "/v2/y", Reply(body=b"yes"))
@@ -420,7 +420,7 @@ async def test_no_more_run_together_than_allowed() -> None:
 
 
 @pytest.mark.parametrize("trials", [100])
-async def test_no_place_is_lost_when_requests_are_cancelled(trials: int) -> None:
+async def test_cancelled_requests_release_their_slots(trials: int) -> None:
     async with pair(at_once=1) as (faulty, connection):
         faulty.on("GET", "/v2/x", Reply(body=b"yes"))
         for trial in range(trials):
@@ -434,7 +434,7 @@ async def test_no_place_is_lost_when_requests_are_cancelled(trials: int) -> None
 
 
 @pytest.mark.parametrize("login", [PORTER, Credentials("", "", identity_token="refresh-me")])
-async def test_a_registry_cannot_have_the_login_sent_to_a_host_of_its_choice(login: Credentials) -> None:
+async def test_a_login_is_not_sent_to_a_realm_on_another_host(login: Credentials) -> None:
     """A hostile registry, or whoever is on the way to one, names a realm on another host."""
     async with pair(login) as (faulty, connection), open_faulty_registry() as thief:
         steal = f"http://localhost:{thief.address.port}/steal"
@@ -448,7 +448,7 @@ async def test_a_registry_cannot_have_the_login_sent_to_a_host_of_its_choice(log
         assert not caught.value.transient
 
 
-async def test_a_realm_on_another_host_that_another_process_names_gets_the_login() -> None:
+async def test_a_configured_realm_on_another_host_gets_the_login() -> None:
     login = replace(PORTER, realms=("localhost",))
     async with pair(login) as (faulty, connection), open_faulty_registry() as realm:
         realm.on("GET", "/token", Reply(body=b'{"token":"t"}'))
@@ -457,7 +457,7 @@ async def test_a_realm_on_another_host_that_another_process_names_gets_the_login
         assert sent(realm) == [BASIC]
 
 
-async def test_who_has_no_login_may_ask_any_realm() -> None:
+async def test_realms_on_other_hosts_are_used_without_a_login() -> None:
     async with pair() as (faulty, connection), open_faulty_registry() as realm:
         realm.on("GET", "/token", Reply(body=b'{"token":"t"}'))
         faulty.on("GET", "/v2/x", bearer(faulty, f"http://localhost:{realm.address.port}/token"), Reply(body=b"there"))

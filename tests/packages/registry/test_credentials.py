@@ -24,7 +24,7 @@ HTTPS = httpx.URL("https://registry.example")
 HTTP = httpx.URL("http://127.0.0.1:5000")
 
 
-def test_a_password_is_not_shown() -> None:
+def test_passwords_and_tokens_are_not_printed() -> None:
     credentials = Credentials("porter", "geheim")
     assert "geheim" not in repr(credentials)
     assert credentials.basic() == "Basic " + base64.b64encode(b"porter:geheim").decode()
@@ -50,7 +50,7 @@ def test_a_password_is_not_shown() -> None:
         (["???"], ()),
     ],
 )
-def test_challenges(headers: list[str], expected: tuple[BasicChallenge | BearerChallenge, ...]) -> None:
+def test_challenges_are_parsed(headers: list[str], expected: tuple[BasicChallenge | BearerChallenge, ...]) -> None:
     assert read_challenges(headers) == expected
 
 
@@ -61,7 +61,7 @@ def test_any_header_can_be_read(headers: list[str]) -> None:
             assert challenge.realm
 
 
-def test_where_to_ask_for_a_token() -> None:
+def test_the_token_url_has_service_and_scopes() -> None:
     challenge = BearerChallenge("https://auth.example/token?a=1", "my registry", "one two")
     url = token_url(challenge, registry=HTTPS, scope="unused")
     assert url.params.multi_items() == [("a", "1"), ("service", "my registry"), ("scope", "one"), ("scope", "two")]
@@ -73,7 +73,7 @@ def test_where_to_ask_for_a_token() -> None:
     "realm",
     ["http://auth.example/t", "ftp://auth.example", "/token", "https://user:pw@auth.example/t", "http://[", "https://"],
 )
-def test_where_a_password_must_not_go(realm: str) -> None:
+def test_insecure_and_invalid_realms_are_refused(realm: str) -> None:
     with pytest.raises(RegistryError) as caught:
         token_url(BearerChallenge(realm, "", ""), registry=HTTPS, scope="")
     assert not caught.value.transient
@@ -90,7 +90,7 @@ def test_where_a_password_must_not_go(realm: str) -> None:
         (b'{"token":"a","expires_in":"60"}', "a", DEFAULT_TOKEN_LIFE),
     ],
 )
-def test_a_token_and_how_long_it_may_be_used(answer: bytes, value: str, lifetime: float) -> None:
+def test_tokens_are_read_with_their_lifetime(answer: bytes, value: str, lifetime: float) -> None:
     token = read_token(answer, "auth.example")
     assert (token.value, token.lifetime) == (value, lifetime)
     assert token.header() == f"Bearer {value}"
@@ -99,13 +99,13 @@ def test_a_token_and_how_long_it_may_be_used(answer: bytes, value: str, lifetime
 @pytest.mark.parametrize(
     "answer", [b"", b"[]", b"{}", b'{"token":5}', b'{"token":"a\\r\\nX: y"}', b'{"token":"a b"}', b"<html>"]
 )
-def test_an_answer_without_a_token(answer: bytes) -> None:
+def test_an_answer_without_a_token_is_a_transient_error(answer: bytes) -> None:
     with pytest.raises(RegistryError, match=r"auth\.example") as caught:
         read_token(answer, "auth.example")
     assert caught.value.transient
 
 
-def test_exchanging_a_token_of_identity() -> None:
+def test_an_identity_token_is_exchanged_with_a_form() -> None:
     realm, asked = "https://auth.example/token?x=1", httpx.URL("https://a.example")
     challenge = BearerChallenge(realm, "wharf", "")
     assert str(realm_url(challenge, registry=asked)) == realm
@@ -144,6 +144,6 @@ def test_exchanging_a_token_of_identity() -> None:
         ("https://registry.example.com", "https://a.login.elsewhere.example/token", False),
     ],
 )
-def test_which_realms_may_get_a_login(registry: str, realm: str, *, allowed: bool) -> None:
+def test_only_trusted_realms_may_get_a_login(registry: str, realm: str, *, allowed: bool) -> None:
     realms, address = ("login.elsewhere.example",), httpx.URL(registry)
     assert may_get_login(httpx.URL(realm), registry=address, realms=realms) is allowed

@@ -51,7 +51,7 @@ def find(auths: dict[str, JsonObject], registry: RegistryAddress = HERE, path: s
         "reg*.example",
     ],
 )
-def test_keys_for_a_registry(key: str) -> None:
+def test_keys_that_match_a_registry_give_its_login(key: str) -> None:
     assert find({"other.example": login("wrong"), key: login("porter")}) == "porter"
     assert find({key: login("porter")}, RegistryAddress("registry.example", 443)) == "porter"
 
@@ -74,7 +74,7 @@ def test_keys_for_a_registry(key: str) -> None:
         "x" * 2000,
     ],
 )
-def test_keys_for_others(key: str) -> None:
+def test_keys_of_other_registries_do_not_match(key: str) -> None:
     assert find({key: login("wrong")}) is None
 
 
@@ -88,12 +88,12 @@ def test_keys_for_others(key: str) -> None:
         ("docker.io", RegistryAddress("registry-1.docker.io")),
     ],
 )
-def test_keys_with_ports_and_the_hub(key: str, registry: RegistryAddress) -> None:
+def test_keys_with_ports_and_for_docker_hub_match(key: str, registry: RegistryAddress) -> None:
     assert find({key: login("porter")}, registry) == "porter"
     assert find({key: login("porter")}, RegistryAddress(registry.host, 5001)) is None
 
 
-def test_the_most_specific_key_counts() -> None:
+def test_the_most_specific_key_is_used() -> None:
     auths = {
         "*.example": login("anybody"),
         "registry.example": login("porter"),
@@ -131,12 +131,12 @@ def test_the_most_specific_key_counts() -> None:
         ({"auth": None}, None),
     ],
 )
-def test_every_spelling_of_a_login(entry: JsonObject, expected: Credentials | None) -> None:
+def test_all_spellings_of_a_login_are_read(entry: JsonObject, expected: Credentials | None) -> None:
     data = json.dumps({"auths": {"registry.example": entry}}).encode()
     assert read_docker_config(data, HERE) == expected
 
 
-def test_the_older_form() -> None:
+def test_the_older_form_of_the_file_is_read() -> None:
     assert read_docker_config(
         json.dumps({"https://registry.example/v1/": login("porter")}).encode(), HERE
     ) == Credentials("porter", "s3cret")
@@ -152,7 +152,7 @@ def test_the_older_form() -> None:
         {"auths": {"registry.example": {}}, "credHelpers": {"registry.example": "helper"}},
     ],
 )
-def test_configurations_without_a_login(document: JsonObject) -> None:
+def test_configurations_without_a_matching_login_give_none(document: JsonObject) -> None:
     assert read_docker_config(json.dumps(document).encode(), HERE) is None
 
 
@@ -169,19 +169,19 @@ def test_configurations_without_a_login(document: JsonObject) -> None:
         ({"auths": {str(number): {} for number in range(MAX_KEYS + 1)}}, "1001 entries"),
     ],
 )
-def test_what_cannot_be_read(document: JsonValue, why: str) -> None:
+def test_invalid_configurations_are_refused(document: JsonValue, why: str) -> None:
     with pytest.raises(DockerConfigError, match=f"^docker config: .*{why}") as caught:
         read_docker_config(json.dumps(document).encode(), HERE)
     assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b" " * (MAX_DOCKER_CONFIG + 1), b'{"auths":{"a":' * 300])
-def test_what_is_no_document(data: bytes) -> None:
+def test_files_that_are_not_json_objects_are_refused(data: bytes) -> None:
     with pytest.raises(DockerConfigError):
         read_docker_config(data, HERE)
 
 
-def test_a_broken_login_for_another_registry_does_no_harm() -> None:
+def test_an_invalid_login_for_another_registry_is_ignored() -> None:
     auths: JsonObject = {"other.example": {"auth": "***"}, "third.example": 5, "registry.example": login("porter")}
     found = read_docker_config(json.dumps({"auths": auths}).encode(), HERE)
     assert found is not None

@@ -53,7 +53,7 @@ async def found(logins: DockerLogins, registry: RegistryAddress = HERE) -> Crede
     return await logins.find(registry, "team/web", scheme="https")
 
 
-async def test_a_helper_for_one_registry_and_one_for_all(tmp_path: Path, helpers: Path) -> None:
+async def test_a_helper_of_a_registry_wins_over_the_general_one(tmp_path: Path, helpers: Path) -> None:
     one, every = helper(helpers, "one", GOOD), helper(helpers, "every", GOOD.replace("porter", "anybody"))
     file = config(tmp_path, {"credsStore": "every", "credHelpers": {"registry.example": "one"}})
     logins = DockerLogins(file)
@@ -68,13 +68,13 @@ async def test_a_helper_for_one_registry_and_one_for_all(tmp_path: Path, helpers
     assert asked(every) == ["other.example:5000", "https://index.docker.io/v1/"]
 
 
-async def test_an_identity_token(tmp_path: Path, helpers: Path) -> None:
+async def test_a_helper_can_return_an_identity_token(tmp_path: Path, helpers: Path) -> None:
     helper(helpers, "one", GOOD.replace("porter", "<token>"))
     login = await found(DockerLogins(config(tmp_path, {"credsStore": "one"})))
     assert login == Credentials("<token>", "", SECRET)
 
 
-async def test_an_answer_is_remembered_for_a_while(
+async def test_the_answer_of_a_helper_is_cached_for_some_minutes(
     tmp_path: Path, helpers: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
     autojump_clock.autojump_threshold = float("inf")
@@ -88,7 +88,7 @@ async def test_an_answer_is_remembered_for_a_while(
     assert len(asked(one)) == 2
 
 
-async def test_many_tasks_ask_a_helper_once(tmp_path: Path, helpers: Path) -> None:
+async def test_concurrent_tasks_run_a_helper_once(tmp_path: Path, helpers: Path) -> None:
     one = helper(helpers, "one", GOOD)
     logins = DockerLogins(config(tmp_path, {"credsStore": "one"}))
     async with trio.open_nursery() as nursery:
@@ -97,7 +97,7 @@ async def test_many_tasks_ask_a_helper_once(tmp_path: Path, helpers: Path) -> No
     assert len(asked(one)) == 1
 
 
-async def test_the_failure_of_a_helper_is_remembered_for_a_moment(tmp_path: Path, helpers: Path) -> None:
+async def test_the_failure_of_a_helper_is_cached(tmp_path: Path, helpers: Path) -> None:
     one = helper(helpers, "one", 'cat >>"$0.asked"; echo >>"$0.asked"; exit 3')
     logins = DockerLogins(config(tmp_path, {"credHelpers": {"registry.example": "one"}}))
     for _ in range(3):
@@ -106,7 +106,7 @@ async def test_the_failure_of_a_helper_is_remembered_for_a_moment(tmp_path: Path
     assert len(asked(one)) == 1
 
 
-async def test_a_helper_in_a_relative_folder_of_the_path(
+async def test_a_helper_in_a_relative_folder_of_path_is_found(
     tmp_path: Path, helpers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     helper(helpers, "one", GOOD)
@@ -136,7 +136,7 @@ async def test_a_registry_that_a_helper_does_not_know_is_looked_up_in_the_file(t
         ("sleep 60", "deadline passed"),
     ],
 )
-async def test_a_helper_that_fails_shows_nothing_of_what_it_prints(
+async def test_output_of_a_failed_helper_is_not_printed(
     tmp_path: Path, helpers: Path, body: str, message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     helper(helpers, "one", body)
@@ -150,7 +150,7 @@ async def test_a_helper_that_fails_shows_nothing_of_what_it_prints(
     assert caught.value.transient == ("sleep" in body)
 
 
-async def test_a_helper_that_is_not_there(tmp_path: Path, helpers: Path) -> None:
+async def test_a_missing_helper_is_reported(tmp_path: Path, helpers: Path) -> None:
     named = config(tmp_path, {"credsStore": "nobody", "auths": {"registry.example": {}}})
     with pytest.raises(RegistryError, match=r"config\.json: the credential helper docker-credential-nobody for "):
         await found(DockerLogins(named))
@@ -166,7 +166,7 @@ async def test_a_helper_that_is_not_there(tmp_path: Path, helpers: Path) -> None
     assert not list(helpers.iterdir())
 
 
-async def test_no_login_goes_over_plain_http_to_another_machine(tmp_path: Path, helpers: Path) -> None:
+async def test_logins_are_not_sent_to_other_machines_over_plain_http(tmp_path: Path, helpers: Path) -> None:
     one = helper(helpers, "one", GOOD)
     file = config(tmp_path, {"credsStore": "one"})
     assert await DockerLogins(file).find(HERE, "web", scheme="http") is None
@@ -175,7 +175,9 @@ async def test_no_login_goes_over_plain_http_to_another_machine(tmp_path: Path, 
     assert await DockerLogins(file, plain=True).find(HERE, "web", scheme="http") is not None
 
 
-async def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_files_are_ignored_and_invalid_files_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert await found(DockerLogins(tmp_path / "none" / "config.json")) is None
     assert await found(DockerLogins(Path("/dev/null/config.json"))) is None
     with pytest.raises(RegistryError, match="cannot be read: Is a directory"):
@@ -191,7 +193,7 @@ async def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_file() == Path("/home/porter/.docker/config.json")
 
 
-async def test_a_real_registry_lets_the_login_of_a_helper_in(tmp_path: Path, helpers: Path) -> None:
+async def test_a_real_registry_accepts_the_login_of_a_helper(tmp_path: Path, helpers: Path) -> None:
     async with open_registry_server(tmp_path, with_password=True) as address:
         helper(helpers, "real", f'echo \'{{"Username": "{USER}", "Secret": "{PASSWORD}"}}\'')
         file = config(tmp_path, {"credHelpers": {str(address): "real"}})

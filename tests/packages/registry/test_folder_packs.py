@@ -45,7 +45,7 @@ async def test_an_unchanged_folder_is_packed_once(tmp_path: Path, packed: list[s
     assert packed == ["web"] * 3
 
 
-async def test_a_folder_that_has_just_changed_is_packed_each_time(tmp_path: Path, packed: list[str]) -> None:
+async def test_a_recently_changed_folder_is_packed_each_time(tmp_path: Path, packed: list[str]) -> None:
     chart(tmp_path / "web", version="1.0.0")
     packs = FolderPacks()
     for _ in range(2):
@@ -53,7 +53,7 @@ async def test_a_folder_that_has_just_changed_is_packed_each_time(tmp_path: Path
     assert packed == ["web", "web"]
 
 
-def test_what_changes_while_it_is_packed_is_not_kept(tmp_path: Path) -> None:
+def test_a_folder_changed_during_packing_is_not_cached(tmp_path: Path) -> None:
     folder, packs = chart(tmp_path / "web"), FolderPacks(later)
     before = packs.fingerprint(folder)
     (folder / "values.yaml").write_text("a: 2\n")
@@ -61,7 +61,7 @@ def test_what_changes_while_it_is_packed_is_not_kept(tmp_path: Path) -> None:
     assert packs.find(folder, before) is None
 
 
-def test_only_the_last_folders_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_latest_folders_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_packs, "MOST", 1)
     packs, found = FolderPacks(later), {}
     for name in ("one", "two"):

@@ -20,7 +20,7 @@ MODULE = {"hooks/run.sh": "#!/bin/sh\n", "templates/a.yaml": "a: 1\n", "crds/x.y
 
 @pytest.mark.parametrize("check", READ_CONTRACT, ids=lambda check: str(check.__name__))
 @pytest.mark.parametrize("kind", ["chart", "package"])
-async def test_reading(kind: str, check: ReadCheck, tmp_path: Path) -> None:
+async def test_a_folder_registry_fulfils_the_contract(kind: str, check: ReadCheck, tmp_path: Path) -> None:
     folder = tmp_path / REPOSITORY
     if kind == "chart":
         chart(folder, version="1.0.0")
@@ -29,7 +29,7 @@ async def test_reading(kind: str, check: ReadCheck, tmp_path: Path) -> None:
     await check(FolderRegistry(tmp_path))
 
 
-async def test_what_is_there_is_what_would_be_pushed(tmp_path: Path) -> None:
+async def test_a_folder_has_the_digest_under_which_it_would_be_pushed(tmp_path: Path) -> None:
     chart(tmp_path / "web", version="1.0.0")
     write(tmp_path / "app", {**PACKAGE, "package.yaml": "type: Application\nversion: 2.0.0\n"})
     folders, pushed = FolderRegistry(tmp_path), MemoryRegistry()
@@ -45,7 +45,7 @@ async def test_what_is_there_is_what_would_be_pushed(tmp_path: Path) -> None:
         assert [one.media_type for one in manifest.layers] == [layer]
 
 
-async def test_another_version_is_not_there_and_the_error_says_which_is(tmp_path: Path) -> None:
+async def test_another_version_is_not_found_and_the_error_names_the_existing_one(tmp_path: Path) -> None:
     write(tmp_path / "web", {**PACKAGE, "package.yaml": "type: Application\nversion: 1.0.0+a\n"})
     registry = FolderRegistry(tmp_path)
     assert await registry.tags("web") == ("1.0.0_a",)
@@ -57,14 +57,14 @@ async def test_another_version_is_not_there_and_the_error_says_which_is(tmp_path
     assert not caught.value.transient
 
 
-async def test_a_package_without_a_version_is_there_under_any(tmp_path: Path) -> None:
+async def test_a_package_without_a_version_is_found_under_any(tmp_path: Path) -> None:
     write(tmp_path / "002-tuner", MODULE)
     registry = FolderRegistry(tmp_path)
     assert await registry.tags("002-tuner") == ()
     assert await registry.resolve("002-tuner", "1.0.0") == await registry.resolve("002-tuner", "2.0.0")
 
 
-async def test_from_folder_to_deployed(tmp_path: Path) -> None:
+async def test_a_package_folder_can_be_installed_and_deployed(tmp_path: Path) -> None:
     write(
         tmp_path / "packages" / "web", {**PACKAGE, "hooks/run.sh": "#!/bin/sh\n", ".helmignore": "notes\n", "notes": ""}
     )
@@ -80,7 +80,7 @@ async def test_from_folder_to_deployed(tmp_path: Path) -> None:
     assert (link / "hooks/run.sh").stat().st_mode & 0o100
 
 
-async def test_what_was_handed_out_can_be_read_to_its_end(tmp_path: Path) -> None:
+async def test_a_resolved_package_can_be_read_after_its_files_change(tmp_path: Path) -> None:
     """The author saves a file between the look at the tag and the download."""
     folder = write(tmp_path / "web", PACKAGE)
     registry = FolderRegistry(tmp_path)
@@ -112,20 +112,20 @@ async def test_what_was_handed_out_can_be_read_to_its_end(tmp_path: Path) -> Non
         ({"openapi/settings.yaml": "type: 5\n"}, r"openapi/settings\.yaml"),
     ],
 )
-async def test_what_is_no_package(files: dict[str, str], why: str, tmp_path: Path) -> None:
+async def test_invalid_packages_are_refused_with_their_folder(files: dict[str, str], why: str, tmp_path: Path) -> None:
     folder = write(tmp_path / "web", files)
     registry = FolderRegistry(tmp_path)
     with pytest.raises(ArtifactError, match=rf"^{folder}: .*{why}"):
         await registry.resolve("web", "1.0.0")
 
 
-async def test_a_file_is_no_package_folder(tmp_path: Path) -> None:
+async def test_a_file_instead_of_a_folder_is_not_found(tmp_path: Path) -> None:
     (tmp_path / "web").write_text("")
     with pytest.raises(ArtifactNotFoundError, match="no such folder"):
         await FolderRegistry(tmp_path).tags("web")
 
 
-async def test_two_packages_of_one_registry(tmp_path: Path) -> None:
+async def test_several_packages_of_one_registry_can_be_read(tmp_path: Path) -> None:
     for name in ("one", "two"):
         chart(tmp_path / name, name=name, version="1.0.0")
     registry = FolderRegistry(tmp_path)
@@ -138,7 +138,7 @@ async def test_two_packages_of_one_registry(tmp_path: Path) -> None:
             await store.install(manifest)
 
 
-async def test_a_folder_of_global_hooks_is_a_package_itself(tmp_path: Path) -> None:
+async def test_a_folder_of_global_hooks_is_served_as_a_package(tmp_path: Path) -> None:
     """Whatever its hooks lie in, for nothing in it says what it is."""
     write(tmp_path, {"startup.sh": "#!/bin/sh\n", "openapi/values.yaml": "type: object\n"})
     registry = FolderRegistry(tmp_path)
@@ -151,7 +151,7 @@ async def test_a_folder_of_global_hooks_is_a_package_itself(tmp_path: Path) -> N
         assert read_global_definition(tree, version="0.0.0").values_schema is not None
 
 
-async def test_a_package_named_as_global_hooks_is_a_package(tmp_path: Path) -> None:
+async def test_a_package_folder_named_global_hooks_is_served(tmp_path: Path) -> None:
     write(tmp_path / "global-hooks", {**MODULE, "module.yaml": "name: global-hooks\nversion: 3.0.0\n"})
     assert await FolderRegistry(tmp_path).tags("global-hooks") == ("3.0.0",)
     with pytest.raises(ArtifactNotFoundError, match="there is no such folder"):

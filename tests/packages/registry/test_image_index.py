@@ -42,7 +42,7 @@ def choose(*entries: JsonValue, architecture: str = "amd64") -> Descriptor:
         [entry("not"), entry("it", architecture="amd64")],
     ],
 )
-def test_which_is_taken(entries: list[JsonValue]) -> None:
+def test_the_image_of_the_architecture_is_chosen(entries: list[JsonValue]) -> None:
     assert choose(*entries) == Descriptor(OCI_MANIFEST, digest_of(b"it"), 2)
 
 
@@ -58,17 +58,17 @@ def test_which_is_taken(entries: list[JsonValue]) -> None:
         ([{**entry("a"), "platform": {"os": 5}}, entry("b")], "platform.os: expected a string"),
     ],
 )
-def test_what_is_refused(entries: list[JsonValue], why: str) -> None:
+def test_indexes_without_a_usable_image_are_refused(entries: list[JsonValue], why: str) -> None:
     with pytest.raises(ArtifactError, match=f"^index sha256:.*{why}"):
         choose(*entries)
 
 
-def test_there_is_an_end_to_an_index() -> None:
+def test_the_number_of_manifests_in_an_index_is_limited() -> None:
     with pytest.raises(ArtifactError, match="10001 manifests; at most 10000"):
         choose(*[{}] * 10_001)
 
 
-def test_size_and_digest_are_checked_first() -> None:
+def test_an_index_with_another_size_or_digest_is_refused() -> None:
     data = b"{}"
     for descriptor in (Descriptor(OCI_INDEX, digest_of(data), 3), Descriptor(OCI_INDEX, digest_of(b""), 2)):
         with pytest.raises(DigestError) as caught:
@@ -80,13 +80,15 @@ def test_size_and_digest_are_checked_first() -> None:
     ("machine", "name"),
     [("x86_64", "amd64"), ("aarch64", "arm64"), ("AMD64", "amd64"), ("armv7l", "arm"), ("riscv64", "riscv64")],
 )
-def test_machines_by_the_name_images_use(machine: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_names_are_translated_to_image_architectures(
+    machine: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
     assert running_architecture() == name
     assert choose(entry("not", architecture="x"), entry("it", architecture=name), architecture="").size == 2
 
 
-def test_what_an_index_is() -> None:
+def test_media_types_of_indexes_are_recognized() -> None:
     assert is_index(OCI_INDEX)
     assert is_index(DOCKER_LIST)
     assert not is_index(OCI_MANIFEST)

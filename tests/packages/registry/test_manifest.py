@@ -57,7 +57,7 @@ def read(data: bytes | JsonObject, media_type: str = OCI_MANIFEST) -> Manifest:
     return read_manifest(raw, Descriptor(media_type, digest_of(raw), len(raw)))
 
 
-def test_an_image_manifest() -> None:
+def test_an_image_manifest_is_read() -> None:
     manifest = read(document())
     assert manifest.descriptor.media_type == OCI_MANIFEST
     assert manifest.artifact_type == HELM_CONFIG
@@ -66,7 +66,7 @@ def test_an_image_manifest() -> None:
     assert manifest.annotations == (("a", "1"), ("b", "2"))
 
 
-def test_what_is_written_reads_back() -> None:
+def test_a_written_manifest_is_read_back() -> None:
     config, layer = Descriptor(HELM_CONFIG, B, 2), Descriptor(HELM_CHART, A, 5)
     data = write_manifest(config, (layer,), {"z": "1", "a": "2"})
     assert data == write_manifest(config, (layer,), {"a": "2", "z": "1"})
@@ -87,7 +87,7 @@ def test_what_is_written_reads_back() -> None:
         ({"config": entry(size=MAX_BLOB)}, OCI_MANIFEST),
     ],
 )
-def test_what_is_read(changes: JsonObject, announced: str) -> None:
+def test_supported_variants_of_manifests_are_read(changes: JsonObject, announced: str) -> None:
     manifest = read(document(**changes), announced)
     assert manifest.artifact_type == changes.get("artifactType", manifest.config.media_type)
 
@@ -122,7 +122,7 @@ def test_what_is_read(changes: JsonObject, announced: str) -> None:
         ({"annotations": {str(n): "" for n in range(MAX_ANNOTATIONS + 1)}}, OCI_MANIFEST, "1001 entries"),
     ],
 )
-def test_what_is_refused(changes: JsonObject, announced: str, why: str) -> None:
+def test_invalid_manifests_are_refused(changes: JsonObject, announced: str, why: str) -> None:
     with pytest.raises(ArtifactError, match=why) as caught:
         read(document(**changes), announced)
     assert str(caught.value).startswith("manifest sha256:")
@@ -131,14 +131,14 @@ def test_what_is_refused(changes: JsonObject, announced: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 5_000, b"NaN"])
-def test_what_is_no_document_is_refused(data: bytes) -> None:
+def test_bytes_that_are_not_a_json_object_are_refused(data: bytes) -> None:
     with pytest.raises(ArtifactError):
         read(data)
     with pytest.raises(ArtifactError):
         manifest_media_type(data, OCI_MANIFEST)
 
 
-def test_size_and_digest_are_checked_first() -> None:
+def test_a_manifest_with_another_size_or_digest_is_refused() -> None:
     data = json.dumps(document()).encode()
     for descriptor in (
         Descriptor(OCI_MANIFEST, digest_of(data), len(data) + 1),
@@ -151,19 +151,19 @@ def test_size_and_digest_are_checked_first() -> None:
         read(b" " * (MAX_MANIFEST + 1))
 
 
-def test_a_manifest_says_what_it_is_or_its_header_does() -> None:
+def test_the_media_type_is_in_the_manifest_or_the_header() -> None:
     assert manifest_media_type(b'{"mediaType":"a/b"}', "c/d") == "a/b"
     assert manifest_media_type(b"{}", "c/d; charset=utf-8") == "c/d"
     with pytest.raises(ArtifactError, match="not a media type"):
         manifest_media_type(b"{}", "")
 
 
-def test_the_fields_tell_what_says_nothing_of_itself() -> None:
+def test_a_missing_media_type_is_derived_from_the_fields() -> None:
     assert manifest_media_type(b'{"layers":[]}', "") == OCI_MANIFEST
     assert manifest_media_type(b'{"manifests":[]}', "") == OCI_INDEX
 
 
-def test_the_chart_is_the_one_layer_of_its_type() -> None:
+def test_a_chart_needs_exactly_one_chart_layer() -> None:
     provenance = entry(HELM_PROVENANCE, C.text)
     [layer] = package_layers(read(document(layers=[provenance, entry()])))
     assert layer.digest == A
@@ -174,7 +174,7 @@ def test_the_chart_is_the_one_layer_of_its_type() -> None:
             package_layers(manifest)
 
 
-def test_an_image_is_all_its_layers_in_order() -> None:
+def test_all_layers_of_an_image_are_returned_in_order() -> None:
     docker = "application/vnd.docker.image.rootfs.diff.tar.gzip"
     layers: list[JsonValue] = [entry(OCI_LAYER), entry(docker, C.text), entry(OCI_LAYER)]
     manifest = read(document(config=entry(PACKAGE_CONFIG, B.text), layers=layers))
@@ -192,21 +192,21 @@ def test_an_image_is_all_its_layers_in_order() -> None:
         (["application/vnd.oci.image.layer.nondistributable.v1.tar+gzip"], "neither a chart nor an image's layer"),
     ],
 )
-def test_images_that_are_no_packages(media_types: list[str], why: str) -> None:
+def test_images_that_are_not_packages_are_refused(media_types: list[str], why: str) -> None:
     layers: list[JsonValue] = [entry(media_type) for media_type in media_types]
     manifest = read(document(config=entry("application/vnd.oci.image.config.v1+json", B.text), layers=layers))
     with pytest.raises(ArtifactError, match=why):
         package_layers(manifest)
 
 
-def test_a_manifest_survives_a_record() -> None:
+def test_a_manifest_is_restored_from_its_record() -> None:
     manifest = read(document(artifactType="application/x", layers=[entry(), entry(digest=C.text)]))
     assert manifest_from_fields(manifest_fields(manifest)) == manifest
     with pytest.raises(FormatError):
         manifest_from_fields({})
 
 
-def test_blobs_are_config_and_layers_each_once() -> None:
+def test_blobs_are_config_and_distinct_layers() -> None:
     manifest = read(document(layers=[entry(), entry(digest=C.text), entry()]))
     assert [blob.digest for blob in blobs_of(manifest)] == [B, A, C]
 

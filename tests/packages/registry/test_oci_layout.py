@@ -36,17 +36,17 @@ def blob(root: Path, descriptor: Descriptor) -> Path:
 
 
 @pytest.mark.parametrize("check", CONTRACT, ids=lambda check: str(check.__name__))
-async def test_contract(check: Check, tmp_path: Path) -> None:
+async def test_an_empty_layout_fulfils_the_contract(check: Check, tmp_path: Path) -> None:
     await check(OciLayout(tmp_path))
 
 
 @pytest.mark.parametrize("check", READ_CONTRACT, ids=lambda check: str(check.__name__))
-async def test_reading(check: ReadCheck, tmp_path: Path) -> None:
+async def test_a_layout_with_an_artifact_fulfils_the_contract(check: ReadCheck, tmp_path: Path) -> None:
     await push(OciLayout(tmp_path), "1.0.0")
     await check(OciLayout(tmp_path))
 
 
-async def test_what_is_on_the_disk(tmp_path: Path) -> None:
+async def test_a_push_writes_a_standard_image_layout(tmp_path: Path) -> None:
     pushed = await push(OciLayout(tmp_path), "1.0.0")
     folder = tmp_path / REPOSITORY
     assert json.loads((folder / "oci-layout").read_bytes()) == {"imageLayoutVersion": "1.0.0"}
@@ -67,7 +67,7 @@ async def test_what_is_on_the_disk(tmp_path: Path) -> None:
         assert digest_of(path.read_bytes()).hex == path.name
 
 
-async def test_what_others_put_into_the_index_stays(tmp_path: Path) -> None:
+async def test_foreign_entries_of_the_index_are_retained(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     await push(layout, "1.0.0")
     index = index_of(tmp_path)
@@ -84,7 +84,7 @@ async def test_what_others_put_into_the_index_stays(tmp_path: Path) -> None:
     assert await layout.tags(REPOSITORY) == ("1.0.0", "2.0.0")
 
 
-async def test_manifests_that_do_not_say_what_they_are(tmp_path: Path) -> None:
+async def test_manifests_without_media_type_are_resolved(tmp_path: Path) -> None:
     """As some tools write them: no mediaType in the manifest, and an index for each name."""
     layout = OciLayout(tmp_path)
     pushed = await push(layout, "1.0.0")
@@ -103,7 +103,9 @@ async def test_manifests_that_do_not_say_what_they_are(tmp_path: Path) -> None:
     assert (await layout.manifest(REPOSITORY, named.digest)).descriptor == manifest
 
 
-async def test_a_name_for_two_platforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tag_for_two_platforms_resolves_to_the_running_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     layout = OciLayout(tmp_path)
     one, other = await push(layout, "1.0.0", b"amd"), await push(layout, "2.0.0", b"arm")
@@ -123,7 +125,7 @@ async def test_a_name_for_two_platforms(tmp_path: Path, monkeypatch: pytest.Monk
         await layout.resolve(REPOSITORY, "both")
 
 
-async def test_damage_is_noticed_and_pushing_again_repairs_it(tmp_path: Path) -> None:
+async def test_damaged_blobs_are_detected_and_repaired_by_a_push(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     pushed = await push(layout, "1.0.0", b"the layer")
     manifest = await layout.manifest(REPOSITORY, pushed.digest)
@@ -137,7 +139,7 @@ async def test_damage_is_noticed_and_pushing_again_repairs_it(tmp_path: Path) ->
     assert await read(layout, manifest.layers[0]) == b"the layer"
 
 
-async def test_what_is_no_layout(tmp_path: Path) -> None:
+async def test_invalid_layouts_are_refused(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     folder = tmp_path / REPOSITORY
     folder.mkdir(parents=True)
@@ -164,7 +166,7 @@ async def test_what_is_no_layout(tmp_path: Path) -> None:
         await layout.tags("file/web")
 
 
-async def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+async def test_a_push_to_an_unwritable_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "charts").write_text("not a folder")
     with pytest.raises(PackageError):
         await push(OciLayout(tmp_path), "1.0.0")
@@ -174,7 +176,7 @@ async def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert caught.value.transient
 
 
-async def test_pushing_at_the_same_time_loses_no_name(tmp_path: Path) -> None:
+async def test_concurrent_pushes_lose_no_tag(tmp_path: Path) -> None:
     """Through one object and through several, as two processes would have."""
     one, other = OciLayout(tmp_path), OciLayout(tmp_path)
     async with trio.open_nursery() as nursery:
@@ -216,7 +218,7 @@ def push_killed_at(root: Path, step: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_killed_at_any_step_the_old_or_the_new_is_there(tmp_path: Path) -> None:
+async def test_a_push_killed_at_any_step_leaves_a_complete_artifact(tmp_path: Path) -> None:
     step, killed = 0, True
     while killed:
         step += 3  # a process each; the steps between differ in what is left behind, which nobody reads

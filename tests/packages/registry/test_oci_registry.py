@@ -29,19 +29,19 @@ TYPE = ("Content-Type", OCI_MANIFEST)
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("check", CONTRACT, ids=lambda check: str(check.__name__))
-async def test_contract_with_a_real_registry(check: Check, tmp_path: Path) -> None:
+async def test_an_empty_registry_fulfils_the_contract(check: Check, tmp_path: Path) -> None:
     async with open_registry_server(tmp_path) as address, open_registry(address, scheme="http") as registry:
         await check(registry)
 
 
 @pytest.mark.parametrize("check", READ_CONTRACT, ids=lambda check: str(check.__name__))
-async def test_reading_from_a_real_registry(check: ReadCheck, tmp_path: Path) -> None:
+async def test_a_registry_with_an_artifact_fulfils_the_contract(check: ReadCheck, tmp_path: Path) -> None:
     async with open_registry_server(tmp_path) as address, open_registry(address, scheme="http") as registry:
         await push(registry, "1.0.0")
         await check(registry)
 
 
-async def test_contract_with_a_real_registry_behind_a_password(tmp_path: Path) -> None:
+async def test_a_registry_with_a_password_needs_the_right_login(tmp_path: Path) -> None:
     async with open_registry_server(tmp_path, with_password=True) as address:
         async with open_registry(address, scheme="http", credentials=Credentials(USER, PASSWORD)) as registry:
             pushed = await push(registry, "1.0.0")
@@ -59,7 +59,7 @@ async def test_contract_with_a_real_registry_behind_a_password(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("identity", ["", "1dentity-t0ken"])
-async def test_a_real_registry_that_wants_tokens(identity: str, tmp_path: Path) -> None:
+async def test_a_registry_that_requires_tokens_can_be_used(identity: str, tmp_path: Path) -> None:
     login = Credentials(USER, PASSWORD, identity)
     async with open_token_registry(tmp_path, login) as there:
         async with open_registry(there.address, scheme="http", credentials=login) as registry:
@@ -81,7 +81,7 @@ async def test_a_real_registry_that_wants_tokens(identity: str, tmp_path: Path) 
                 assert "wr0ng" not in str(caught.value)
 
 
-async def test_two_tasks_that_are_both_asked_for_the_password(tmp_path: Path) -> None:
+async def test_concurrent_tasks_can_authenticate(tmp_path: Path) -> None:
     async with (
         open_registry_server(tmp_path, with_password=True) as address,
         open_registry(address, scheme="http", credentials=Credentials(USER, PASSWORD)) as registry,
@@ -92,7 +92,7 @@ async def test_two_tasks_that_are_both_asked_for_the_password(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("claimed", [True, False])
-async def test_a_manifest_of_another_digest_is_not_believed(claimed: bool) -> None:
+async def test_a_manifest_with_another_digest_is_refused(claimed: bool) -> None:
     artifact = sample()
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         # The registry says in its header what was asked for, and sends something else.
@@ -117,7 +117,7 @@ async def test_a_manifest_over_the_limit_is_not_read() -> None:
         assert await registry.resolve(REPOSITORY, "1.0.0") == artifact.manifest
 
 
-async def test_what_is_no_manifest_is_an_artifact_error() -> None:
+async def test_an_invalid_manifest_is_an_artifact_error() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         for body in (b"<html>", b"[]", b'{"mediaType":5}', b"\xff", b'{"mediaType":"text"}'):
             faulty.manifest("1.0.0", Reply(headers=(("Content-Type", "text/html; charset=x"),), body=body))
@@ -131,7 +131,7 @@ async def test_what_is_no_manifest_is_an_artifact_error() -> None:
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-async def test_a_blob_with_other_bytes_ends_with_a_digest_error(chunked: bool) -> None:
+async def test_a_blob_with_other_bytes_is_a_digest_error(chunked: bool) -> None:
     artifact = sample(b"x" * 200_000)
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         faulty.blob(artifact.layer, Reply(body=same_length(artifact.layer_bytes), chunked=chunked))
@@ -140,7 +140,7 @@ async def test_a_blob_with_other_bytes_ends_with_a_digest_error(chunked: bool) -
         assert caught.value.transient
 
 
-async def test_a_blob_that_is_too_long_is_cut_at_once() -> None:
+async def test_a_blob_that_is_too_long_is_aborted_at_once() -> None:
     artifact = sample(b"x" * 1_000)
     endless = artifact.layer_bytes + b"y" * 5_000_000
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
@@ -156,7 +156,7 @@ async def test_a_blob_that_is_too_long_is_cut_at_once() -> None:
             await read(registry, artifact.layer)
 
 
-async def test_a_blob_that_is_too_short() -> None:
+async def test_a_blob_that_is_too_short_is_an_error() -> None:
     artifact = sample(b"x" * 100_000)
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         faulty.blob(artifact.layer, Reply(body=artifact.layer_bytes, cut=70_000))
@@ -170,7 +170,7 @@ async def test_a_blob_that_is_too_short() -> None:
         assert await read(registry, artifact.layer) == artifact.layer_bytes
 
 
-async def test_a_blob_that_comes_too_slowly_is_given_up() -> None:
+async def test_a_blob_transfer_that_is_too_slow_is_aborted() -> None:
     artifact = sample(b"x" * 100)
     hurry = Timeouts(read_s=60, least=LeastSpeed(10**9, 0.2))
     async with (
@@ -187,7 +187,7 @@ async def test_a_blob_that_comes_too_slowly_is_given_up() -> None:
         assert caught.value.transient
 
 
-async def test_tags_come_in_pages_that_end() -> None:
+async def test_all_pages_of_tags_are_read() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         path = f"/v2/{REPOSITORY}/tags/list"
         link = ("Link", f'<{path}?n=2&last=b>; rel="next"')
@@ -203,7 +203,7 @@ async def test_tags_come_in_pages_that_end() -> None:
         assert [request.query for request in faulty.requests] == ["n=1000", "n=2&last=b", "n=2&last=d"]
 
 
-async def test_a_listing_that_goes_in_circles_ends() -> None:
+async def test_a_circular_listing_of_tags_ends() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         path = f"/v2/{REPOSITORY}/tags/list"
         link = ("Link", f'<{path}?last=a>; rel="next"')
@@ -212,7 +212,7 @@ async def test_a_listing_that_goes_in_circles_ends() -> None:
         assert len(faulty.requests) == 2
 
 
-async def test_a_listing_without_end_is_refused() -> None:
+async def test_an_endless_listing_of_tags_is_refused() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         path = f"/v2/{REPOSITORY}/tags/list"
         link = ("Link", f'<{path}?last=a>; rel="next"')
@@ -227,7 +227,7 @@ async def test_a_listing_without_end_is_refused() -> None:
             await registry.tags(REPOSITORY)
 
 
-async def test_a_listing_on_another_host_is_not_followed() -> None:
+async def test_a_next_page_on_another_host_is_refused() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         path = f"/v2/{REPOSITORY}/tags/list"
         faulty.on(
@@ -237,7 +237,7 @@ async def test_a_listing_on_another_host_is_not_followed() -> None:
             await registry.tags(REPOSITORY)
 
 
-async def test_no_tags_and_no_registry() -> None:
+async def test_an_empty_list_of_tags_is_accepted_and_html_is_refused() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         path = f"/v2/{REPOSITORY}/tags/list"
         faulty.on("GET", path, Reply(body=b'{"name":"charts/web","tags":null}'), Reply(body=b"<html>hello</html>"))
@@ -253,7 +253,7 @@ def script_upload(faulty: FaultyRegistry, location: str) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "http://{address}", "https://{address}", "http://127.0.0.1:1"])
-async def test_an_upload_goes_to_the_registry_itself(prefix: str) -> None:
+async def test_a_blob_is_uploaded_to_the_given_location(prefix: str) -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         script_upload(
             faulty, prefix.format(address=faulty.address) + f"/v2/{REPOSITORY}/blobs/uploads/1?_state=a%3D%3D"
@@ -274,7 +274,7 @@ async def test_an_upload_to_another_host_is_refused() -> None:
         assert all(request.method != "PUT" for request in faulty.requests)
 
 
-async def test_a_blob_that_is_there_is_not_sent_again() -> None:
+async def test_an_existing_blob_is_not_uploaded_again() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         path = f"/v2/{REPOSITORY}/blobs/{digest_of(b'data')}"
         faulty.on("HEAD", path, Reply(headers=(("Content-Length", "4"),)))
@@ -287,7 +287,7 @@ async def test_a_blob_that_is_there_is_not_sent_again() -> None:
         assert faulty.requests[-1].method == "PUT"
 
 
-async def test_its_name_is_scheme_host_and_port() -> None:
+async def test_a_registry_is_printed_with_scheme_host_and_port() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         assert isinstance(registry, OciRegistry)
         assert str(registry) == f"http://{faulty.address}"

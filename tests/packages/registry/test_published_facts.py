@@ -25,12 +25,14 @@ NEEDS = "type: Application\nname: web\nversion: 1.2.0\nrequirements: {kubernetes
         ({"changelog.yaml": "- " + "x" * 70_000 + "\n"}, {}),
     ],
 )
-def test_facts(tmp_path: Path, files: dict[str, str], facts: JsonObject) -> None:
+def test_published_facts_are_requirements_and_changelog(
+    tmp_path: Path, files: dict[str, str], facts: JsonObject
+) -> None:
     write(tmp_path, files)
     assert published_facts(tmp_path, "1.2.0") == facts
 
 
-def test_they_are_in_the_configuration_of_a_pushed_package(tmp_path: Path) -> None:
+def test_published_facts_are_in_the_configuration_of_a_pushed_package(tmp_path: Path) -> None:
     write(tmp_path / "web", {"package.yaml": NEEDS, "changelog.yaml": "- one\n", "templates/a.yaml": ""})
     config = decode_json(pack_package(tmp_path / "web").config.data, max_bytes=10_000, what="config")
     assert isinstance(config, dict)

@@ -26,7 +26,7 @@ async def helm_in_thread(program: str, *arguments: str, home: Path) -> str:
 
 
 @pytest.mark.parametrize("program", ["helm", "helm3"])
-async def test_helm_pulls_what_is_pushed_here(program: str, tmp_path: Path) -> None:
+async def test_helm_pulls_a_pushed_chart(program: str, tmp_path: Path) -> None:
     async with open_registry_server(tmp_path) as address, open_registry(address, scheme="http") as registry:
         pushed = await push_chart(WEB_SERVICE, registry, "charts/web-service", WEB_VERSION)
         out = await helm_in_thread(
@@ -55,7 +55,7 @@ async def test_helm_pulls_what_is_pushed_here(program: str, tmp_path: Path) -> N
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", ["helm", "helm3"])
 @pytest.mark.parametrize("version", ["1.2.3", "1.2.3-rc.1+build.5"])
-async def test_what_helm_pushes_is_installed_here(program: str, version: str, tmp_path: Path) -> None:
+async def test_a_chart_pushed_by_helm_can_be_installed(program: str, version: str, tmp_path: Path) -> None:
     folder = chart(
         tmp_path / "web",
         version=version,
@@ -77,7 +77,7 @@ async def test_what_helm_pushes_is_installed_here(program: str, version: str, tm
     assert (tmp_path / "state" / "deployed" / "prod.web" / "files" / "a.txt").read_text() == "A"
 
 
-async def test_what_is_pushed() -> None:
+async def test_a_pushed_chart_has_one_layer_and_annotations() -> None:
     registry = MemoryRegistry()
     pushed = await push_chart(WEB_SERVICE, registry, "charts/web-service", WEB_VERSION)
     manifest = await registry.manifest("charts/web-service", pushed.digest)
@@ -108,7 +108,7 @@ async def test_the_same_chart_has_the_same_digest_as_folder_and_archive(tmp_path
     assert await push_chart(WEB_SERVICE, one, "web", "1") == await push_chart(archive, other, "web", "1")
 
 
-async def test_the_tag_of_a_version(tmp_path: Path) -> None:
+async def test_the_tag_is_derived_from_the_version(tmp_path: Path) -> None:
     assert (await load_package(chart(tmp_path / "a", version="1.0.0+b"))).tag == "1.0.0_b"
     with pytest.raises(AddressError):
         _ = (await load_package(chart(tmp_path / "b", version="1.0.0-" + "b" * 150))).tag
@@ -151,7 +151,7 @@ async def test_a_package_is_an_image_of_one_layer(tmp_path: Path) -> None:
         }
 
 
-async def test_the_same_files_have_the_same_digest_whatever_pushes_them(tmp_path: Path) -> None:
+async def test_equal_files_have_the_same_digest_regardless_of_order_and_times(tmp_path: Path) -> None:
     digests = set()
     folder = tmp_path
     for number in range(3):
@@ -172,14 +172,14 @@ async def test_the_same_files_have_the_same_digest_whatever_pushes_them(tmp_path
         ({"hooks/run.sh": "", "values.yaml": "tuner: {}\n"}, ""),
     ],
 )
-async def test_a_module_folder(files: dict[str, str], version: str, tmp_path: Path) -> None:
+async def test_a_module_folder_is_packed_as_a_package(files: dict[str, str], version: str, tmp_path: Path) -> None:
     package = await load_package(write(tmp_path / "002-tuner", files))
     assert (package.name, package.version, package.tag) == ("tuner", version, version)
     assert package.config.media_type == PACKAGE_CONFIG
     assert json.loads(package.config.data)["type"] == "Module"
 
 
-async def test_the_name_is_the_one_it_will_be_asked_for_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_package_name_must_match_the_requested_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path / "checkout", {"package.yaml": "type: Module\nversion: 1.0.0\n"})
     assert (await load_package(folder)).name == "checkout"
     assert (await load_package(folder, "web")).name == "web"
@@ -212,7 +212,9 @@ async def test_a_package_from_a_real_registry_is_installed(tmp_path: Path) -> No
         ({"Chart.yaml": "apiVersion: v2\nname: x\n"}, r"Chart\.yaml: version"),
     ],
 )
-async def test_what_could_not_be_installed_is_not_packed(files: dict[str, str], why: str, tmp_path: Path) -> None:
+async def test_packages_that_cannot_be_installed_are_not_packed(
+    files: dict[str, str], why: str, tmp_path: Path
+) -> None:
     folder = tmp_path / "web"
     folder.mkdir()
     write(folder, files)
@@ -220,14 +222,14 @@ async def test_what_could_not_be_installed_is_not_packed(files: dict[str, str], 
         await load_package(folder)
 
 
-async def test_an_archive_with_what_cannot_be_read(tmp_path: Path) -> None:
+async def test_an_archive_with_an_invalid_chart_is_refused(tmp_path: Path) -> None:
     archive = tmp_path / "web.tgz"
     archive.write_bytes(chart_archive(version="none"))
     with pytest.raises(ArtifactError, match=f"^{archive}: .*not a valid semantic version"):
         await load_package(archive)
 
 
-async def test_files_that_cannot_be_pushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_and_invalid_archives_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text.tgz").write_text("hello")
     (tmp_path / "long.tgz").write_text("hello" * 200)
     (tmp_path / "empty.tgz").write_bytes(b"")

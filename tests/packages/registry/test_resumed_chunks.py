@@ -31,7 +31,7 @@ def ranges(faulty: FaultyRegistry) -> list[str]:
     return [request.headers.get("range", "") for request in faulty.requests]
 
 
-async def test_a_broken_transfer_is_continued_where_it_stopped() -> None:
+async def test_a_broken_transfer_is_resumed() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         faulty.blob(SAMPLE.layer, broken(30_000), broken(20_000, start=30_000), broken(-1, start=50_000))
         assert await read(registry, SAMPLE.layer, REPOSITORY) == LAYER
@@ -44,7 +44,7 @@ async def test_a_server_without_ranges_sends_the_whole_layer_again() -> None:
         assert await read(registry, SAMPLE.layer, REPOSITORY) == LAYER
 
 
-async def test_a_transfer_that_brings_nothing_more_ends() -> None:
+async def test_a_transfer_without_progress_is_given_up() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         faulty.blob(SAMPLE.layer, broken(30_000), broken(0, start=30_000))
         with pytest.raises(RegistryError) as caught:
@@ -57,21 +57,21 @@ async def test_a_transfer_that_brings_nothing_more_ends() -> None:
     "claimed",
     ["bytes 0-102399/102400", "bytes 30000-102399/9", "bytes 30001-102399/102400", "", "items 30000-2/102400"],
 )
-async def test_other_bytes_than_those_requested_are_refused(claimed: str) -> None:
+async def test_a_resumed_transfer_with_another_range_is_refused(claimed: str) -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         faulty.blob(SAMPLE.layer, broken(30_000), Reply(206, (("Content-Range", claimed),), LAYER[30_000:]))
         with pytest.raises(DigestError, match="requested the bytes from 30000 on, but the registry sent other bytes"):
             await read(registry, SAMPLE.layer, REPOSITORY)
 
 
-async def test_a_registry_that_goes_away_in_the_middle() -> None:
+async def test_a_layer_that_disappears_during_the_transfer_is_an_error() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         faulty.blob(SAMPLE.layer, broken(30_000), Reply(404))
         with pytest.raises(RegistryError, match="not found"):
             await read(registry, SAMPLE.layer, REPOSITORY)
 
 
-async def test_a_token_that_expires_in_the_middle_of_a_layer_is_fetched_again() -> None:
+async def test_a_token_that_expires_during_a_layer_is_replaced() -> None:
     async with open_faulty_registry() as faulty:
         valid = ["one"]
         replies = [broken(30_000), broken(-1, start=30_000)]
@@ -91,7 +91,7 @@ async def test_a_token_that_expires_in_the_middle_of_a_layer_is_fetched_again() 
         assert [request.path for request in faulty.requests] == [blob, "/token", blob, blob, "/token", blob]
 
 
-async def test_the_place_of_a_layer_on_another_host_expires_in_the_middle() -> None:
+async def test_a_storage_url_that_expires_during_a_layer_is_replaced() -> None:
     """As with signed URLs of a storage: the registry is asked for a new one, and the storage never gets the login."""
     async with open_faulty_registry() as faulty, open_faulty_registry() as storage:
         places = iter(("/first", "/second"))
@@ -114,7 +114,7 @@ async def test_the_place_of_a_layer_on_another_host_expires_in_the_middle() -> N
 
 @pytest.mark.parametrize("newer", [True, False])
 @pytest.mark.parametrize("by_token", [True, False])
-async def test_a_login_that_is_rotated_in_the_middle_of_a_layer(newer: bool, by_token: bool) -> None:
+async def test_a_login_rotated_during_a_layer_is_read_again(newer: bool, by_token: bool) -> None:
     """The source of the login is asked once more; its new login is used, and an unchanged one is not tried again."""
     renewed: list[str] = []
 

@@ -31,7 +31,7 @@ def of(data: bytes, size: int | None = None) -> Descriptor:
 
 
 @pytest.mark.parametrize("data", [b"", b"abc", b"abcdefgh"])
-async def test_what_is_right_comes_through(data: bytes) -> None:
+async def test_bytes_with_the_announced_digest_are_returned(data: bytes) -> None:
     assert await whole(data, of(data)) == data
 
 
@@ -45,13 +45,13 @@ async def test_what_is_right_comes_through(data: bytes) -> None:
         (b"a", of(b""), "more bytes than the 0"),
     ],
 )
-async def test_what_is_wrong_ends_with_an_error(data: bytes, descriptor: Descriptor, why: str) -> None:
+async def test_bytes_with_another_size_or_digest_are_an_error(data: bytes, descriptor: Descriptor, why: str) -> None:
     with pytest.raises(DigestError, match=f"the thing: .*{why}") as caught:
         await whole(data, descriptor)
     assert caught.value.transient
 
 
-async def test_nothing_beyond_the_announced_size_is_handed_out() -> None:
+async def test_bytes_beyond_the_announced_size_are_not_returned() -> None:
     got = bytearray()
     with pytest.raises(DigestError):
         async for chunk in VerifiedBlob(chunks(b"abcdefgh"), of(b"abcdefgh", 7), "the thing"):
@@ -80,12 +80,12 @@ async def seconds_until_cut(blob: VerifiedBlob) -> float:
     return trio.current_time() - began
 
 
-async def test_a_transfer_that_brings_nothing_is_cut_after_the_window(autojump_clock: MockClock) -> None:
+async def test_a_transfer_without_data_is_aborted_after_the_window(autojump_clock: MockClock) -> None:
     blob = VerifiedBlob(ReadChunks(Drip(b"", math.inf).read), of(b"abc"), "the thing", LeastSpeed(1024, 10))
     assert await seconds_until_cut(blob) == pytest.approx(10)
 
 
-async def test_a_transfer_that_drips_is_cut_after_the_window(autojump_clock: MockClock) -> None:
+async def test_a_dripping_transfer_is_aborted_after_the_window(autojump_clock: MockClock) -> None:
     """However large the blob is: the finding was 100 B/s of 300 KB, which took 78 s to be given up."""
     drip = Drip(b"x" * 100, 1)
     blob = VerifiedBlob(ReadChunks(drip.read), of(b"x" * 300_487), "the thing", LeastSpeed(16 * 1024, 20))
@@ -97,7 +97,7 @@ async def test_a_transfer_that_drips_is_cut_after_the_window(autojump_clock: Moc
     assert trio.current_time() == pytest.approx(20)
 
 
-async def test_a_transfer_that_becomes_slow_is_cut_within_two_windows(autojump_clock: MockClock) -> None:
+async def test_a_transfer_that_becomes_slow_is_aborted_within_two_windows(autojump_clock: MockClock) -> None:
     drip = Drip(b"x" * 2048, 1)
     blob = VerifiedBlob(ReadChunks(drip.read), of(b"x" * 10**6), "the thing", LeastSpeed(1024, 10))
     for _ in range(100):
@@ -106,7 +106,7 @@ async def test_a_transfer_that_becomes_slow_is_cut_within_two_windows(autojump_c
     assert await seconds_until_cut(blob) <= 20
 
 
-async def test_a_transfer_at_the_least_speed_is_not_cut(autojump_clock: MockClock) -> None:
+async def test_a_transfer_at_the_minimum_speed_is_not_aborted(autojump_clock: MockClock) -> None:
     data = b"x" * 1024 * 100
     source = io.BytesIO(data)
 
@@ -118,7 +118,7 @@ async def test_a_transfer_at_the_least_speed_is_not_cut(autojump_clock: MockCloc
     assert b"".join([chunk async for chunk in blob]) == data
 
 
-async def test_a_reader_that_is_slow_cuts_no_transfer(autojump_clock: MockClock) -> None:
+async def test_a_slow_reader_does_not_abort_the_transfer(autojump_clock: MockClock) -> None:
     blob = VerifiedBlob(chunks(b"abcdef"), of(b"abcdef"), "the thing", LeastSpeed(1024, 10))
     got = b""
     async for chunk in blob:

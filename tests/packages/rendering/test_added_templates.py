@@ -12,7 +12,7 @@ from wharfinger.packages.rendering.added_templates import add_templates, is_adde
 FILES = {"templates/deep/a.yaml": "a", "charts/db/Chart.yaml": "name: db", "values.yaml": "{}"}
 
 
-def test_a_folder_of_links(tmp_path: Path) -> None:
+def test_templates_are_added_to_a_linked_chart(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=FILES)
     link_chart(folder, tmp_path / "made")
     add_templates(tmp_path / "made", {"ours.yaml": "one", "config.yaml": "instead"})
@@ -25,13 +25,13 @@ def test_a_folder_of_links(tmp_path: Path) -> None:
     assert not (folder / "templates" / "ours.yaml").exists()
 
 
-def test_a_folder_with_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chart_with_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(added_templates, "MAX_FILES", 2)
     with pytest.raises(RenderError, match="more than 2 files"):
         link_chart(chart(tmp_path / "chart", files=FILES), tmp_path / "made")
 
 
-def test_only_the_chart_itself_has_templates_of_ours() -> None:
+def test_only_templates_of_the_main_chart_are_recognized_as_added() -> None:
     assert is_added("web/templates/ours.yaml", "ours.yaml")
     for source in ("web/charts/db/templates/ours.yaml", "web/templates/deep/ours.yaml", "web/templates/other.yaml", ""):
         assert not is_added(source, "ours.yaml")

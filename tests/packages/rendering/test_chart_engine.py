@@ -146,7 +146,7 @@ async def test_random_values_are_rendered_as_by_helm(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("case", WRONG)
-async def test_errors_are_helms(tmp_path: Path, case: str) -> None:
+async def test_errors_equal_those_of_helm(tmp_path: Path, case: str) -> None:
     chart = write(tmp_path / "chart", WRONG[case])
     async with opened(tmp_path, engine_program()) as engine:
         with_engine = await outcome(HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine), request(chart))
@@ -159,7 +159,7 @@ async def test_errors_are_helms(tmp_path: Path, case: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_chart_that_takes_too_long_is_cut_and_the_next_is_rendered(tmp_path: Path) -> None:
+async def test_a_chart_that_times_out_does_not_prevent_the_next_render(tmp_path: Path) -> None:
     loop = '{{ range $i, $_ := until 100000 }}{{ range $j, $_ := until 100000 }}{{ sha256sum "x" | trunc 0 }}{{ end }}{{ end }}'
     slow = write(tmp_path / "slow", {**CHART, "templates/map.yaml": loop})
     good = write(tmp_path / "good", CHART)
@@ -172,7 +172,7 @@ async def test_a_chart_that_takes_too_long_is_cut_and_the_next_is_rendered(tmp_p
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_chart_that_takes_too_much_memory_is_named_and_the_next_is_rendered(tmp_path: Path) -> None:
+async def test_a_chart_that_needs_too_much_memory_is_reported(tmp_path: Path) -> None:
     grow = '{{ $s := repeat 1048576 "x" }}{{ range until 12 }}{{ $s = print $s $s }}{{ end }}{{ len $s }}'
     large = write(tmp_path / "large", {**CHART, "templates/map.yaml": grow})
     good = write(tmp_path / "good", CHART)
@@ -196,9 +196,7 @@ OVERFLOWS: Final = {
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("case", OVERFLOWS)
-async def test_a_chart_that_panics_the_engine_is_named_and_other_renders_are_unharmed(
-    tmp_path: Path, case: str
-) -> None:
+async def test_a_chart_that_panics_the_engine_fails_only_its_own_render(tmp_path: Path, case: str) -> None:
     bad = write(tmp_path / "bad", {**CHART, "Chart.yaml": CHART["Chart.yaml"].replace("demo", "knot")})
     (bad / "templates" / "map.yaml").write_text(OVERFLOWS[case])
     good = write(tmp_path / "good", CHART)
@@ -229,7 +227,7 @@ async def test_a_chart_that_panics_the_engine_is_named_and_other_renders_are_unh
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_without_an_engine_a_chart_that_panics_helm_is_named(tmp_path: Path) -> None:
+async def test_a_chart_that_panics_helm_is_reported(tmp_path: Path) -> None:
     bad = write(tmp_path / "bad", {**CHART, "templates/map.yaml": OVERFLOWS["printed"]})
     renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", limits=RenderLimits(memory_bytes=4 * 1024**3))
     with pytest.raises(RenderError, match=r"the chart demo ends the program .*: stack overflow; "):
@@ -262,7 +260,7 @@ async def test_an_output_over_the_limit_is_refused(tmp_path: Path) -> None:
         ("kill -9 $$", "SIGKILL"),
     ],
 )
-async def test_a_worker_that_fails_fails_its_render_only(tmp_path: Path, body: str, said: str) -> None:
+async def test_a_failed_worker_fails_only_its_render(tmp_path: Path, body: str, said: str) -> None:
     chart = write(tmp_path / "chart", CHART)
     async with opened(tmp_path, script(tmp_path, body)) as engine:
         renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine)
@@ -272,7 +270,7 @@ async def test_a_worker_that_fails_fails_its_render_only(tmp_path: Path, body: s
         assert (engine.statistics.requests, engine.statistics.replaced) == (2, 2)
 
 
-async def test_an_engine_that_cannot_be_run_is_named(tmp_path: Path) -> None:
+async def test_an_engine_that_cannot_be_run_is_reported(tmp_path: Path) -> None:
     chart, program = write(tmp_path / "chart", CHART), script(tmp_path, "echo not found >&2; exit 127")
     async with opened(tmp_path, program) as engine:
         renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine)
@@ -282,7 +280,7 @@ async def test_an_engine_that_cannot_be_run_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
-async def test_instead_of_an_engine_that_was_replaced_helm_renders(tmp_path: Path, *, is_gone: bool) -> None:
+async def test_helm_renders_if_the_engine_program_was_replaced(tmp_path: Path, *, is_gone: bool) -> None:
     chart, program = write(tmp_path / "chart", CHART), script(tmp_path, "exit 7")
     async with opened(tmp_path, program) as engine:
         program.unlink()
@@ -293,7 +291,7 @@ async def test_instead_of_an_engine_that_was_replaced_helm_renders(tmp_path: Pat
         assert (await renderer.render(request(chart))).objects
 
 
-async def test_a_render_whose_caller_leaves_does_not_hold_its_slot(tmp_path: Path) -> None:
+async def test_a_cancelled_render_releases_its_slot(tmp_path: Path) -> None:
     chart = write(tmp_path / "chart", CHART)
     pids = tmp_path / "pids"
     os.mkfifo(pids)
@@ -308,7 +306,7 @@ async def test_a_render_whose_caller_leaves_does_not_hold_its_slot(tmp_path: Pat
             os.kill(pid, 0)
 
 
-async def test_another_version_of_helm_renders_itself(tmp_path: Path) -> None:
+async def test_a_helm_of_another_version_renders_instead_of_the_engine(tmp_path: Path) -> None:
     chart = write(tmp_path / "chart", CHART)
     program = script(tmp_path, "exit 7")
     program.write_text(program.read_text().replace("v4.3.1", "v4.0.0"))
@@ -321,7 +319,7 @@ async def test_another_version_of_helm_renders_itself(tmp_path: Path) -> None:
     ("body", "why"),
     [("#!/bin/sh\nexit 3\n", "does not report its version"), (None, "cannot be run"), ("#!/bin/sh\n", "does not")],
 )
-async def test_a_program_that_is_no_engine_is_refused(tmp_path: Path, body: str | None, why: str) -> None:
+async def test_a_program_that_is_not_an_engine_is_refused(tmp_path: Path, body: str | None, why: str) -> None:
     program = tmp_path / "engine.sh"
     if body is not None:
         program.write_text(body)
@@ -331,7 +329,7 @@ async def test_a_program_that_is_no_engine_is_refused(tmp_path: Path, body: str 
             pass
 
 
-async def test_after_the_block_nothing_is_rendered_and_nothing_is_left(tmp_path: Path) -> None:
+async def test_a_closed_engine_renders_nothing_and_leaves_no_process(tmp_path: Path) -> None:
     chart = write(tmp_path / "chart", CHART)
     pids = tmp_path / "pids"
     os.mkfifo(pids)
@@ -346,7 +344,7 @@ async def test_after_the_block_nothing_is_rendered_and_nothing_is_left(tmp_path:
 
 
 @pytest.mark.unmeasured
-async def test_requests_one_after_the_other_start_one_worker(tmp_path: Path) -> None:
+async def test_sequential_requests_start_one_worker(tmp_path: Path) -> None:
     started = tmp_path / "started"
     program = script(tmp_path, f"echo x >> {started}; exec {engine_program()}")
     folder = write(tmp_path / "chart", CHART)
@@ -358,7 +356,7 @@ async def test_requests_one_after_the_other_start_one_worker(tmp_path: Path) -> 
 
 
 @pytest.mark.unmeasured
-async def test_too_large_a_request_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_oversized_request_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path / "chart", CHART)
     async with opened(tmp_path, engine_program()) as engine:
         with monkeypatch.context() as patched:
@@ -369,7 +367,7 @@ async def test_too_large_a_request_is_not_sent(tmp_path: Path, monkeypatch: pyte
         assert (await engine.template(request(folder), folder, values_file(tmp_path))).ok
 
 
-async def test_it_executes_the_templates_of_a_set(tmp_path: Path) -> None:
+async def test_the_engine_executes_the_templates_of_a_resource_set(tmp_path: Path) -> None:
     async with opened(tmp_path, engine_program()) as engine:
         assert engine.versions.has_templates
         templates: list[JsonObject] = [
@@ -391,7 +389,7 @@ async def test_it_executes_the_templates_of_a_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_template_without_end_costs_its_worker_only(tmp_path: Path) -> None:
+async def test_an_endless_template_replaces_only_its_worker(tmp_path: Path) -> None:
     async with opened(tmp_path, engine_program(), replace(LIMITS, wall_s=1)) as engine:
         text = "<< range until 1000000 >><< range until 1000000 >><< end >><< end >>"
         done = await engine.execute([{"field": "a", "text": text}], [])

@@ -44,7 +44,7 @@ def use_of(folder: Path, files: dict[str, str], *, is_package: bool = False) -> 
         "charts/a/charts/b/templates/x",
     ],
 )
-def test_a_call_is_found(text: str, name: str, tmp_path: Path) -> None:
+def test_lookup_calls_are_found(text: str, name: str, tmp_path: Path) -> None:
     for is_package in (False, True):
         assert use_of(tmp_path, {name: text}, is_package=is_package).may_look_up({})
 
@@ -62,11 +62,11 @@ def test_a_call_is_found(text: str, name: str, tmp_path: Path) -> None:
         "",
     ],
 )
-def test_what_is_no_call_is_not_taken_for_one(text: str, tmp_path: Path) -> None:
+def test_other_uses_of_the_word_lookup_are_not_calls(text: str, tmp_path: Path) -> None:
     assert seen(use_of(tmp_path, {"templates/a.yaml": text})) == (False, False)
 
 
-def test_what_is_no_template_counts_only_where_texts_are_rendered(tmp_path: Path) -> None:
+def test_other_files_are_searched_only_if_texts_are_rendered(tmp_path: Path) -> None:
     plain = {"values.yaml": f"text: '{CALL}'", "charts/db/values.yaml": f"text: '{CALL}'", "files/a.txt": CALL}
     for name, text in plain.items():
         folder = tmp_path / name.replace("/", "-")
@@ -87,7 +87,7 @@ def test_what_is_no_template_counts_only_where_texts_are_rendered(tmp_path: Path
         {"templates/NOTES.txt": '{{/* lookup "v1" */}}{{ "lookup (a)" }} lookup "v1"'},
     ],
 )
-def test_words_that_no_template_can_call_are_prose(files: dict[str, str], tmp_path: Path) -> None:
+def test_lookup_in_prose_is_not_a_call(files: dict[str, str], tmp_path: Path) -> None:
     use = use_of(tmp_path, {"templates/a.yaml": TPL, **files})
     assert (use.tpl, use.may_look_up({"text": "we lookup `this` here"})) == (True, False)
 
@@ -101,11 +101,11 @@ def test_words_that_no_template_can_call_are_prose(files: dict[str, str], tmp_pa
         ("{{ tpl (print .Values.text .Values.more) . }}", "{{ lookup `v1` `Secret` "),
     ],
 )
-def test_templates_that_are_put_together_are_looked_through(template: str, value: str, tmp_path: Path) -> None:
+def test_calls_in_composed_templates_are_found(template: str, value: str, tmp_path: Path) -> None:
     assert use_of(tmp_path, {"templates/a.yaml": template}).may_look_up({"text": value})
 
 
-def test_an_escape_puts_no_template_together(tmp_path: Path) -> None:
+def test_escaped_braces_do_not_compose_a_template(tmp_path: Path) -> None:
     text = TPL + 'summary: {{`{{ $labels.pod }}`}} and {{ "{{" }} $value }}'
     use = use_of(tmp_path, {"templates/a.yaml": text})
     assert not use.builds
@@ -134,7 +134,7 @@ VERSIONS = ("apps/v1", "apps/v1/Deployment", "example.com/v1", "example.com/v1/S
         ('{{ get . "Capabilities" }}', True, [*VERSIONS]),
     ],
 )
-def test_versions_count_as_far_as_a_template_asks_for_them(
+def test_only_versions_that_templates_read_are_relevant(
     text: str, kube_version: bool, versions: list[str], tmp_path: Path
 ) -> None:
     for name in ("templates/a.yaml", "charts/db/templates/_b.tpl"):
@@ -142,7 +142,7 @@ def test_versions_count_as_far_as_a_template_asks_for_them(
         assert (use.kube_version, use.versions(VERSIONS)) == (kube_version, versions)
 
 
-def test_versions_that_a_value_asks_for_count_where_it_is_rendered(tmp_path: Path) -> None:
+def test_versions_read_by_a_rendered_value_are_relevant(tmp_path: Path) -> None:
     text = '{{ if .Capabilities.APIVersions.Has "example.com/v1" }}{{ end }}'
     assert use_of(tmp_path, {}).with_values({"text": text}).versions(VERSIONS) == []
     assert use_of(tmp_path, {"templates/a.yaml": TPL}).with_values({"text": text}).versions(VERSIONS) == [
@@ -162,18 +162,18 @@ def test_versions_that_a_value_asks_for_count_where_it_is_rendered(tmp_path: Pat
         ("{{ .Values.own.Settings }}", False),
     ],
 )
-def test_which_values_of_the_platform_are_read_is_known(text: str, reads: bool, tmp_path: Path) -> None:
+def test_platform_values_read_by_templates_are_recognized(text: str, reads: bool, tmp_path: Path) -> None:
     assert use_of(tmp_path, {"templates/a.yaml": text}).reads("enabledModules") is reads
 
 
-def test_values_without_a_text_form_are_another_writers_problem() -> None:
+def test_values_that_cannot_be_encoded_are_refused_only_if_searched() -> None:
     bad: JsonObject = {"a": "\ud800"}
     assert ChartUse(lookup=True).may_look_up(bad)
     with pytest.raises(ShapeError):
         ChartUse(tpl=True).may_look_up(bad)
 
 
-def test_what_helm_does_not_see_of_a_package_is_not_looked_at(tmp_path: Path) -> None:
+def test_package_files_hidden_from_helm_are_not_searched(tmp_path: Path) -> None:
     files = {
         "templates/a.yaml": TPL,
         "hooks/a.sh": CALL,
@@ -192,7 +192,7 @@ def pack(path: Path, name: str, text: str) -> None:
         archive.addfile(entry, io.BytesIO(data))
 
 
-def test_archives_are_looked_into(tmp_path: Path) -> None:
+def test_archives_of_subcharts_are_searched(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files={"charts/README": ""})
     pack(folder / "charts" / "db-1.tgz", "db/templates/a.yaml", "kind: Secret")
     assert seen(chart_use(folder, is_package=False)) == (False, False)
@@ -205,7 +205,7 @@ def test_archives_are_looked_into(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("MAX_FILES", 1), ("MAX_FILE", 10), ("MAX_TOTAL", 60)])
-def test_more_than_is_looked_at_counts_as_a_call(
+def test_charts_beyond_the_search_limits_count_as_calling(
     name: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = chart(tmp_path / "chart")
@@ -233,18 +233,18 @@ def test_links_are_followed_and_pipes_are_not_opened(tmp_path: Path) -> None:
     assert chart_use(folder, is_package=False).lookup
 
 
-def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+def test_circular_links_are_not_followed_forever(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart")
     (folder / "templates" / "again").symlink_to(folder)
     use = chart_use(folder, is_package=False)
     assert use == EVERYTHING or not use.lookup
 
 
-def test_no_chart_at_all(tmp_path: Path) -> None:
+def test_a_missing_chart_uses_nothing(tmp_path: Path) -> None:
     assert seen(chart_use(tmp_path / "absent", is_package=True)) == (False, False)
 
 
-def test_what_cannot_be_opened_has_nothing_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_cannot_be_opened_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = chart(tmp_path / "chart", files={"templates/a.yaml": CALL})
     monkeypatch.setattr(Path, "is_file", lambda path: not path.unlink(missing_ok=True))
     assert not chart_use(folder, is_package=False).lookup

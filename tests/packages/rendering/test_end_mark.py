@@ -17,7 +17,7 @@ def wrote(out: Path, *names: str) -> str:
     return "\n".join(f"wrote {out}/{name}" for name in names) + "\n\n"
 
 
-def test_documents_come_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
+def test_documents_are_read_in_the_order_of_writing(tmp_path: Path) -> None:
     write(tmp_path, {"web/templates/a.yaml": ONE + TWO, "web/charts/db/templates/a.yaml": OTHER})
     said = wrote(tmp_path, "web/templates/a.yaml", "web/charts/db/templates/a.yaml", "web/templates/a.yaml")
     assert read_written(tmp_path, said, 1000) == ONE + OTHER + TWO
@@ -33,7 +33,7 @@ def test_documents_come_in_the_order_in_which_they_were_written(tmp_path: Path) 
         (["../elsewhere"], 1000, "wrote an unexpected elsewhere"),
     ],
 )
-def test_what_helm_says_and_wrote_must_agree(names: list[str], most: int, why: str, tmp_path: Path) -> None:
+def test_written_files_must_match_the_output_of_helm(names: list[str], most: int, why: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(tmp_path, {"out/web/templates/a.yaml": ONE + TWO, "elsewhere": ONE})
     said = wrote(out, *names).replace(f"{out}/..", f"{tmp_path}")
@@ -41,7 +41,7 @@ def test_what_helm_says_and_wrote_must_agree(names: list[str], most: int, why: s
         read_written(out, said, most)
 
 
-def test_helm_stops_at_the_mark_and_nowhere_else(tmp_path: Path) -> None:
+def test_only_a_stop_at_the_end_mark_is_accepted(tmp_path: Path) -> None:
     place = block_end(tmp_path / "out", "web")
     assert place.is_dir()
     assert is_end(f"web/templates/{END_FILE}")

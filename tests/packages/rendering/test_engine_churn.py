@@ -82,7 +82,9 @@ async def an_hour(engine: ChartEngine, chart: Path, values: Path, hour: int) -> 
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_day_of_renders_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_day_of_renders_leaves_no_workers_or_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program, chart, values = engine_program(), write(tmp_path / "chart", CHART), values_file(tmp_path)
     monkeypatch.setattr(chart_engine, "IDLE_S", 0.2)
     monkeypatch.setattr(chart_engine, "MAX_RENDERS", RENDERS_AN_HOUR // 3)

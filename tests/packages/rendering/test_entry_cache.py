@@ -10,7 +10,7 @@ A, B = "a" * 64, "b" * 64
 
 
 @pytest.mark.parametrize("short_lived", [True, False])
-async def test_an_entry_is_in_memory_and_on_the_disk(tmp_path: Path, *, short_lived: bool) -> None:
+async def test_an_entry_is_stored_in_memory_and_on_disk(tmp_path: Path, *, short_lived: bool) -> None:
     cache = EntryCache(tmp_path / "renders", short_lived=short_lived)
     assert await cache.get(A) is None
     await cache.put(A, b"one")
@@ -20,7 +20,7 @@ async def test_an_entry_is_in_memory_and_on_the_disk(tmp_path: Path, *, short_li
     assert await other.get(A) == Entry(b"one", in_memory=True)
 
 
-async def test_a_dropped_entry_is_nowhere(tmp_path: Path) -> None:
+async def test_a_dropped_entry_is_deleted_from_memory_and_disk(tmp_path: Path) -> None:
     cache = EntryCache(tmp_path / "renders")
     await cache.put(A, b"one")
     await cache.drop(A)
@@ -28,7 +28,7 @@ async def test_a_dropped_entry_is_nowhere(tmp_path: Path) -> None:
     assert (cache.statistics().entries, cache.statistics().bytes, cache.statistics().disk.entries) == (0, 0, 0)
 
 
-async def test_the_longest_unused_is_forgotten_in_memory_first(tmp_path: Path) -> None:
+async def test_the_least_recently_used_entry_is_evicted_from_memory(tmp_path: Path) -> None:
     cache = EntryCache(tmp_path / "renders", CacheLimits(memory_bytes=6))
     await cache.put(A, b"one")
     await cache.put(B, b"two")
@@ -39,13 +39,13 @@ async def test_the_longest_unused_is_forgotten_in_memory_first(tmp_path: Path) -
     assert await cache.get(B) == Entry(b"two", in_memory=False)
 
 
-async def test_a_large_entry_is_on_the_disk_only(tmp_path: Path) -> None:
+async def test_a_large_entry_is_stored_only_on_disk(tmp_path: Path) -> None:
     cache = EntryCache(tmp_path / "renders", CacheLimits(memory_bytes=2))
     await cache.put(A, b"one")
     assert await cache.get(A) == Entry(b"one", in_memory=False)
 
 
-async def test_a_short_lived_process_looks_at_all_files_when_it_writes(tmp_path: Path) -> None:
+async def test_a_short_lived_process_scans_the_folder_only_before_writing(tmp_path: Path) -> None:
     await EntryCache(tmp_path / "renders").put(A, b"one")
     cache = EntryCache(tmp_path / "renders", CacheLimits(disk_entries=1), short_lived=True)
     assert await cache.get(B) is None
@@ -54,7 +54,7 @@ async def test_a_short_lived_process_looks_at_all_files_when_it_writes(tmp_path:
     assert [path.stem for path in (tmp_path / "renders").iterdir()] == [B]
 
 
-async def test_entries_of_another_process_are_taken_over(tmp_path: Path) -> None:
+async def test_entries_learned_from_another_process_are_found_in_memory(tmp_path: Path) -> None:
     cache = EntryCache(tmp_path / "renders", CacheLimits(memory_bytes=6))
     await cache.put(A, b"one")
     cache.learn({A: b"old", B: b"two", "c" * 64: b"six"})
@@ -67,7 +67,7 @@ async def test_entries_of_another_process_are_taken_over(tmp_path: Path) -> None
     assert await cache.get(A) == Entry(b"one", in_memory=False)
 
 
-async def test_an_entry_that_became_too_large_is_not_found_as_it_was(tmp_path: Path) -> None:
+async def test_an_entry_that_became_too_large_is_removed_from_memory(tmp_path: Path) -> None:
     cache = EntryCache(tmp_path / "renders", CacheLimits(memory_bytes=4))
     cache.learn({A: b"old"})
     await cache.put(A, b"larger")

@@ -25,7 +25,7 @@ def given_versions(arguments: list[str]) -> list[str]:
     return [version for flag in flags for version in flag.removeprefix(FLAG).split(",")]
 
 
-def test_versions_are_in_one_flag_each_once() -> None:
+def test_distinct_versions_are_passed_in_one_flag() -> None:
     arguments = template_arguments(replace(ASKED, api_versions=("v1", "apps/v1", "v1"), is_upgrade=True))
     assert arguments == [
         "web",
@@ -39,7 +39,7 @@ def test_versions_are_in_one_flag_each_once() -> None:
 
 
 @given(st.integers(0, 300), st.integers(20, 400))
-def test_no_flag_is_longer_than_linux_takes(count: int, most: int) -> None:
+def test_flags_are_split_to_fit_the_argument_limit(count: int, most: int) -> None:
     versions = [f"{'x' * (number % 15)}{number}" for number in range(count)]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(helm_command, "FLAG_BYTES", most)
@@ -51,13 +51,13 @@ def test_no_flag_is_longer_than_linux_takes(count: int, most: int) -> None:
     assert FLAG_BYTES + len(FLAG) < 128 * 1024
 
 
-def test_too_many_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_api_versions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helm_command, "MAX_API_VERSIONS", 1)
     with pytest.raises(RenderError, match="2 API versions are more than helm accepts"):
         template_arguments(ASKED)
 
 
-def test_what_a_look_into_the_cluster_takes() -> None:
+def test_arguments_for_lookups_in_the_cluster() -> None:
     assert server_arguments(Path("/a/kubeconfig"), Path("/a/out")) == [
         "--dry-run=server",
         "--kubeconfig=/a/kubeconfig",
@@ -66,7 +66,7 @@ def test_what_a_look_into_the_cluster_takes() -> None:
     ]
 
 
-def test_nothing_but_the_cluster_is_to_be_reached() -> None:
+def test_only_the_cluster_is_reachable_from_helm() -> None:
     closed = helm_environment(Path("/work"), 2**30)
     assert closed["HTTP_PROXY"] == closed["HTTPS_PROXY"] == "http://127.0.0.1:9"
     assert "NO_PROXY" not in closed
@@ -80,7 +80,7 @@ def test_nothing_but_the_cluster_is_to_be_reached() -> None:
     assert helm_environment(Path("/work"), 2**30, {}) == closed
 
 
-def test_the_collector_begins_before_the_limit() -> None:
+def test_garbage_collection_starts_at_half_of_the_memory_limit() -> None:
     environment = helm_environment(Path("/work"), 1024**3)
     assert int(environment["GOMEMLIMIT"]) == 512 * 1024**2
     assert environment["GOGC"] == "400"

@@ -19,7 +19,7 @@ def names(objects: tuple[JsonObject, ...]) -> list[JsonValue]:
     return [find(obj, "metadata", "name") for obj in objects]
 
 
-def test_crds_hooks_and_objects_each_in_their_order() -> None:
+def test_crds_hooks_and_objects_are_separated_in_order() -> None:
     output = (
         doc("web/crds/one.yaml", CONFIG.format(name="crd1") + "---\n" + CONFIG.format(name="crd2"))
         + doc("web/charts/db/crds/x/two.yaml", CONFIG.format(name="crd3"))
@@ -40,7 +40,7 @@ def test_crds_hooks_and_objects_each_in_their_order() -> None:
     )
 
 
-def test_nothing_renders_to_nothing() -> None:
+def test_empty_output_has_no_objects() -> None:
     for output in ("", "\n", "---\n", "---\n# Source: a/b\n", "---\n# Source: a/b\n# only a comment\n"):
         rendered = read_output(output)
         assert (rendered.crds, rendered.hooks, rendered.objects, rendered.manifest) == ((), (), (), "")
@@ -61,7 +61,7 @@ def test_nothing_renders_to_nothing() -> None:
         ("", False),
     ],
 )
-def test_what_is_a_crd_by_where_it_lies(source: str, is_crd: bool) -> None:
+def test_crds_are_recognized_by_their_source_path(source: str, is_crd: bool) -> None:
     assert Document(source, "").is_crd is is_crd
 
 
@@ -73,7 +73,7 @@ def test_dashes_inside_a_document_do_not_split_it() -> None:
     assert rendered.objects[0]["data"] == {"x": "---\n# Source: not/this\n", "q": "--- z"}
 
 
-def test_lines_at_an_end_are_kept() -> None:
+def test_trailing_lines_of_block_scalars_are_retained() -> None:
     """They are part of the last block scalar. After a hook Helm prints a line end that is not the hook's."""
     block = "data:\n  text: |+\n    a\n\n"
     end = doc(f"web/templates/{END_FILE}", END_TEMPLATE)
@@ -91,7 +91,7 @@ def test_lines_at_an_end_are_kept() -> None:
     )
 
 
-def test_a_list_stands_for_what_is_in_it() -> None:
+def test_a_list_is_replaced_by_its_items() -> None:
     listed = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: one}\n"
     rendered = read_output(
         doc("web/templates/l.yaml", listed) + doc("web/templates/e.yaml", "apiVersion: v1\nkind: List\n")
@@ -113,14 +113,14 @@ def test_a_list_stands_for_what_is_in_it() -> None:
         ("apiVersion: v1\nkind: List\nitems: [{}]", "without apiVersion or kind"),
     ],
 )
-def test_what_is_no_object_is_refused_with_its_template(text: str, why: str) -> None:
+def test_invalid_documents_are_refused_with_their_template(text: str, why: str) -> None:
     with pytest.raises(RenderError, match=why) as caught:
         read_output(doc("web/templates/bad.yaml", text))
     assert str(caught.value).count("web/templates/bad.yaml") == 1
     assert not caught.value.transient
 
 
-def test_too_many_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_documents_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.packages.rendering.helm_output.MAX_DOCUMENTS", 2)
     with pytest.raises(RenderError, match="more than 2 documents"):
         split_documents("---\na\n---\nb\n---\nc\n")
@@ -146,11 +146,11 @@ def test_no_text_is_lost_between_documents(output: str) -> None:
         ("", ""),
     ],
 )
-def test_what_helm_said(stderr: str, message: str) -> None:
+def test_messages_of_helm_are_cleaned(stderr: str, message: str) -> None:
     assert clean_message(stderr, {"/scratch/x/values.yaml": "values"}) == message
 
 
-def test_what_helm_said_is_cut() -> None:
+def test_messages_of_helm_are_limited_in_length() -> None:
     message = clean_message("Error: " + "x" * 5_000, {})
     assert len(message) == MAX_MESSAGE
     assert message.endswith("…")

@@ -31,7 +31,7 @@ def program(path: Path, memory_bytes: int = 2**30) -> HelmProgram:
 
 
 @pytest.mark.parametrize(("name", "major"), [("helm", "v4."), ("helm3", "v3.")])
-async def test_the_versions_of_the_real_ones(name: str, major: str, tmp_path: Path) -> None:
+async def test_the_version_of_a_real_helm_is_read(name: str, major: str, tmp_path: Path) -> None:
     helm = program(tool(name))
     assert helm.known_version() == ""
     version = await helm.version(opening(tmp_path))
@@ -39,7 +39,7 @@ async def test_the_versions_of_the_real_ones(name: str, major: str, tmp_path: Pa
     assert helm.known_version() == version
 
 
-async def test_it_is_asked_once_and_again_where_another_takes_its_place(tmp_path: Path) -> None:
+async def test_the_version_is_read_once_and_again_after_replacement(tmp_path: Path) -> None:
     path = script(tmp_path / "helm", f"echo v4.0.0; echo >> {tmp_path}/asked\n")
     helm = program(path)
     assert [await helm.version(opening(tmp_path)) for _ in range(3)] == ["v4.0.0"] * 3
@@ -55,7 +55,7 @@ async def test_a_run_has_a_limit_of_processor_time_beyond_its_wall_time(tmp_path
     assert LIMITS.wall_s <= int(outcome.stdout) <= 30 * (os.cpu_count() or 1) + 1
 
 
-async def test_many_at_once_ask_once(tmp_path: Path) -> None:
+async def test_concurrent_tasks_read_the_version_once(tmp_path: Path) -> None:
     helm = program(script(tmp_path / "helm", f"echo v4.0.0; echo >> {tmp_path}/asked\n"))
     async with trio.open_nursery() as nursery:
         for _ in range(5):
@@ -73,7 +73,7 @@ async def test_many_at_once_ask_once(tmp_path: Path) -> None:
         ("printf 'v4.0.0\\377'\n", "helm version: v4.0.0"),
     ],
 )
-async def test_what_has_no_version_is_no_helm(text: str, says: str, tmp_path: Path) -> None:
+async def test_a_program_without_a_helm_version_is_refused(text: str, says: str, tmp_path: Path) -> None:
     helm = program(script(tmp_path / "helm", text))
     with pytest.raises(RenderError, match=says) as caught:
         await helm.version(opening(tmp_path))
@@ -82,7 +82,7 @@ async def test_what_has_no_version_is_no_helm(text: str, says: str, tmp_path: Pa
     assert helm.known_version() == ""
 
 
-async def test_what_is_not_there_or_no_program(tmp_path: Path) -> None:
+async def test_missing_and_non_executable_programs_are_reported(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("")
     for name, says in (("absent", "No such file"), ("text", "ermission denied")):
         with pytest.raises(RenderError, match=says):
@@ -91,12 +91,12 @@ async def test_what_is_not_there_or_no_program(tmp_path: Path) -> None:
     assert outcome.returncode in NOT_RUN
 
 
-async def test_a_shell_that_cannot_be_started(tmp_path: Path) -> None:
+async def test_a_missing_working_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="helm cannot be run"):
         await program(tool("helm")).version(opening(tmp_path / "absent"))
 
 
-async def test_it_runs_within_its_memory(tmp_path: Path) -> None:
+async def test_helm_runs_with_a_memory_limit_and_a_clean_environment(tmp_path: Path) -> None:
     path = script(tmp_path / "helm", "ulimit -d; env\n")
     outcome = await program(path, 512 * 1024**2).run(("x",), tmp_path, LIMITS)
     limit, *environment = outcome.stdout.decode().splitlines()

@@ -85,7 +85,7 @@ def names(objects: tuple[JsonObject, ...]) -> list[JsonValue]:
     return [find(obj, "metadata", "name") for obj in objects]
 
 
-async def test_the_example(renderer: HelmRenderer, program: str, tmp_path: Path) -> None:
+async def test_the_example_chart_is_rendered_as_by_helm(renderer: HelmRenderer, program: str, tmp_path: Path) -> None:
     rendered = await renderer.render(request(WEB_SERVICE, {"replicas": 3, "message": "moin"}))
     assert kinds(rendered.objects) == ["ServiceAccount", "ConfigMap", "Service", "Deployment"]
     assert (rendered.crds, rendered.hooks) == ((), ())
@@ -122,7 +122,7 @@ async def test_crds_hooks_and_objects_are_distinguished(renderer: HelmRenderer, 
     assert rendered.manifest.count("\n# Source: ") == 3
 
 
-async def test_what_a_template_is_told(renderer: HelmRenderer, tmp_path: Path) -> None:
+async def test_templates_see_values_release_and_capabilities(renderer: HelmRenderer, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files={"templates/report.yaml": REPORT})
     values: JsonObject = {
         "text": "emoji \U0001f6a2, \x7f, \u2028, \ufeff, 'quotes\", --- \n# Source: x\n{{ .Release.Name }}",
@@ -141,12 +141,12 @@ async def test_what_a_template_is_told(renderer: HelmRenderer, tmp_path: Path) -
         assert report["environment"] == "{}"
 
 
-async def test_the_same_request_renders_the_same(renderer: HelmRenderer) -> None:
+async def test_equal_requests_render_equal_objects(renderer: HelmRenderer) -> None:
     asked = request(WEB_SERVICE)
     assert await renderer.render(asked) == await renderer.render(asked)
 
 
-async def test_a_chart_that_can_only_be_read(renderer: HelmRenderer, tmp_path: Path) -> None:
+async def test_a_read_only_chart_is_rendered_and_not_modified(renderer: HelmRenderer, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart")
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     for path in (*folder.rglob("*"), folder):
@@ -175,7 +175,7 @@ async def test_a_chart_that_can_only_be_read(renderer: HelmRenderer, tmp_path: P
         ("Chart.yaml", "", "required|missing"),
     ],
 )
-async def test_what_helm_refuses_is_said_in_its_words(
+async def test_errors_of_helm_are_reported_in_its_words(
     name: str, text: str, says: str, renderer: HelmRenderer, tmp_path: Path
 ) -> None:
     folder = write(chart(tmp_path / "chart"), {name: text})
@@ -220,7 +220,7 @@ data:
 MADE: JsonObject = {"apiVersion": "v2", "name": "web", "version": "0.2.0"}
 
 
-async def test_a_package_without_a_chart_file(renderer: HelmRenderer, tmp_path: Path) -> None:
+async def test_a_package_without_a_chart_file_is_rendered(renderer: HelmRenderer, tmp_path: Path) -> None:
     package = write(tmp_path / "package", PACKAGE)
     with (package / "hooks" / "program").open("wb") as program:
         program.truncate(200 * 1024 * 1024)
@@ -240,7 +240,7 @@ async def test_a_package_without_a_chart_file(renderer: HelmRenderer, tmp_path: 
     assert "removed" not in json.loads(str(report["values"]))
 
 
-async def test_a_package_with_a_chart_file(renderer: HelmRenderer, tmp_path: Path) -> None:
+async def test_a_package_with_a_chart_file_is_rendered_under_its_name(renderer: HelmRenderer, tmp_path: Path) -> None:
     files = PACKAGE | {"Chart.yaml": "apiVersion: v2\nname: own\nversion: 7.0.0\n"}
     write(tmp_path / "package", files)
     linked = tmp_path / "deployed"
@@ -251,13 +251,13 @@ async def test_a_package_with_a_chart_file(renderer: HelmRenderer, tmp_path: Pat
     assert "# Source: own/templates/report.yaml" in rendered.manifest
 
 
-async def test_crds_and_nothing_else(renderer: HelmRenderer, tmp_path: Path) -> None:
+async def test_a_package_with_only_crds_is_rendered(renderer: HelmRenderer, tmp_path: Path) -> None:
     package = write(tmp_path / "package", {"crds/a.yaml": CRD % "a"})
     rendered = await renderer.render(request(package, chart_file=MADE))
     assert (names(rendered.crds), rendered.hooks, rendered.objects, rendered.manifest) == (["a"], (), (), "")
 
 
-async def test_what_helm_refuses_of_a_package_is_said_in_its_words(renderer: HelmRenderer, tmp_path: Path) -> None:
+async def test_errors_in_a_package_are_reported_without_local_paths(renderer: HelmRenderer, tmp_path: Path) -> None:
     package = write(tmp_path / "package", PACKAGE)
     with pytest.raises(RenderError, match="told") as caught:
         await renderer.render(request(package, {}, chart_file=MADE))
@@ -271,13 +271,13 @@ async def test_what_helm_refuses_of_a_package_is_said_in_its_words(renderer: Hel
         await renderer.render(request(tmp_path / "gone", {}, chart_file=MADE))
 
 
-async def test_no_chart_at_all(renderer: HelmRenderer, tmp_path: Path) -> None:
+async def test_a_missing_chart_is_refused(renderer: HelmRenderer, tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="chart") as caught:
         await renderer.render(request(tmp_path / "absent"))
     assert not caught.value.transient
 
 
-async def test_a_chart_gets_no_network(renderer: HelmRenderer, tmp_path: Path) -> None:
+async def test_a_chart_cannot_use_the_network(renderer: HelmRenderer, tmp_path: Path) -> None:
     schema = '{"$ref": "http://registry.invalid/schema.json"}'
     folder = chart(tmp_path / "chart", files={"values.schema.json": schema})
     with pytest.raises(RenderError) as caught:
@@ -285,7 +285,7 @@ async def test_a_chart_gets_no_network(renderer: HelmRenderer, tmp_path: Path) -
     assert "lookup registry.invalid" not in str(caught.value)
 
 
-async def test_a_long_list_of_api_versions(renderer: HelmRenderer, tmp_path: Path) -> None:
+async def test_long_lists_of_api_versions_are_passed_up_to_a_limit(renderer: HelmRenderer, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files={"templates/report.yaml": REPORT})
     versions = tuple(f"group{number}.example.internal/v1/SomeKindOfThing{number}" for number in range(3_000))
     rendered = await renderer.render(request(folder, api_versions=(*versions, "wharf.example/v2")))
@@ -312,7 +312,7 @@ async def test_a_long_list_of_api_versions(renderer: HelmRenderer, tmp_path: Pat
         request(WEB_SERVICE, {"a": float("nan")}),
     ],
 )
-async def test_what_cannot_be_asked(asked: RenderRequest, tmp_path: Path) -> None:
+async def test_invalid_requests_are_refused_before_helm_runs(asked: RenderRequest, tmp_path: Path) -> None:
     renderer = HelmRenderer(Path("/nonexistent/helm"), tmp_path / "scratch")
     with pytest.raises(RenderError) as caught:
         await renderer.render(asked)
@@ -320,13 +320,13 @@ async def test_what_cannot_be_asked(asked: RenderRequest, tmp_path: Path) -> Non
     assert not caught.value.transient
 
 
-async def test_too_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_oversized_values_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.packages.rendering.helm_renderer.MAX_VALUES", 10)
     with pytest.raises(RenderError, match="over the limit of 10"):
         await HelmRenderer(tool("helm"), tmp_path / "scratch").render(request(WEB_SERVICE, {"a": "x" * 20}))
 
 
-async def test_too_much_output(program: str, tmp_path: Path) -> None:
+async def test_oversized_output_is_refused(program: str, tmp_path: Path) -> None:
     limited = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(output_bytes=1000))
     with pytest.raises(RenderError, match="more than 1000 bytes") as caught:
         await limited.render(request(WEB_SERVICE))
@@ -334,7 +334,7 @@ async def test_too_much_output(program: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled
-async def test_too_much_memory(program: str, tmp_path: Path) -> None:
+async def test_a_chart_that_exceeds_the_memory_limit_is_refused(program: str, tmp_path: Path) -> None:
     """Forty doublings of a text: a terabyte."""
     doubling = '{{- $s := "x" -}}{{- range until 40 }}{{- $s = printf "%s%s" $s $s }}{{- end }}\na: {{ len $s }}\n'
     folder = chart(tmp_path / "web", files={"templates/bomb.yaml": doubling})
@@ -346,7 +346,7 @@ async def test_too_much_memory(program: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled
-async def test_a_chart_that_takes_much_is_collected_in_time(program: str, tmp_path: Path) -> None:
+async def test_garbage_of_a_large_chart_is_collected_before_the_limit(program: str, tmp_path: Path) -> None:
     """120 MB that it keeps would let the heap grow to 600, and the run may take 512: the collector has to know that."""
     keep = '{{- $all := list }}{{- range until 120 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}'
     churn = '{{- range until 400 }}{{- $_ := repeat 2000000 "x" }}{{- end }}'
@@ -357,7 +357,7 @@ async def test_a_chart_that_takes_much_is_collected_in_time(program: str, tmp_pa
 
 
 @pytest.mark.sampled
-async def test_a_chart_that_keeps_what_it_takes_ends_at_the_limit(program: str, tmp_path: Path) -> None:
+async def test_a_chart_that_retains_all_memory_fails_at_the_limit(program: str, tmp_path: Path) -> None:
     """It grows a megabyte at a time past the point from which the collector runs all the time, and ends all the same."""
     hoard = '{{- $all := list }}{{- range until 2000 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}\na: 1\n'
     folder = chart(tmp_path / "web", files={"templates/hoard.yaml": hoard})
@@ -374,7 +374,7 @@ def script(folder: Path, text: str) -> Path:
     return path
 
 
-async def test_a_helm_that_does_not_end_is_ended(tmp_path: Path) -> None:
+async def test_a_helm_that_times_out_is_killed(tmp_path: Path) -> None:
     limits = RenderLimits(wall_s=0.3)
     slow = HelmRenderer(script(tmp_path, "sleep 1000 & wait\n"), tmp_path / "scratch", limits=limits)
     with pytest.raises(RenderError, match=r"longer than 0\.3 s") as caught:
@@ -390,14 +390,16 @@ async def test_a_helm_that_does_not_end_is_ended(tmp_path: Path) -> None:
         ("printf '\\377\\376'\n", "not UTF-8", False),
     ],
 )
-async def test_a_helm_that_breaks(text: str, says: str, transient: bool, tmp_path: Path) -> None:
+async def test_failures_of_helm_are_transient_or_permanent(
+    text: str, says: str, transient: bool, tmp_path: Path
+) -> None:
     broken = HelmRenderer(script(tmp_path, text), tmp_path / "scratch")
     with pytest.raises(RenderError, match=says) as caught:
         await broken.render(request(WEB_SERVICE))
     assert caught.value.transient is transient
 
 
-async def test_no_helm(tmp_path: Path) -> None:
+async def test_a_missing_helm_is_a_transient_error(tmp_path: Path) -> None:
     for name in ("absent", "not-executable"):
         (tmp_path / "not-executable").write_text("")
         with pytest.raises(RenderError, match=r"helm cannot be run: .*check --helm") as caught:
@@ -405,7 +407,7 @@ async def test_no_helm(tmp_path: Path) -> None:
         assert caught.value.transient
 
 
-async def test_values_are_for_no_other_user(tmp_path: Path) -> None:
+async def test_values_are_not_readable_by_other_users(tmp_path: Path) -> None:
     look = 'for a in "$@"; do case $a in --values=*) stat -c "apiVersion: v%a" "${a#--values=}"; esac; done\n'
     look += (
         'echo "kind: K"; echo "env: |"; env | sed "s/^/  /"; echo "dir: \\"$(stat -c %a .)\\""; echo "args: $*" >&2\n'
@@ -426,7 +428,7 @@ async def test_values_are_for_no_other_user(tmp_path: Path) -> None:
     assert "geheim" not in str(seen)
 
 
-async def test_a_scratch_folder_that_cannot_be(tmp_path: Path) -> None:
+async def test_a_scratch_folder_that_cannot_be_created_is_a_transient_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RenderError, match="a folder to render in cannot be made") as caught:
         await HelmRenderer(tool("helm"), tmp_path / "file" / "scratch").render(request(WEB_SERVICE))
@@ -434,7 +436,7 @@ async def test_a_scratch_folder_that_cannot_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("chart_file", [None, MADE])
-async def test_cancelled_at_any_time_it_leaves_nothing(chart_file: JsonObject | None, tmp_path: Path) -> None:
+async def test_a_cancelled_render_leaves_no_files(chart_file: JsonObject | None, tmp_path: Path) -> None:
     renderer = HelmRenderer(tool("helm"), tmp_path / "scratch")
     for steps in (0, 1, 2, 3, 5, 8, 20, 60, 200):
         async with trio.open_nursery() as nursery:
@@ -447,7 +449,7 @@ async def test_cancelled_at_any_time_it_leaves_nothing(chart_file: JsonObject | 
     assert (await renderer.render(request(WEB_SERVICE))).objects
 
 
-async def test_many_at_once_with_a_ledger(tmp_path: Path) -> None:
+async def test_concurrent_renders_share_a_ledger(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal.db") as ledger:
         renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", ledger)
         done: list[str] = []
@@ -471,7 +473,7 @@ def test_the_scratch_folder_is_private(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "scratch").stat().st_mode) == 0o700
 
 
-async def test_a_ledger_that_is_lost(tmp_path: Path) -> None:
+async def test_a_closed_ledger_prevents_renders(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal.db") as ledger:
         renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", ledger)
     with pytest.raises(RenderError, match="release web: ") as caught:  # nothing runs that nobody could end
@@ -479,7 +481,9 @@ async def test_a_ledger_that_is_lost(tmp_path: Path) -> None:
     assert caught.value.transient
 
 
-async def test_values_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_while_writing_values_is_a_transient_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(_: Path, __: bytes) -> None:
         raise OSError(28, "No space left on device")
 

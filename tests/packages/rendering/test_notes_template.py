@@ -57,7 +57,7 @@ def stored_notes(folder: Path, home: Path) -> str:
     return find_str(release, "info", "notes")
 
 
-async def test_they_are_what_helm_would_store(program: str, tmp_path: Path) -> None:
+async def test_notes_equal_those_that_helm_stores(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=FILES)
     found = await rendered(program, folder, tmp_path)
     assert found.notes == stored_notes(folder, tmp_path)
@@ -69,18 +69,18 @@ async def test_they_are_what_helm_would_store(program: str, tmp_path: Path) -> N
     assert plain.notes == ""
 
 
-async def test_the_same_for_a_package(program: str, tmp_path: Path) -> None:
+async def test_notes_of_a_package_equal_those_that_helm_stores(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=FILES)
     assert (await rendered(program, folder, tmp_path, package=True)).notes == stored_notes(folder, tmp_path)
 
 
-async def test_those_of_the_example(program: str, tmp_path: Path) -> None:
+async def test_notes_of_the_example_equal_those_that_helm_stores(program: str, tmp_path: Path) -> None:
     found = await HelmRenderer(tool(program), tmp_path / "scratch").render(ASKED)
     assert found.notes == stored_notes(WEB_SERVICE, tmp_path).replace("default", "prod")
     assert found.notes
 
 
-async def test_a_chart_in_a_link_and_without_sub_folders(program: str, tmp_path: Path) -> None:
+async def test_notes_of_a_linked_chart_are_rendered(program: str, tmp_path: Path) -> None:
     folder = chart(
         tmp_path / "chart", files={"templates/NOTES.txt": "text", "crds/a.yaml": "apiVersion: v1\nkind: K\n"}
     )
@@ -94,14 +94,14 @@ async def test_a_chart_in_a_link_and_without_sub_folders(program: str, tmp_path:
 @pytest.mark.parametrize(
     "ignored", ["NOTES.txt", "*.txt", "templates/NOTES.txt", TEMPLATE_FILE.replace("!!", "??"), "*notes.yaml"]
 )
-async def test_what_is_ignored_is_not_told(ignored: str, program: str, tmp_path: Path) -> None:
+async def test_ignored_notes_are_not_rendered(ignored: str, program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files={**FILES, ".helmignore": ignored})
     found = await rendered(program, folder, tmp_path)
     assert found.notes == ""
     assert [obj["kind"] for obj in found.objects] == ["Secret", "ConfigMap"]
 
 
-async def test_notes_that_fail_fail_the_render_by_their_name(program: str, tmp_path: Path) -> None:
+async def test_failed_notes_fail_the_render_and_are_named(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files={"templates/NOTES.txt": '{{ fail "not so" }}'})
     with pytest.raises(RenderError, match=r"web/templates/NOTES\.txt.*not so") as caught:
         await rendered(program, folder, tmp_path)
@@ -122,19 +122,19 @@ async def test_notes_that_change_values_change_no_object(program: str, tmp_path:
     assert found.manifest.split() == plain.split()
 
 
-async def test_a_chart_that_has_a_file_of_that_name_does_not_get_it_rendered(program: str, tmp_path: Path) -> None:
+async def test_a_chart_file_with_the_name_of_the_notes_template_is_replaced(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files={**FILES, f"templates/{TEMPLATE_FILE}": "not: ours"})
     assert "named" in (await rendered(program, folder, tmp_path)).notes
 
 
-async def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_chart_with_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.packages.rendering.added_templates.MAX_FILES", 2)
     folder = chart(tmp_path / "chart", files=FILES)
     with pytest.raises(RenderError, match="more than 2 files"):
         await rendered("helm", folder, tmp_path)
 
 
-async def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_is_a_transient_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: Path, __: Path) -> None:
         raise OSError(28, "No space left on device")
 
@@ -146,7 +146,7 @@ async def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert caught.value.transient
 
 
-def test_whether_there_are_notes(tmp_path: Path) -> None:
+def test_existing_and_not_ignored_notes_are_detected(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart")
     assert not has_notes(folder)
     assert not has_notes(tmp_path / "absent")
@@ -161,7 +161,7 @@ def test_whether_there_are_notes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [{}, {"notes": 1}, {"notes": "?"}, {"notes": "/w=="}, 1])
-def test_what_is_no_notes(data: object) -> None:
+def test_other_objects_have_no_notes(data: object) -> None:
     obj = as_object(decode_json(json.dumps({"data": data}), max_bytes=1000, what="x"), "x")
     assert read_notes(obj) == ""
 

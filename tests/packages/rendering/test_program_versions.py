@@ -24,7 +24,7 @@ def binary(path: Path, text: bytes = b"") -> Path:
     return path
 
 
-async def test_a_binary_is_asked_once_for_all_processes(tmp_path: Path) -> None:
+async def test_the_version_of_a_binary_is_cached_for_all_processes(tmp_path: Path) -> None:
     program, asked = binary(tmp_path / "helm"), Asked()
     for _ in range(3):
         assert await ProgramVersions(EntryCache(tmp_path / "renders")).version_of(program, asked) == "v1.0.0"
@@ -35,7 +35,7 @@ async def test_a_binary_is_asked_once_for_all_processes(tmp_path: Path) -> None:
     assert asked.times == 2
 
 
-async def test_a_script_is_asked_each_time(tmp_path: Path) -> None:
+async def test_the_version_of_a_script_is_read_each_time(tmp_path: Path) -> None:
     program, asked = tmp_path / "helm", Asked()
     program.write_text("#!/bin/sh\n")
     versions = ProgramVersions(EntryCache(tmp_path / "renders"))
@@ -44,14 +44,14 @@ async def test_a_script_is_asked_each_time(tmp_path: Path) -> None:
     assert asked.times == 3
 
 
-async def test_no_version_is_not_kept(tmp_path: Path) -> None:
+async def test_an_empty_version_is_not_cached(tmp_path: Path) -> None:
     program, asked = binary(tmp_path / "helm"), Asked("")
     versions = ProgramVersions(EntryCache(tmp_path / "renders"))
     assert [await versions.version_of(program, asked) for _ in range(2)] == ["", ""]
     assert asked.times == 2
 
 
-async def test_another_kind_of_entry_is_no_version(tmp_path: Path) -> None:
+async def test_entries_of_another_kind_are_ignored(tmp_path: Path) -> None:
     program, asked = binary(tmp_path / "helm"), Asked()
     entries = EntryCache(tmp_path / "renders")
     versions = ProgramVersions(entries)

@@ -21,7 +21,7 @@ def inner() -> CountingRenderer:
     return CountingRenderer()
 
 
-async def test_the_same_request_is_rendered_once(inner: CountingRenderer, tmp_path: Path) -> None:
+async def test_equal_requests_are_rendered_once(inner: CountingRenderer, tmp_path: Path) -> None:
     cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     first = await cache.render(ASKED)
     assert await cache.render(ASKED) == first
@@ -32,7 +32,7 @@ async def test_the_same_request_is_rendered_once(inner: CountingRenderer, tmp_pa
     assert 0 < said.bytes < said.disk.bytes
 
 
-async def test_a_daemon_that_begins_anew_renders_nothing_again(inner: CountingRenderer, tmp_path: Path) -> None:
+async def test_cached_renders_are_used_after_a_restart(inner: CountingRenderer, tmp_path: Path) -> None:
     first = await CachingRenderer(inner, EntryCache(tmp_path / "renders")).render(ASKED)
     again = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     assert [await again.render(ASKED), await again.render(ASKED)] == [first, first]
@@ -41,9 +41,7 @@ async def test_a_daemon_that_begins_anew_renders_nothing_again(inner: CountingRe
     assert (said.hits, said.disk_hits, said.misses) == (1, 1, 0)
 
 
-async def test_whatever_changes_what_he_is_given_changes_it_for_himself(
-    inner: CountingRenderer, tmp_path: Path
-) -> None:
+async def test_modified_results_do_not_change_the_cache(inner: CountingRenderer, tmp_path: Path) -> None:
     cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     for _ in range(3):
         found = (await cache.render(ASKED)).objects[0]
@@ -51,7 +49,7 @@ async def test_whatever_changes_what_he_is_given_changes_it_for_himself(
         found["data"] = {}
 
 
-async def test_another_helm_renders_anew(inner: CountingRenderer, tmp_path: Path) -> None:
+async def test_another_helm_version_renders_again(inner: CountingRenderer, tmp_path: Path) -> None:
     cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     await cache.render(ASKED)
     inner.version = "helm v5"
@@ -63,7 +61,7 @@ async def test_another_helm_renders_anew(inner: CountingRenderer, tmp_path: Path
     "asked",
     [replace(ASKED, chart_digest=""), replace(ASKED, values={"a": float("nan")}), replace(ASKED, release="live")],
 )
-async def test_what_cannot_be_known_to_be_the_same_is_not_kept(
+async def test_renders_without_an_identity_are_not_cached(
     asked: RenderRequest, inner: CountingRenderer, tmp_path: Path
 ) -> None:
     if asked.release == "live":
@@ -77,7 +75,7 @@ async def test_what_cannot_be_known_to_be_the_same_is_not_kept(
     assert not (tmp_path / "renders").exists()
 
 
-async def test_an_error_is_not_kept(inner: CountingRenderer, tmp_path: Path) -> None:
+async def test_errors_are_not_cached(inner: CountingRenderer, tmp_path: Path) -> None:
     cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     inner.error = RenderError("no")
     for _ in range(2):
@@ -89,7 +87,7 @@ async def test_an_error_is_not_kept(inner: CountingRenderer, tmp_path: Path) -> 
     assert len(inner.asked) == 3
 
 
-async def test_many_at_once_render_once(inner: CountingRenderer, tmp_path: Path) -> None:
+async def test_concurrent_equal_requests_are_rendered_once(inner: CountingRenderer, tmp_path: Path) -> None:
     cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     inner.gate = trio.Event()
     async with trio.open_nursery() as nursery:
@@ -103,7 +101,7 @@ async def test_many_at_once_render_once(inner: CountingRenderer, tmp_path: Path)
     assert (cache.statistics().hits, cache.statistics().misses) == (19, 2)
 
 
-async def test_one_who_gives_up_leaves_it_to_the_next(inner: CountingRenderer, tmp_path: Path) -> None:
+async def test_a_waiting_request_renders_after_the_first_is_cancelled(inner: CountingRenderer, tmp_path: Path) -> None:
     cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     inner.gate = trio.Event()
     with trio.CancelScope() as scope:
@@ -118,7 +116,7 @@ async def test_one_who_gives_up_leaves_it_to_the_next(inner: CountingRenderer, t
     assert len(inner.asked) == 2
 
 
-async def test_what_is_unused_longest_is_forgotten_in_memory(inner: CountingRenderer, tmp_path: Path) -> None:
+async def test_the_least_recently_used_render_is_evicted_from_memory(inner: CountingRenderer, tmp_path: Path) -> None:
     limits = CacheLimits(memory_entries=2, disk_entries=0)
     cache = CachingRenderer(inner, EntryCache(tmp_path / "renders", limits))
     asked = [replace(ASKED, release=name) for name in ("a", "b", "c")]
@@ -147,7 +145,7 @@ async def test_the_bytes_in_memory_are_bounded(inner: CountingRenderer, tmp_path
     assert await small.render(ASKED) == first
 
 
-async def test_a_large_one_is_unpacked_elsewhere(
+async def test_a_large_render_is_unpacked_in_a_thread(
     inner: CountingRenderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wharfinger.packages.rendering.render_cache.THREAD_BYTES", 10)
@@ -156,7 +154,7 @@ async def test_a_large_one_is_unpacked_elsewhere(
     assert cache.statistics().hits == 1
 
 
-async def test_what_is_too_large_is_rendered_each_time(
+async def test_an_oversized_render_is_not_cached(
     inner: CountingRenderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wharfinger.packages.rendering.render_entry.MAX_TEXT", 100)
@@ -166,7 +164,7 @@ async def test_what_is_too_large_is_rendered_each_time(
     assert cache.statistics().misses == len(inner.asked) == 2
 
 
-async def test_a_file_with_something_else_in_it_is_removed(inner: CountingRenderer, tmp_path: Path) -> None:
+async def test_a_file_without_a_valid_render_is_replaced(inner: CountingRenderer, tmp_path: Path) -> None:
     key = entry_key(ASKED, "helm v4.0.0")
     folder = tmp_path / "renders"
     folder.mkdir(mode=0o700)
@@ -181,7 +179,7 @@ async def test_a_file_with_something_else_in_it_is_removed(inner: CountingRender
 
 
 @pytest.mark.parametrize("program", ["helm", "helm3"])
-async def test_over_the_real_helm(program: str, tmp_path: Path) -> None:
+async def test_renders_of_the_real_helm_are_cached_per_version(program: str, tmp_path: Path) -> None:
     helm = HelmRenderer(tool(program), tmp_path / "scratch")
     cache = CachingRenderer(helm, EntryCache(tmp_path / "renders"))
     rendered = await cache.render(ASKED)

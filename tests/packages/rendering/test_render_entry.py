@@ -47,11 +47,11 @@ many_objects = st.lists(json_objects, max_size=3).map(tuple)
 
 
 @given(st.builds(Rendered, many_objects, many_objects, many_objects, texts, texts))
-def test_what_is_packed_is_unpacked(rendered: Rendered) -> None:
+def test_a_packed_render_is_unpacked_unchanged(rendered: Rendered) -> None:
     assert unpack_rendered(pack_rendered(rendered)) == rendered
 
 
-def test_every_field_but_the_place_of_the_chart_makes_another_key() -> None:
+def test_every_field_except_the_chart_path_changes_the_key() -> None:
     assert set(OTHER) == {field.name for field in fields(RenderRequest)} - {"chart", "confined", "reader"}
     keys = [
         entry_key(ASKED, "helm v4"),
@@ -65,13 +65,13 @@ def test_every_field_but_the_place_of_the_chart_makes_another_key() -> None:
     )  # only lookups depend on them
 
 
-def test_the_order_of_versions_and_of_values_makes_no_other_key() -> None:
+def test_the_order_of_versions_and_values_does_not_change_the_key() -> None:
     first = replace(ASKED, values={"a": 1, "b": 2.0}, api_versions=("v1", "apps/v1", "v1"))
     other = replace(ASKED, values={"b": 2, "a": 1}, api_versions=("apps/v1", "v1"))
     assert entry_key(first, "") == entry_key(other, "")
 
 
-def test_another_format_makes_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_format_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = entry_key(ASKED, "")
     monkeypatch.setattr(render_entry, "FORMAT", render_entry.FORMAT + 1)
     assert entry_key(ASKED, "") != before
@@ -82,7 +82,7 @@ def test_values_without_a_checksum_have_no_key() -> None:
         entry_key(replace(ASKED, values={"a": float("nan")}), "")
 
 
-def test_what_is_too_large_or_too_deep_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_and_too_deep_renders_are_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     deep: JsonValue = 1
     for _ in range(199):
         deep = [deep]
@@ -93,7 +93,7 @@ def test_what_is_too_large_or_too_deep_is_not_packed(monkeypatch: pytest.MonkeyP
         pack_rendered(some_rendered())
 
 
-def test_what_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_that_unpack_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = pack_rendered(some_rendered(text="x" * 1000))
     monkeypatch.setattr(render_entry, "MAX_TEXT", 1000)
     with pytest.raises(EntryError, match="within the limit"):
@@ -103,24 +103,24 @@ def test_what_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     "text", [b"[]", b"{", b'{"crds": 1}', b'{"crds": [1]}', b'{"manifest": []}', b"[" * 1000, b'{"notes": "\xff"}']
 )
-def test_what_is_no_render_is_refused(text: bytes) -> None:
+def test_compressed_text_that_is_not_a_render_is_refused(text: bytes) -> None:
     with pytest.raises(FormatError):
         unpack_rendered(zlib.compress(text))
 
 
 @pytest.mark.parametrize("packed", [b"", b"{}", zlib.compress(b"{}")[:-1], zlib.compress(b"{}") + b"x"])
-def test_what_is_not_compressed_text_is_refused(packed: bytes) -> None:
+def test_bytes_that_are_not_compressed_text_are_refused(packed: bytes) -> None:
     with pytest.raises(EntryError):
         unpack_rendered(packed)
 
 
-def test_a_file_has_what_was_written() -> None:
+def test_a_written_entry_is_read_back() -> None:
     packed = pack_rendered(some_rendered())
     assert read_entry(KEY, write_entry(KEY, packed)) == packed
 
 
 @given(st.data())
-def test_no_changed_byte_goes_unseen(data: st.DataObject) -> None:
+def test_any_changed_byte_is_detected(data: st.DataObject) -> None:
     written = write_entry(KEY, b"some packed bytes")
     place = data.draw(st.integers(0, len(written) - 1))
     other = data.draw(st.integers(0, 255).filter(lambda byte: byte != written[place]))
@@ -129,7 +129,7 @@ def test_no_changed_byte_goes_unseen(data: st.DataObject) -> None:
 
 
 @given(st.integers(0, 200))
-def test_no_lost_byte_goes_unseen(length: int) -> None:
+def test_any_truncation_is_detected(length: int) -> None:
     written = write_entry(KEY, b"some packed bytes")
     with pytest.raises(EntryError):
         read_entry(KEY, written[: min(length, len(written) - 1)])

@@ -28,7 +28,7 @@ def file_of(place: Path, key: str) -> Path:
     return place / f"{key}.render"
 
 
-def test_what_is_put_is_there_for_the_next_daemon(place: Path) -> None:
+def test_a_stored_entry_is_read_by_the_next_daemon(place: Path) -> None:
     folder = open_folder(place)
     assert folder.get(A) is None
     folder.put(A, b"one")
@@ -40,7 +40,7 @@ def test_what_is_put_is_there_for_the_next_daemon(place: Path) -> None:
     assert again.statistics().bytes == file_of(place, A).stat().st_size == folder.statistics().bytes
 
 
-def test_no_other_can_read_it(place: Path) -> None:
+def test_entries_are_not_readable_by_other_users(place: Path) -> None:
     place.mkdir(parents=True, mode=0o755)
     open_folder(place).put(A, b"secret")
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
@@ -48,7 +48,7 @@ def test_no_other_can_read_it(place: Path) -> None:
     assert [path.name for path in place.iterdir()] == [f"{A}.render"]
 
 
-def test_the_longest_unused_goes_first(place: Path) -> None:
+def test_the_least_recently_used_entry_is_deleted_first(place: Path) -> None:
     folder = open_folder(place, entries=2)
     folder.put(A, b"one")
     folder.put(B, b"two")
@@ -58,7 +58,7 @@ def test_the_longest_unused_goes_first(place: Path) -> None:
     assert not file_of(place, B).exists()
 
 
-def test_what_was_used_last_is_known_after_a_restart(place: Path) -> None:
+def test_the_order_of_use_is_known_after_a_restart(place: Path) -> None:
     folder = open_folder(place)
     for key in (A, B, C):
         folder.put(key, b"x")
@@ -80,7 +80,7 @@ def test_the_bytes_are_bounded(place: Path) -> None:
     assert folder.get(C)
 
 
-def test_putting_it_again_counts_once(place: Path) -> None:
+def test_replacing_an_entry_counts_once(place: Path) -> None:
     folder = open_folder(place)
     folder.put(A, b"one")
     folder.put(A, b"other")
@@ -89,7 +89,7 @@ def test_putting_it_again_counts_once(place: Path) -> None:
     assert folder.statistics().bytes == file_of(place, A).stat().st_size
 
 
-def test_a_folder_without_room_keeps_nothing(place: Path) -> None:
+def test_a_folder_limited_to_zero_entries_stores_nothing(place: Path) -> None:
     folder = open_folder(place, entries=0)
     folder.put(A, b"one")
     assert not place.exists()
@@ -142,7 +142,7 @@ HARMS = (corrupt, cut, other, link, hard_link, open_to_all, pipe, make_folder, g
 
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.parametrize("restart", [True, False])
-def test_what_is_not_what_was_put_is_removed(harm: Callable[[Path], None], place: Path, *, restart: bool) -> None:
+def test_damaged_entries_are_removed(harm: Callable[[Path], None], place: Path, *, restart: bool) -> None:
     folder = open_folder(place)
     folder.put(A, b"one")
     harm(file_of(place, A))
@@ -154,7 +154,7 @@ def test_what_is_not_what_was_put_is_removed(harm: Callable[[Path], None], place
     assert folder.get(A) == b"one"
 
 
-def test_what_a_link_leads_to_stays(place: Path) -> None:
+def test_the_target_of_a_link_is_not_deleted(place: Path) -> None:
     folder = open_folder(place)
     folder.put(A, b"one")
     link(file_of(place, A))
@@ -163,7 +163,7 @@ def test_what_a_link_leads_to_stays(place: Path) -> None:
     assert folder.statistics().refused + folder.statistics().faults == 1
 
 
-def test_a_folder_in_the_place_of_a_file_gives_way(place: Path) -> None:
+def test_a_folder_in_place_of_an_entry_is_replaced(place: Path) -> None:
     folder = open_folder(place)
     folder.get(A)
     file_of(place, A).mkdir()
@@ -171,7 +171,7 @@ def test_a_folder_in_the_place_of_a_file_gives_way(place: Path) -> None:
     assert folder.get(A) == b"one"
 
 
-def test_what_a_crash_left_is_removed_and_nothing_else(place: Path) -> None:
+def test_only_leftovers_of_a_crash_are_removed(place: Path) -> None:
     place.mkdir(parents=True)
     for name in (".abc-1.part", "short.render", "README"):
         (place / name).write_text("x")
@@ -180,7 +180,7 @@ def test_what_a_crash_left_is_removed_and_nothing_else(place: Path) -> None:
     assert [path.name for path in place.iterdir()] == ["README"]
 
 
-def test_what_another_process_is_writing_stays(place: Path) -> None:
+def test_files_being_written_by_another_process_are_not_removed(place: Path) -> None:
     place.mkdir(parents=True)
     (place / ".abc-1.part").write_text("x")
     open_folder(place).put(A, b"one")
@@ -188,7 +188,7 @@ def test_what_another_process_is_writing_stays(place: Path) -> None:
 
 
 @pytest.mark.parametrize("scan_first", [True, False])
-def test_what_another_process_wrote_is_found(place: Path, *, scan_first: bool) -> None:
+def test_entries_of_another_process_are_found(place: Path, *, scan_first: bool) -> None:
     folder = RenderFolder(place, 10, 10_000, scan_first=scan_first)
     assert folder.get(A) is None
     open_folder(place).put(A, b"one")
@@ -198,9 +198,7 @@ def test_what_another_process_wrote_is_found(place: Path, *, scan_first: bool) -
     assert folder.statistics().bytes == sum(path.stat().st_size for path in place.iterdir())
 
 
-def test_what_another_process_removes_during_the_first_look_is_not_there(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_entry_removed_during_the_first_scan_is_not_found(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_folder(place).put(A, b"one")
     scandir = os.scandir
 
@@ -218,7 +216,7 @@ def test_what_another_process_removes_during_the_first_look_is_not_there(
     assert (folder.statistics().entries, folder.statistics().faults) == (1, 0)
 
 
-def test_a_file_that_is_gone_was_not_there(place: Path) -> None:
+def test_a_deleted_file_is_not_found_and_is_no_fault(place: Path) -> None:
     folder = open_folder(place)
     folder.put(A, b"one")
     file_of(place, A).unlink()
@@ -226,7 +224,7 @@ def test_a_file_that_is_gone_was_not_there(place: Path) -> None:
     assert folder.statistics().entries == folder.statistics().faults == 0
 
 
-def test_a_folder_that_is_gone_is_made_again(place: Path) -> None:
+def test_a_deleted_folder_is_created_again(place: Path) -> None:
     folder = open_folder(place)
     folder.put(A, b"one")
     file_of(place, A).unlink()
@@ -240,7 +238,7 @@ def test_a_folder_that_is_gone_is_made_again(place: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["file", "link"])
-def test_what_is_no_folder_is_not_used(what: str, place: Path, tmp_path: Path) -> None:
+def test_a_file_or_link_instead_of_the_folder_is_not_used(what: str, place: Path, tmp_path: Path) -> None:
     place.parent.mkdir()
     if what == "file":
         place.write_text("x")
@@ -255,7 +253,7 @@ def test_what_is_no_folder_is_not_used(what: str, place: Path, tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
-def test_a_disk_that_refuses_costs_nothing_but_the_file(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_error_loses_only_the_new_entry(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = open_folder(place)
     folder.put(A, b"one")
 
@@ -270,7 +268,7 @@ def test_a_disk_that_refuses_costs_nothing_but_the_file(place: Path, monkeypatch
     assert (folder.get(A), folder.get(B)) == (b"one", None)
 
 
-def test_dropped_is_gone(place: Path) -> None:
+def test_a_dropped_entry_is_deleted(place: Path) -> None:
     folder = open_folder(place)
     folder.put(A, b"one")
     folder.drop(A)
@@ -279,7 +277,7 @@ def test_dropped_is_gone(place: Path) -> None:
     assert folder.statistics().refused == 0
 
 
-def test_a_reader_of_a_file_that_is_replaced_sees_one_or_the_other(place: Path) -> None:
+def test_a_reader_of_a_replaced_file_reads_a_complete_entry(place: Path) -> None:
     """The second daemon on the same folder, by mistake: neither reads what is half written."""
     writing, reading = open_folder(place), open_folder(place)
     wanted = {bytes([number]) * 3000 for number in range(2)}
@@ -299,7 +297,7 @@ def test_a_reader_of_a_file_that_is_replaced_sees_one_or_the_other(place: Path) 
     assert seen <= wanted
 
 
-def test_a_disk_that_cannot_be_read_is_asked_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_error_is_retried_at_the_next_request(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = open_folder(place)
     folder.put(A, b"one")
 

@@ -15,7 +15,7 @@ ASKED = RenderRequest(WEB_SERVICE, "sha256:x", "web", "prod", {}, "v1.31.0", (),
 
 
 @pytest.mark.parametrize("program", ["helm", "helm3"])
-async def test_the_same_request_gives_the_same_and_a_changed_one_does_not(program: str, tmp_path: Path) -> None:
+async def test_equal_requests_render_equally_and_changed_ones_differently(program: str, tmp_path: Path) -> None:
     renderer: Renderer = HelmRenderer(tool(program), tmp_path)
     rendered = await renderer.render(ASKED)
     assert await renderer.render(ASKED) == rendered
@@ -27,7 +27,7 @@ async def test_the_same_request_gives_the_same_and_a_changed_one_does_not(progra
         assert await renderer.render(changed) != rendered
 
 
-async def test_it_fails_with_a_package_error(tmp_path: Path) -> None:
+async def test_a_failed_render_is_a_package_error(tmp_path: Path) -> None:
     renderer: Renderer = HelmRenderer(tool("helm"), tmp_path)
     with pytest.raises(RenderError) as caught:
         await renderer.render(replace(ASKED, values={"replicas": "many"}))
@@ -52,17 +52,17 @@ def hook(events: str) -> JsonObject:
         ("", (), False),
     ],
 )
-def test_when_helm_runs_a_hook(events: str, read: tuple[str, ...], test: bool) -> None:
+def test_events_of_hooks_are_read(events: str, read: tuple[str, ...], test: bool) -> None:
     assert hook_events(hook(events)) == read
     assert is_test(hook(events)) is test
 
 
 @pytest.mark.parametrize("obj", [{}, {"metadata": 1}, {"metadata": {"annotations": {"helm.sh/hook": 1}}}])
-def test_what_is_no_hook(obj: JsonObject) -> None:
+def test_objects_without_a_hook_annotation_have_no_events(obj: JsonObject) -> None:
     assert hook_events(obj) == ()
     assert not is_test(obj)
 
 
-def test_tests_stay_hooks() -> None:
+def test_test_hooks_are_listed_among_the_hooks() -> None:
     found = Rendered((), (hook("pre-install"), hook("test"), hook("post-install,test")), (), "")
     assert found.tests == (found.hooks[1],)

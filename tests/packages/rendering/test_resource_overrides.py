@@ -85,7 +85,7 @@ def resources(obj: JsonObject, index: int = 0, *path: str) -> JsonValue:
     return find(obj, *(path or ("spec", "template", "spec")), "containers", index, "resources")
 
 
-def test_what_is_read() -> None:
+def test_overrides_are_read() -> None:
     read = one("""
     - kind: Deployment
       name: web
@@ -171,7 +171,7 @@ def many(count: int, **more: JsonValue) -> list[JsonValue]:
         ([None] * (MAX_WORKLOADS + 1), f"expected at most {MAX_WORKLOADS} workloads, found {MAX_WORKLOADS + 1}"),
     ],
 )
-def test_what_is_refused(value: JsonValue, says: str) -> None:
+def test_invalid_overrides_are_refused(value: JsonValue, says: str) -> None:
     with pytest.raises(FormatError) as caught:
         read_overrides(value)
     assert says in str(caught.value)
@@ -181,20 +181,20 @@ def test_what_is_refused(value: JsonValue, says: str) -> None:
 @pytest.mark.parametrize(
     "amount", ["", "1 Gi", "1gi", "-1", "x", "1.2.3", "\u0661", None, True, [], {}, "Infinity", float("inf")]
 )
-def test_what_is_no_quantity(amount: JsonValue) -> None:
+def test_invalid_quantities_are_refused(amount: JsonValue) -> None:
     with pytest.raises(FormatError, match=r"limits\.cpu: expected a quantity such as 100m, 0\.5 or 1Gi, found "):
         read_overrides([{"kind": "Job", "name": "a", "containers": many(1, resources={"limits": {"cpu": amount}})}])
 
 
 @pytest.mark.parametrize("amount", ["100m", "0.5", "1Gi", "1.", ".5", "1e3", "1E-3", "+2", "1E", "5n", 3, 0.25])
-def test_what_is_a_quantity(amount: JsonValue) -> None:
+def test_valid_quantities_are_accepted(amount: JsonValue) -> None:
     (read,) = read_overrides(
         [{"kind": "Job", "name": "a", "containers": many(1, resources={"limits": {"cpu": amount}})}]
     )
     assert read.containers[0].resources == {"limits": {"cpu": str(amount)}}
 
 
-def test_they_are_put_into_objects_and_hooks() -> None:
+def test_overrides_are_applied_to_objects_and_hooks() -> None:
     rendered = read_output(OUTPUT)
     before = copy.deepcopy(rendered)
     wanted = one("""
@@ -229,7 +229,7 @@ def test_they_are_put_into_objects_and_hooks() -> None:
     assert resources(after.hooks[0]) == {"requests": {"cpu": "2m"}}
 
 
-def test_the_manifest_says_what_the_objects_are() -> None:
+def test_the_manifest_matches_the_overridden_objects() -> None:
     rendered = read_output(OUTPUT)
     wanted = one("[{kind: Deployment, name: web, replicas: 3}]")
 
@@ -244,7 +244,7 @@ def test_the_manifest_says_what_the_objects_are() -> None:
     assert override_rendered(after, wanted)[0] == after, "a second time changes nothing"
 
 
-def test_a_list_with_a_changed_object_is_written_one_by_one() -> None:
+def test_a_list_with_an_overridden_object_is_written_as_single_documents() -> None:
     wanted = one("[{kind: CronJob, name: night, containers: [{name: app, resources: {limits: {cpu: 1}}}]}]")
 
     after, _ = override_rendered(read_output(OUTPUT), wanted)
@@ -263,14 +263,14 @@ def test_a_document_without_a_source_gets_none() -> None:
     assert after.objects[0]["spec"] == {"replicas": 2}
 
 
-def test_nothing_to_override_reads_nothing() -> None:
+def test_a_manifest_is_parsed_only_if_overrides_exist() -> None:
     rendered = Rendered((), (), (), "--- {")
     assert override_rendered(rendered, ()) == (rendered, ())
     with pytest.raises(RenderError):
         override_rendered(rendered, one("[{kind: StatefulSet, name: db, replicas: 2}]"))
 
 
-def test_what_was_not_found() -> None:
+def test_unmatched_overrides_are_returned() -> None:
     objects: list[JsonObject] = [
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"template": 1}},
         {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "train"}, "spec": {}},
@@ -300,7 +300,7 @@ def test_what_was_not_found() -> None:
     assert override(objects, ()) == (tuple(objects), ())
 
 
-def test_the_checksum_knows_no_order() -> None:
+def test_the_checksum_ignores_the_order() -> None:
     first = one("""
     - kind: Deployment
       name: web
@@ -340,7 +340,7 @@ JSON = st.recursive(
 
 
 @given(value=JSON)
-def test_whatever_is_there_is_read_or_refused(value: JsonValue) -> None:
+def test_any_value_is_read_or_refused(value: JsonValue) -> None:
     try:
         read = read_overrides(value)
     except FormatError:
@@ -349,7 +349,7 @@ def test_whatever_is_there_is_read_or_refused(value: JsonValue) -> None:
 
 
 @given(spec=JSON, replicas=st.integers(0, 9))
-def test_whatever_an_object_is_only_what_is_named_changes(spec: JsonValue, replicas: int) -> None:
+def test_only_overridden_fields_of_any_object_change(spec: JsonValue, replicas: int) -> None:
     obj: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
     before = copy.deepcopy(obj)
 

@@ -31,7 +31,7 @@ def marked(obj: JsonObject) -> JsonObject:
     return {**obj, "immutable": True} if obj["kind"] == "Secret" else obj
 
 
-def test_objects_hooks_and_text_follow_each_other() -> None:
+def test_objects_hooks_and_manifest_are_rewritten_consistently() -> None:
     before = read_output(OUTPUT)
     after = rewritten(before, marked)
     assert [obj.get("immutable") for obj in after.objects] == [None, True]
@@ -44,11 +44,11 @@ def test_objects_hooks_and_text_follow_each_other() -> None:
     assert find_str(before.objects[1], "immutable", default="not there") == "not there"
 
 
-def test_what_changes_nothing_leaves_everything() -> None:
+def test_an_identity_change_leaves_everything_unchanged() -> None:
     before = read_output(OUTPUT)
     assert rewritten(before, lambda obj: obj) == before
 
 
-def test_a_manifest_that_is_none_is_an_error() -> None:
+def test_an_invalid_manifest_is_an_error() -> None:
     with pytest.raises(RenderError):
         rewritten(Rendered((), (), (), "---\n- no object\n"), marked)

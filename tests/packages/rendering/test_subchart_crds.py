@@ -76,7 +76,7 @@ def found(folder: Path, values: JsonObject, *, is_package: bool = False) -> list
         {"one": 1, "tags": 1, "third": []},
     ],
 )
-def test_they_are_those_that_helm_prints(values: JsonObject, tmp_path: Path) -> None:
+def test_subchart_crds_equal_those_that_helm_prints(values: JsonObject, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=FILES)
     (tmp_path / "values").write_text(write_yaml(values))
     for program in ("helm", "helm3"):
@@ -90,18 +90,18 @@ def test_they_are_those_that_helm_prints(values: JsonObject, tmp_path: Path) -> 
         assert found(folder, values) == sorted(printed - {"own"})
 
 
-def test_a_chart_that_names_none_has_all_that_lie_there(tmp_path: Path) -> None:
+def test_a_chart_without_declared_dependencies_includes_all_subcharts(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files={**sub("one"), **below("one", sub("deep"))})
     assert found(folder, {"one": {"enabled": False}}) == ["deep", "one"]
 
 
-def test_dependencies_may_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
+def test_dependencies_in_requirements_yaml_are_read(tmp_path: Path) -> None:
     listed = "dependencies: [{name: one, version: 1.0.0, repository: '', condition: one.on}]"
     folder = chart(tmp_path / "chart", files={**sub("one"), "requirements.yaml": listed})
     assert (found(folder, {}), found(folder, {"one": {"on": False}})) == (["one"], [])
 
 
-def test_an_archive_is_a_chart(tmp_path: Path) -> None:
+def test_crds_of_archived_subcharts_are_read(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files={"Chart.yaml": DEPENDENCIES, "charts/README": ""})
     with tarfile.open(folder / "charts" / "one-1.0.0.tgz", "w:gz") as archive:
         for path, text in sub("one").items():
@@ -111,14 +111,14 @@ def test_an_archive_is_a_chart(tmp_path: Path) -> None:
     assert (found(folder, {}), found(folder, {"one": {"enabled": False}})) == (["one"], [])
 
 
-def test_a_package_says_itself_what_is_on(tmp_path: Path) -> None:
+def test_conditions_of_a_package_ignore_its_values_file(tmp_path: Path) -> None:
     """Its values are complete, so its ``values.yaml`` is not laid under them."""
     folder = chart(tmp_path / "chart", files=FILES)
     assert found(folder, {}, is_package=True) == ["deep", "one", "three", "two", "unnamed"]
     assert found(folder, {"tags": {"extra": False}}, is_package=True) == ["one", "unnamed"]
 
 
-def test_files_that_are_none_are_not_read(tmp_path: Path) -> None:
+def test_files_without_manifests_are_not_read(tmp_path: Path) -> None:
     files = {**sub("one"), "charts/one/crds/README.md": "a: [", "charts/one/crds/empty.yaml": "# nothing\n"}
     assert found(chart(tmp_path / "chart", files=files), {}) == ["one"]
     write(tmp_path / "chart", {"charts/one/crds/bad.yaml": "a: ["})
@@ -126,13 +126,13 @@ def test_files_that_are_none_are_not_read(tmp_path: Path) -> None:
         found(tmp_path / "chart", {})
 
 
-def test_no_charts_no_definitions(tmp_path: Path) -> None:
+def test_a_chart_without_subcharts_has_no_subchart_crds(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart")
     assert not has_subchart_crds(folder)
     assert subchart_crds(folder, {}, is_package=False) == ()
 
 
-def test_too_much_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_charts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = chart(tmp_path / "chart", files=FILES)
     monkeypatch.setattr(chart_texts, "MAX_FILES", 3)
     with pytest.raises(RenderError, match="too large to be searched"):
@@ -149,7 +149,7 @@ def nested(depth: int) -> dict[str, str]:
     return files
 
 
-def test_each_file_is_parsed_once_however_deep_its_chart_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_file_is_parsed_once_at_any_depth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[bytes] = []
 
     def counted(data: bytes, *, what: str) -> JsonValue:
@@ -166,7 +166,7 @@ def test_each_file_is_parsed_once_however_deep_its_chart_lies(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("depth", [module.MAX_DEPTH, module.MAX_DEPTH + 1])
-def test_how_deep_charts_may_lie_in_each_other_is_limited(tmp_path: Path, depth: int) -> None:
+def test_the_nesting_depth_of_subcharts_is_limited(tmp_path: Path, depth: int) -> None:
     folder = write(tmp_path / "web", {"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.2.3\n", **nested(depth)})
     if depth == module.MAX_DEPTH:
         assert len(found(folder, {})) == depth

@@ -29,11 +29,11 @@ def read(text: str) -> TemplateUse:
         ("{{\n  print\n}}", {"print"}),
     ],
 )
-def test_functions_are_names_in_actions(text: str, functions: set[str]) -> None:
+def test_functions_in_actions_are_found(text: str, functions: set[str]) -> None:
     assert read(text).functions == functions
 
 
-def test_fields_are_all_names_of_a_chain() -> None:
+def test_all_fields_of_a_chain_are_found() -> None:
     use = read("{{ .Values.a.b }}{{ $x.c }}{{ (.d).e }}")
     assert use.words == {"Values", "a", "b", "c", "d", "e"}
     assert use.ends == {"b", "c", "d", "e"}
@@ -43,21 +43,21 @@ def test_literals_are_read_as_go_reads_them() -> None:
     assert read(r'{{ print "a\"b\n" `c\n` }}').literals == {'a"b\n', r"c\n"}
 
 
-def test_a_literal_that_is_written_builds_no_template() -> None:
+def test_printed_literals_do_not_compose_a_template() -> None:
     assert not read('{{ "{{" }}{{`{{ a }}`}}{{- "}}{{" -}}').builds
     assert read('{{ printf "{{ %s }}" .a }}').builds
     assert read("{{ $a := `{{` }}").builds
     assert read("{{ `{{` `a` }}").builds
 
 
-def test_more_tokens_than_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_tokens_are_reported_as_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_actions, "MAX_TOKENS", 10)
     assert not read("{{ a b }}").overflowed
     assert read("{{ a b }}" * 10).overflowed
 
 
 @given(st.text(alphabet="{}-/*\"`'\\ .$al\n", max_size=60))
-def test_any_text_comes_to_an_end(text: str) -> None:
+def test_any_text_is_read_in_bounded_time(text: str) -> None:
     use = read(text)
     use.read_part(text)
     assert use.tokens <= 2 * len(text)

@@ -17,20 +17,20 @@ def chart(folder: Path, **files: str) -> Path:
     return folder
 
 
-def test_a_text_is_found_in_any_depth(tmp_path: Path) -> None:
+def test_a_word_is_found_at_any_depth(tmp_path: Path) -> None:
     assert templates_mention(chart(tmp_path, deep__a="kind: ConversionWebhook\n"), "ConversionWebhook")
 
 
-def test_what_no_template_says_is_not_found(tmp_path: Path) -> None:
+def test_words_outside_of_templates_are_not_found(tmp_path: Path) -> None:
     (tmp_path / "values.yaml").write_text("ConversionWebhook")
     assert not templates_mention(chart(tmp_path, a="kind: ConfigMap\n"), "ConversionWebhook")
 
 
-def test_a_chart_without_templates_says_nothing(tmp_path: Path) -> None:
+def test_a_chart_without_templates_mentions_nothing(tmp_path: Path) -> None:
     assert not templates_mention(tmp_path, "anything")
 
 
-def test_links_pipes_and_what_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
+def test_links_and_pipes_are_skipped(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart") / "templates"
     (tmp_path / "outside").write_text("ConversionWebhook")
     (folder / "link").symlink_to(tmp_path / "outside")
@@ -39,29 +39,29 @@ def test_links_pipes_and_what_cannot_be_read_are_passed_over(tmp_path: Path) -> 
     assert not templates_mention(tmp_path / "chart", "ConversionWebhook")
 
 
-def test_a_file_that_goes_away_has_nothing_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_deleted_during_the_search_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = chart(tmp_path, a="ConversionWebhook")
     monkeypatch.setattr(Path, "is_file", lambda path: not path.unlink(missing_ok=True))
     assert not templates_mention(folder, "ConversionWebhook")
 
 
-def test_more_files_than_are_looked_at_count_as_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_files_count_as_a_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_search, "MAX_FILES", 1)
     assert templates_mention(chart(tmp_path, a="", b=""), "ConversionWebhook")
 
 
-def test_templates_of_charts_within_are_looked_through_in_any_depth(tmp_path: Path) -> None:
+def test_templates_of_nested_subcharts_are_searched(tmp_path: Path) -> None:
     write(tmp_path, {"charts/one/charts/two/templates/deep/a.yaml": "kind: ConversionWebhook\n"})
     assert templates_mention(tmp_path, "ConversionWebhook")
     assert not templates_mention(tmp_path, "ValidatingWebhook")
 
 
-def test_what_is_no_template_of_a_chart_within_is_not_looked_at(tmp_path: Path) -> None:
+def test_other_files_of_subcharts_are_not_searched(tmp_path: Path) -> None:
     write(tmp_path, {"charts/one/values.yaml": "ConversionWebhook", "charts/README.md": "ConversionWebhook"})
     assert not templates_mention(chart(tmp_path), "ConversionWebhook")
 
 
 @pytest.mark.parametrize("name", ["one-1.0.0.tgz", "one-1.0.0.tar.gz", "two/charts/one-1.0.0.tgz"])
-def test_a_chart_within_that_is_an_archive_counts_as_yes(tmp_path: Path, name: str) -> None:
+def test_an_archived_subchart_counts_as_a_match(tmp_path: Path, name: str) -> None:
     write(tmp_path, {f"charts/{name}": ""})
     assert templates_mention(tmp_path, "ConversionWebhook")
