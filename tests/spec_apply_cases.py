@@ -125,8 +125,8 @@ VALUES: Final[dict[str, Coverage]] = {
         _PACKED + "test_without_schemas_there_are_no_defaults",
     ),
     "patches are compacted": (
-        "tests/hooks/running/test_values_patch.py::test_compacted_patches_give_what_the_patches_gave",
-        "tests/hooks/running/test_values_patch.py::test_what_fits_no_more_is_passed_over",
+        "tests/hooks/running/test_values_patch.py::test_compacted_patches_give_the_same_values_as_the_original_patches",
+        "tests/hooks/running/test_values_patch.py::test_stored_operations_that_no_longer_apply_are_skipped",
     ),
     "effective settings": _PACKED + "test_effective_settings_have_defaults_and_nothing_of_the_values",
 }

@@ -191,10 +191,10 @@ HOOKS: Final[dict[str, Coverage]] = {
     ),
     "every hook reachable for wiring": (
         "tests/hooks/test_spec_hooks.py::test_all_bindings_of_a_hook_are_retained_and_accessible",
-        "tests/hooks/running/test_package_hooks.py::test_two_equal_bindings_of_a_hook_have_a_monitor_each",
+        "tests/hooks/running/test_package_hooks.py::test_equal_bindings_of_a_hook_have_separate_monitors",
     ),
     "insertion order": (
-        "tests/hooks/running/test_discovery.py::test_hooks_come_in_the_order_of_their_paths_with_what_they_ask_for"
+        "tests/hooks/running/test_discovery.py::test_hooks_are_discovered_in_path_order_with_their_configuration"
     ),
     "returned slice is a copy": "tests/hooks/test_spec_hooks.py::test_returned_hooks_monitors_and_schedules_are_immutable",
 }

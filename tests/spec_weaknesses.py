@@ -83,7 +83,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "a closed channel of events spins",
         (
             "tests/runtime/core/test_service.py::test_events_and_ticks_reach_the_runtime",
-            "tests/hooks/running/test_hook_services.py::test_once_closed_nothing_is_started",
+            "tests/hooks/running/test_hook_services.py::test_start_after_close_is_refused",
         ),
     ),
     10: (
@@ -97,7 +97,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     12: (
         "enabled scripts run inside the scheduler, without an end, at every pass",
         (
-            "tests/hooks/running/test_enabled_script.py::test_a_script_that_does_not_end_is_ended_before_the_runner_would",
+            "tests/hooks/running/test_enabled_script.py::test_enabled_script_is_ended_before_the_runner_limit",
             "tests/runtime/test_scheduler_votes.py::test_an_outstanding_vote_holds_the_node_and_higher_orders",
         ),
     ),
@@ -139,7 +139,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         (
             "tests/runtime/tasks/test_run_tasks.py::test_values_changed_by_afterhelm_hooks_are_applied_until_stable",
             "tests/runtime/tasks/test_run_tasks.py::test_endless_value_changes_of_hooks_are_reported",
-            "tests/hooks/running/test_values_patch.py::test_the_last_word_about_a_path_counts_and_paths_are_sorted",
+            "tests/hooks/running/test_values_patch.py::test_the_last_operation_on_a_path_is_stored_and_paths_are_sorted",
             "tests/runtime/lifecycle/test_package_state.py::test_a_stored_state_is_read_by_the_next_process",
         ),
     ),
@@ -163,7 +163,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     ),
     20: (
         "every file without an extension is executed",
-        "tests/hooks/running/test_discovery.py::test_nothing_is_run_that_is_not_a_hook_and_no_hook_in_any_other_way",
+        "tests/hooks/running/test_discovery.py::test_discovery_runs_only_hooks_and_only_with_the_config_argument",
     ),
     21: (
         "a state told by a fake error; wrong labels",

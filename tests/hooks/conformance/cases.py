@@ -63,11 +63,11 @@ CASES: Final[dict[int, Case]] = {
         "object patches",
         _module(8, "object_patches"),
         (
-            _PATCHES + "test_create_or_update_tries_again_where_another_was_quicker",
-            _PATCHES + "test_conflicts_without_end_are_a_transient_failure",
-            _PATCHES + "test_a_delete_waits_until_the_object_is_gone",
-            _PATCHES + "test_a_delete_does_not_wait_for_ever",
-            _PATCHES + "test_deletions_say_what_becomes_of_dependents",
+            _PATCHES + "test_create_or_update_retries_after_a_conflict",
+            _PATCHES + "test_repeated_conflicts_are_a_transient_failure",
+            _PATCHES + "test_a_delete_waits_until_the_object_is_deleted",
+            _PATCHES + "test_a_delete_times_out",
+            _PATCHES + "test_deletions_set_the_propagation_policy",
         ),
     ),
     9: Case(
@@ -82,7 +82,7 @@ CASES: Final[dict[int, Case]] = {
         "admission and conversion",
         _module(10, "webhooks"),
         (
-            "tests/hooks/webhooks/test_chains.py::test_the_shortest_chain",
+            "tests/hooks/webhooks/test_chains.py::test_shortest_conversion_chain_is_found",
             "tests/runtime/admission/test_hook_reviewer.py::test_hooks_validate_mutate_and_convert_objects",
             "tests/runtime/admission/test_hook_reviewer.py::test_without_an_answer_the_failure_policy_decides",
         ),
@@ -93,7 +93,7 @@ CASES: Final[dict[int, Case]] = {
         "module and global hook values",
         _module(13, "values"),
         (
-            _VALUES + "test_the_example_of_the_contract",
+            _VALUES + "test_stored_patches_equal_the_contract_example",
             "tests/runtime/tasks/test_hook_runs.py::test_a_patch_that_the_schema_refuses_fails_the_hook_and_changes_nothing",
         ),
     ),

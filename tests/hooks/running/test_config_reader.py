@@ -19,7 +19,7 @@ def reader() -> ProcessConfigReader:
     return ProcessConfigReader(environment={"PATH": PATH})
 
 
-async def test_answers_are_kept_as_long_as_there_is_room(
+async def test_cached_answers_are_limited_in_bytes(
     tmp_path: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(config_reader, "_CACHE_BYTES", 20)
@@ -35,7 +35,7 @@ async def test_answers_are_kept_as_long_as_there_is_room(
     assert [await ask(name) for name in ("a", "b", "a", "c", "a", "b")] == [1, 2, 2, 3, 3, 4]
 
 
-async def test_so_many_answers_are_kept_and_empty_ones_are_not(
+async def test_cached_answers_are_limited_in_number_and_empty_ones_not_cached(
     tmp_path: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(config_reader, "_CACHE_ENTRIES", 2)
@@ -51,7 +51,7 @@ async def test_so_many_answers_are_kept_and_empty_ones_are_not(
     assert [await ask("empty", "") for _ in range(2)] == [5, 6]
 
 
-async def test_a_hook_that_went_away_meanwhile(tmp_path: Path, reader: ProcessConfigReader) -> None:
+async def test_a_deleted_hook_file_is_a_transient_failure(tmp_path: Path, reader: ProcessConfigReader) -> None:
     gone = HookFile("hooks/x", tmp_path / "x", (), tmp_path, tmp_path)
     with pytest.raises(HookError, match="hook hooks/x: it cannot be read: ") as caught:
         await reader.config_of(gone)
@@ -59,7 +59,7 @@ async def test_a_hook_that_went_away_meanwhile(tmp_path: Path, reader: ProcessCo
 
 
 @pytest.mark.parametrize(("several", "asked"), [(False, "--config"), (True, "hook config")])
-async def test_what_a_hook_is_asked_with(
+async def test_config_run_has_the_arguments_and_environment_of_the_hook(
     several: bool,
     asked: str,
     tmp_path: Path,
@@ -70,7 +70,9 @@ async def test_what_a_hook_is_asked_with(
     assert await reader.config_of(file) == f"{asked}/1\n".encode()
 
 
-async def test_an_answer_is_for_who_asked_with_what_it_was_told(tmp_path: Path, reader: ProcessConfigReader) -> None:
+async def test_cached_answers_are_separate_by_environment_and_arguments(
+    tmp_path: Path, reader: ProcessConfigReader
+) -> None:
     path = bash(tmp_path, 'echo "$*/$A"')
     said = [
         await reader.config_of(HookFile("hooks/x", path, (), tmp_path, tmp_path, {"A": told}, several))
@@ -80,7 +82,7 @@ async def test_an_answer_is_for_who_asked_with_what_it_was_told(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(("several", "advised"), [(False, False), (True, True)])
-async def test_who_fails_as_several_hooks_is_told_how_to_be_one(
+async def test_failed_batch_config_advises_a_file_name_extension(
     several: bool,
     advised: bool,
     tmp_path: Path,
@@ -92,14 +94,14 @@ async def test_who_fails_as_several_hooks_is_told_how_to_be_one(
     assert ("an extension" in str(caught.value)) == advised
 
 
-async def test_a_hook_is_asked_under_the_limits_of_a_run(tmp_path: Path) -> None:
+async def test_config_runs_have_the_limits_of_a_run(tmp_path: Path) -> None:
     path = bash(tmp_path, "ulimit -n")
     reader = ProcessConfigReader(environment={"PATH": PATH}, containment=Containment(open_files=77))
     assert await reader.config_of(hook_file(path)) == b"77\n"
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can give a hook a user of its own")
-async def test_a_hook_is_asked_as_a_user_of_its_own_and_leaves_nothing_to_the_next() -> None:
+async def test_config_run_has_its_own_user_and_its_files_are_removed() -> None:
     own = users()
     with state_folder() as state:
         path = bash(package_in(state), "mktemp; id -u")
@@ -110,7 +112,7 @@ async def test_a_hook_is_asked_as_a_user_of_its_own_and_leaves_nothing_to_the_ne
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can start programs as other users")
-async def test_a_user_is_let_through_to_the_package_after_a_restart_too() -> None:
+async def test_hook_user_can_access_its_package_after_a_restart() -> None:
     """A daemon that starts makes its state folder its own again, and what it opened before was taken for still open."""
     with state_folder() as state:
         hook = hook_file(bash(package_in(state), "echo said"))

@@ -49,7 +49,7 @@ async def refused(hooks: Path, reader: ConfigReader) -> HookError:
     return caught.value
 
 
-async def test_hooks_come_in_the_order_of_their_paths_with_what_they_ask_for(
+async def test_hooks_are_discovered_in_path_order_with_their_configuration(
     hooks: Path, reader: ProcessConfigReader
 ) -> None:
     for number in (20, 3, 10):
@@ -67,12 +67,12 @@ async def test_hooks_come_in_the_order_of_their_paths_with_what_they_ask_for(
     assert found[-1].config.version == "v0"
 
 
-async def test_a_package_without_hooks(tmp_path: Path, reader: ProcessConfigReader) -> None:
+async def test_package_without_hooks_has_none(tmp_path: Path, reader: ProcessConfigReader) -> None:
     assert await discover_hooks(tmp_path, Layout.CHART, reader) == ()
 
 
 @pytest.mark.parametrize(("layout", "folder"), [(Layout.PACKAGE, "hooks"), (Layout.MODULE_FOLDER, "package")])
-async def test_where_and_with_what_a_hook_is_asked(
+async def test_config_run_has_its_folder_no_input_and_no_run_variables(
     layout: Layout, folder: str, hooks: Path, reader: ProcessConfigReader
 ) -> None:
     """No input, no variable of a run: an old example reads its input, since the variable it means is not set."""
@@ -82,7 +82,7 @@ async def test_where_and_with_what_a_hook_is_asked(
     assert hook.config.on_startup == 0
 
 
-async def test_what_looks_wrong_beside_hooks_is_logged(
+async def test_files_that_are_not_executable_are_logged(
     hooks: Path, reader: ProcessConfigReader, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_hook(hooks, "#!/bin/sh\n", mode=0o644)
@@ -91,7 +91,7 @@ async def test_what_looks_wrong_beside_hooks_is_logged(
     assert "hooks/10-hook.sh: no executable permissions, chmod +x is required" in caplog.text
 
 
-async def test_nothing_is_run_that_is_not_a_hook_and_no_hook_in_any_other_way(
+async def test_discovery_runs_only_hooks_and_only_with_the_config_argument(
     hooks: Path, tmp_path: Path, reader: ProcessConfigReader
 ) -> None:
     ran = tmp_path / "ran"
@@ -103,7 +103,7 @@ async def test_nothing_is_run_that_is_not_a_hook_and_no_hook_in_any_other_way(
     assert ran.read_text() == "batch --config\n"
 
 
-async def test_one_hook_that_fails_fails_all_and_the_first_is_told(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_first_failing_hook_fails_the_discovery_and_is_reported(hooks: Path, reader: ProcessConfigReader) -> None:
     bash(hooks, CONFIG % 1, name="1.sh")
     bash(hooks, "echo 'no such tool: jp' >&2; exit 3", name="2.sh")
     bash(hooks, "exit 4", name="3.sh")
@@ -117,26 +117,28 @@ async def test_one_hook_that_fails_fails_all_and_the_first_is_told(hooks: Path, 
                                                       "exit status 4 and wrote nothing to stderr")  # fmt: skip
 
 
-async def test_a_wrong_configuration_is_told_with_its_hook(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_invalid_configuration_is_reported_with_its_hook(hooks: Path, reader: ProcessConfigReader) -> None:
     bash(hooks, "echo 'configVersion: v1'; echo 'kubernetes: [{}]'")
     error = await refused(hooks, reader)
     assert isinstance(error, HookConfigError)
     assert str(error) == "hook hooks/10-hook.sh: its configuration is refused: kubernetes.kind is required"
 
 
-async def test_a_script_without_a_first_line_is_told_what_to_add(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_script_without_a_shebang_is_reported_with_advice(hooks: Path, reader: ProcessConfigReader) -> None:
     write_hook(hooks, "echo 'onStartup: 1'\n")
     error = await refused(hooks, reader)
     assert "exec format error; add a shebang line such as #!/usr/bin/env bash" in str(error)
     assert not error.transient
 
 
-async def test_a_script_whose_interpreter_is_missing(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_script_with_a_missing_interpreter_is_reported_with_advice(
+    hooks: Path, reader: ProcessConfigReader
+) -> None:
     write_hook(hooks, "#!/no/such/interpreter\n")
     assert "install the interpreter, or correct the first line" in str(await refused(hooks, reader))
 
 
-async def test_a_hook_that_does_not_end_is_ended_and_may_be_tried_again(hooks: Path) -> None:
+async def test_hook_that_exceeds_its_deadline_is_a_transient_failure(hooks: Path) -> None:
     bash(hooks, "sleep 1000")
     reader = ProcessConfigReader(
         environment={"PATH": PATH}, limits=Limits(wall_s=0.2, stdout_bytes=1000, term_grace_s=0.05, drain_s=0.05)
@@ -146,7 +148,7 @@ async def test_a_hook_that_does_not_end_is_ended_and_may_be_tried_again(hooks: P
     assert error.transient
 
 
-async def test_a_hook_that_prints_without_end_is_ended(hooks: Path) -> None:
+async def test_hook_with_endless_output_is_a_permanent_failure(hooks: Path) -> None:
     bash(hooks, "yes")
     reader = ProcessConfigReader(
         environment={"PATH": PATH}, limits=Limits(wall_s=100.0, stdout_bytes=1000, term_grace_s=0.05, drain_s=0.05)
@@ -156,14 +158,16 @@ async def test_a_hook_that_prints_without_end_is_ended(hooks: Path) -> None:
     assert not error.transient
 
 
-async def test_a_hook_that_another_process_killed_may_be_tried_again(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_killed_hook_is_a_transient_failure(hooks: Path, reader: ProcessConfigReader) -> None:
     bash(hooks, "kill -KILL $$")
     error = await refused(hooks, reader)
     assert "killed by SIGKILL" in str(error)
     assert error.transient
 
 
-async def test_the_same_file_is_asked_once(hooks: Path, tmp_path: Path, reader: ProcessConfigReader) -> None:
+async def test_unchanged_hook_files_are_run_for_their_configuration_once(
+    hooks: Path, tmp_path: Path, reader: ProcessConfigReader
+) -> None:
     count = tmp_path / "count"
     script = f"echo x >>{count}; echo 'onStartup: %d'"
     bash(hooks, script % 1)
@@ -177,14 +181,14 @@ async def test_the_same_file_is_asked_once(hooks: Path, tmp_path: Path, reader: 
     assert count.read_text() == "x\nx\n"
 
 
-async def test_a_failure_is_not_kept(hooks: Path, tmp_path: Path, reader: ProcessConfigReader) -> None:
+async def test_failures_are_not_cached(hooks: Path, tmp_path: Path, reader: ProcessConfigReader) -> None:
     bash(hooks, f"cat {tmp_path}/config")
     await refused(hooks, reader)
     (tmp_path / "config").write_text("onStartup: 1")
     assert len(await discovered(hooks, reader)) == 1
 
 
-async def test_a_folder_that_cannot_be_read(
+async def test_unreadable_folder_is_a_transient_failure(
     hooks: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(package: Path, layout: Layout, *, scope: HookScope, batch: tuple[str, ...]) -> None:
@@ -196,7 +200,7 @@ async def test_a_folder_that_cannot_be_read(
     assert error.transient
 
 
-async def test_a_ledger_that_fails_is_told(hooks: Path, tmp_path: Path) -> None:
+async def test_failing_ledger_is_a_transient_failure(hooks: Path, tmp_path: Path) -> None:
     bash(hooks, CONFIG % 1)
     ledger = ProcessLedger(JournalFile(tmp_path / "journal.db"))
     ledger.file.close()
@@ -205,9 +209,7 @@ async def test_a_ledger_that_fails_is_told(hooks: Path, tmp_path: Path) -> None:
     assert error.transient
 
 
-async def test_a_hook_that_is_asked_gets_no_credential_and_no_cluster(
-    hooks: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_config_runs_get_no_credentials_and_no_kubeconfig(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FROM_THE_DAEMON", "5")
     monkeypatch.setenv("KUBECONFIG", "/somebody/elses")
     bash(hooks, 'echo "onStartup: ${FROM_THE_DAEMON:-6}"; [ "$KUBECONFIG $HOME" = "/dev/null /nonexistent" ]')
@@ -218,7 +220,7 @@ async def test_a_hook_that_is_asked_gets_no_credential_and_no_cluster(
 QUICK = Limits(wall_s=1000.0, stdout_bytes=1000, term_grace_s=0.05, drain_s=0.05)
 
 
-async def test_no_one_is_asked_behind_one_that_failed(hooks: Path, tmp_path: Path) -> None:
+async def test_discovery_stops_after_the_first_failed_hook(hooks: Path, tmp_path: Path) -> None:
     go_on = tmp_path / "go-on"
     os.mkfifo(go_on)
     bash(hooks, f"read -r <{go_on}; exit 4", name="0.sh")
@@ -229,7 +231,7 @@ async def test_no_one_is_asked_behind_one_that_failed(hooks: Path, tmp_path: Pat
     assert error.hook == "hooks/0.sh"
 
 
-async def test_all_hooks_of_a_package_together_have_a_limit(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_discovery_of_a_package_has_a_total_time_limit(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "DISCOVERY_S", 0.3)
     bash(hooks, CONFIG % 1, name="0.sh")
     for number in range(1, 9):
@@ -240,7 +242,7 @@ async def test_all_hooks_of_a_package_together_have_a_limit(hooks: Path, monkeyp
     assert error.transient
 
 
-async def test_a_hook_is_not_told_what_systemd_told_the_daemon_and_leaves_no_bytecode(
+async def test_config_runs_get_no_systemd_variables_and_write_no_bytecode(
     hooks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", "/run/n")
@@ -260,7 +262,7 @@ BOTH: JsonObject = {
 }
 
 
-async def test_an_executable_with_several_hooks_becomes_as_many(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_batch_executable_becomes_several_hooks(hooks: Path, reader: ProcessConfigReader) -> None:
     bash(hooks, CONFIG % 1, name="a.sh")
     path = batch(hooks, BOTH, name="main")
     bash(hooks, CONFIG % 2, name="z.sh")
@@ -283,7 +285,7 @@ async def test_an_executable_with_several_hooks_becomes_as_many(hooks: Path, rea
     assert check == UNBOUND
 
 
-async def test_a_batch_in_python_is_run_by_the_environment_beside_it(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_python_batch_runs_in_the_virtual_environment_beside_it(hooks: Path, reader: ProcessConfigReader) -> None:
     path = batch(hooks, {"version": "v1", "hooks": [{"metadata": {"name": "x"}}]}, name="main.py")
     (hooks / "venv/bin").mkdir(parents=True)
     (hooks / "venv/bin/python3").symlink_to(sys.executable)
@@ -291,7 +293,7 @@ async def test_a_batch_in_python_is_run_by_the_environment_beside_it(hooks: Path
     assert (hook.executable, hook.argv) == (hooks / "venv/bin/python3", (str(path), "hook", "run", "0"))
 
 
-async def test_whom_a_batch_works_for_is_told_when_it_is_asked(
+async def test_batch_config_run_gets_its_application_and_namespace(
     hooks: Path, tmp_path: Path, reader: ProcessConfigReader
 ) -> None:
     """Hooks of Applications look up their namespace then; the answer for one namespace is none for another."""
@@ -303,7 +305,7 @@ async def test_whom_a_batch_works_for_is_told_when_it_is_asked(
 
 
 @pytest.mark.parametrize("program", ["true", "false"])
-async def test_a_compiled_program_without_extension_is_asked_for_its_hooks_and_named_where_it_has_none(
+async def test_compiled_program_without_extension_must_answer_as_a_batch(
     program: str, hooks: Path, reader: ProcessConfigReader
 ) -> None:
     found = shutil.which(program, path="/usr/bin:/bin")
@@ -317,16 +319,14 @@ async def test_a_compiled_program_without_extension_is_asked_for_its_hooks_and_n
     assert not error.transient
 
 
-async def test_what_is_compiled_and_has_an_extension_is_one_hook(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_compiled_program_with_an_extension_is_one_hook(hooks: Path, reader: ProcessConfigReader) -> None:
     found = shutil.which("false", path="/usr/bin:/bin")
     assert found is not None
     shutil.copy(Path(found).resolve(), hooks / "main.bin")
     assert "--config ended with exit status 1" in str(await refused(hooks, reader))
 
 
-async def test_a_script_without_extension_is_not_asked_for_several_hooks(
-    hooks: Path, tmp_path: Path, reader: ProcessConfigReader
-) -> None:
+async def test_script_without_extension_is_one_hook(hooks: Path, tmp_path: Path, reader: ProcessConfigReader) -> None:
     asked = tmp_path / "asked"
     bash(hooks, f'echo "$*" >>{asked}; echo "onStartup: 1"', name="main")
     await discovered(hooks, reader)
@@ -346,7 +346,9 @@ async def test_a_script_without_extension_is_not_asked_for_several_hooks(
         ),
     ],
 )
-async def test_of_some_a_package_has_one(extra: JsonObject, why: str, hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_package_with_two_readiness_or_settings_check_hooks_is_refused(
+    extra: JsonObject, why: str, hooks: Path, reader: ProcessConfigReader
+) -> None:
     for name in ("a", "b"):
         batch(hooks, {"version": "v1", "hooks": [], **extra}, name=name)
     with pytest.raises(HookError) as caught:
@@ -354,7 +356,7 @@ async def test_of_some_a_package_has_one(extra: JsonObject, why: str, hooks: Pat
     assert str(caught.value).startswith(why)
 
 
-async def test_hooks_in_batches_count(
+async def test_hooks_in_batches_count_against_the_limit(
     hooks: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(discovery, "MAX_HOOKS", 2)
@@ -367,7 +369,7 @@ WEBHOOKS = """echo '{"configVersion":"v1","kubernetesValidating":[{"name":"a.b.c
 "kubernetesCustomResourceConversion":[{"name":"c","crdName":"x","conversions":[{"fromVersion":"a","toVersion":"b"}]}]}'"""
 
 
-async def test_webhooks_are_refused_as_long_as_no_one_serves_them(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_webhooks_without_an_admission_server_are_refused(hooks: Path, reader: ProcessConfigReader) -> None:
     bash(hooks, WEBHOOKS)
     error = await refused(hooks, reader)
     assert isinstance(error, HookConfigError)
@@ -381,7 +383,7 @@ async def test_webhooks_are_refused_as_long_as_no_one_serves_them(hooks: Path, r
     assert (error.hook, error.transient) == ("hooks/10-hook.sh", False)
 
 
-async def test_webhooks_of_module_folders_are_a_warning(
+async def test_webhooks_of_module_folders_without_admission_are_a_warning(
     hooks: Path, reader: ProcessConfigReader, caplog: pytest.LogCaptureFixture
 ) -> None:
     bash(hooks, WEBHOOKS)
@@ -392,7 +394,7 @@ async def test_webhooks_of_module_folders_are_a_warning(
     )
 
 
-async def test_what_a_hook_asks_for_oddly_is_logged(
+async def test_warnings_of_a_configuration_are_logged(
     hooks: Path, reader: ProcessConfigReader, caplog: pytest.LogCaptureFixture
 ) -> None:
     bash(hooks, """echo '{"configVersion":"v1","kubernetes":[{"kind":"Pod","resynchronizationPeriod":"often"}]}'""")
@@ -401,7 +403,9 @@ async def test_what_a_hook_asks_for_oddly_is_logged(
 
 
 @pytest.mark.parametrize("inside", [True, False])
-async def test_global_hooks(inside: bool, tmp_path: Path, reader: ProcessConfigReader) -> None:
+async def test_global_hooks_are_discovered_in_both_layouts(
+    inside: bool, tmp_path: Path, reader: ProcessConfigReader
+) -> None:
     folder = tmp_path / "operator" / ("hooks" if inside else "")
     folder.mkdir(parents=True)
     bash(folder, "echo 'beforeAll: 3'; [ ${PWD##*/} = operator ]")
@@ -410,6 +414,6 @@ async def test_global_hooks(inside: bool, tmp_path: Path, reader: ProcessConfigR
     assert (hook.name, hook.config.before_all) == (f"{'hooks' if inside else GLOBAL_FOLDER}/10-hook.sh", 3)
 
 
-async def test_what_only_global_hooks_may_ask_for(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_package_hook_with_a_global_binding_is_refused(hooks: Path, reader: ProcessConfigReader) -> None:
     bash(hooks, "echo 'afterAll: 3'")
     assert "afterAll is a forbidden property: only global hooks may have it" in str(await refused(hooks, reader))

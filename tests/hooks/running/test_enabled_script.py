@@ -54,7 +54,7 @@ async def refused(runner: ProcessHookRunner, package: Path) -> HookError:
         ("true", "\\xff", EnabledAnswer(enabled=True, reason="\N{REPLACEMENT CHARACTER}")),
     ],
 )
-async def test_an_answer(
+async def test_enabled_script_answers_are_read(
     said: str, reason: str, answer: EnabledAnswer, runner: ProcessHookRunner, package: Path
 ) -> None:
     bash(
@@ -65,7 +65,7 @@ async def test_an_answer(
     assert await ask(runner, package) == answer
 
 
-async def test_a_script_judges_by_values_in_private_files(runner: ProcessHookRunner, package: Path) -> None:
+async def test_enabled_script_gets_values_in_private_files(runner: ProcessHookRunner, package: Path) -> None:
     python(
         package,
         "import stat\n"
@@ -81,11 +81,11 @@ async def test_a_script_judges_by_values_in_private_files(runner: ProcessHookRun
     assert await ask(runner, package) == EnabledAnswer(enabled=True, reason=str(package))
 
 
-async def test_no_script_is_no_opinion(runner: ProcessHookRunner, package: Path) -> None:
+async def test_package_without_enabled_script_has_no_answer(runner: ProcessHookRunner, package: Path) -> None:
     assert await ask(runner, package) is None
 
 
-async def test_a_script_that_may_not_be_executed_is_no_opinion_and_a_warning(
+async def test_enabled_script_that_is_not_executable_is_ignored_with_a_warning(
     runner: ProcessHookRunner, package: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_hook(package, "#!/bin/sh\nexit 1\n", name="enabled", mode=0o644)
@@ -94,7 +94,7 @@ async def test_a_script_that_may_not_be_executed_is_no_opinion_and_a_warning(
     assert "chmod +x to use it" in caplog.text
 
 
-async def test_a_folder_of_that_name_is_no_script(runner: ProcessHookRunner, package: Path) -> None:
+async def test_folder_named_enabled_is_ignored(runner: ProcessHookRunner, package: Path) -> None:
     (package / "enabled").mkdir()
     assert await ask(runner, package) is None
 
@@ -114,7 +114,9 @@ async def test_a_folder_of_that_name_is_no_script(runner: ProcessHookRunner, pac
         ),
     ],
 )
-async def test_what_is_no_answer(script: str, shown: str, runner: ProcessHookRunner, package: Path) -> None:
+async def test_invalid_answers_of_an_enabled_script_are_refused(
+    script: str, shown: str, runner: ProcessHookRunner, package: Path
+) -> None:
     bash(package, script, name="enabled")
     error = await refused(runner, package)
     assert str(error).startswith("hook enabled: MODULE_ENABLED_RESULT: ")
@@ -122,19 +124,19 @@ async def test_what_is_no_answer(script: str, shown: str, runner: ProcessHookRun
     assert (error.file, error.transient) == ("MODULE_ENABLED_RESULT", False)
 
 
-async def test_a_script_that_fails_gives_no_answer_whatever_it_wrote(runner: ProcessHookRunner, package: Path) -> None:
+async def test_answer_of_a_failed_enabled_script_is_ignored(runner: ProcessHookRunner, package: Path) -> None:
     bash(package, "echo false >$MODULE_ENABLED_RESULT; echo 'no values' >&2; exit 2", name="enabled")
     error = await refused(runner, package)
     assert str(error) == "hook enabled: the script failed: exit status 2: no values"
     assert error.transient
 
 
-async def test_a_script_without_a_first_line(runner: ProcessHookRunner, package: Path) -> None:
+async def test_enabled_script_without_a_shebang_fails(runner: ProcessHookRunner, package: Path) -> None:
     write_hook(package, "echo true\n", name="enabled")
     assert "exec format error" in str(await refused(runner, package))
 
 
-async def test_a_script_that_does_not_end_is_ended_before_the_runner_would(
+async def test_enabled_script_is_ended_before_the_runner_limit(
     runner: ProcessHookRunner, package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(enabled_script, "WALL_S", 0.3)
@@ -143,7 +145,7 @@ async def test_a_script_that_does_not_end_is_ended_before_the_runner_would(
     assert "deadline passed" in str(error)
 
 
-async def test_a_script_that_cannot_be_looked_at(runner: ProcessHookRunner, package: Path) -> None:
+async def test_unreadable_enabled_script_is_a_transient_failure(runner: ProcessHookRunner, package: Path) -> None:
     (package / "enabled").symlink_to("enabled")
     error = await refused(runner, package)
     assert "it cannot be read" in str(error)
@@ -151,7 +153,7 @@ async def test_a_script_that_cannot_be_looked_at(runner: ProcessHookRunner, pack
 
 
 @pytest.mark.parametrize("said", ["false", "no\n$SECRET"])
-async def test_a_secret_of_many_short_lines_is_taken_out_before_lines_are_joined_and_cut(
+async def test_multi_line_secrets_are_masked_before_messages_are_truncated(
     said: str, runner: ProcessHookRunner, package: Path
 ) -> None:
     secret = "\n".join(f"k{number}" for number in range(300))

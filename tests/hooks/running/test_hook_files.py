@@ -37,7 +37,7 @@ def program(hooks: Path, name: str, *, mode: int = 0o755) -> Path:
     return write_hook(hooks, "#!/bin/sh\n", name=name, mode=mode)
 
 
-def test_a_package_without_hooks_has_none(tmp_path: Path) -> None:
+def test_package_without_hooks_has_no_files_and_no_warnings(tmp_path: Path) -> None:
     found = find_hook_files(tmp_path, Layout.PACKAGE)
     assert (found.hooks, found.warnings) == ((), ())
 
@@ -51,7 +51,7 @@ def test_hooks_are_sorted_by_path_as_bytes(hooks: Path) -> None:
     assert warnings(hooks) == ()
 
 
-def test_what_is_passed_over_at_any_depth(hooks: Path) -> None:
+def test_excluded_files_and_folders_are_skipped_at_any_depth(hooks: Path) -> None:
     for name in (
         ".hidden.sh",
         ".git/hook.sh",
@@ -68,13 +68,13 @@ def test_what_is_passed_over_at_any_depth(hooks: Path) -> None:
     assert (names(hooks), warnings(hooks)) == ([], ())
 
 
-def test_only_those_exact_names_are_passed_over(hooks: Path) -> None:
+def test_files_with_names_similar_to_excluded_ones_are_hooks(hooks: Path) -> None:
     for name in ("a.yml", "b.YAML", "libs/c.sh", "venv2/d", "lib2", "e.txt.sh"):
         program(hooks, name)
     assert len(names(hooks)) == 6
 
 
-def test_a_file_that_may_not_be_executed_is_a_warning(hooks: Path) -> None:
+def test_file_that_is_not_executable_is_a_warning(hooks: Path) -> None:
     program(hooks, "a.sh", mode=0o644)
     program(hooks, "b.sh", mode=0o654)
     program(hooks, "values.yaml", mode=0o644)
@@ -82,7 +82,7 @@ def test_a_file_that_may_not_be_executed_is_a_warning(hooks: Path) -> None:
     assert warnings(hooks) == ("hooks/a.sh: no executable permissions, chmod +x is required to run this hook",)
 
 
-def test_programs_in_the_lib_at_the_top_are_a_warning(hooks: Path) -> None:
+def test_executables_in_the_top_lib_folder_are_a_warning(hooks: Path) -> None:
     program(hooks, "lib/common/x.sh")
     program(hooks, "lib/y.sh", mode=0o644)
     program(hooks, "a/lib/z.sh")
@@ -92,7 +92,7 @@ def test_programs_in_the_lib_at_the_top_are_a_warning(hooks: Path) -> None:
     )
 
 
-def test_links_to_files_are_hooks_as_a_config_map_mounts_them(hooks: Path) -> None:
+def test_links_to_files_as_in_a_mounted_config_map_are_hooks(hooks: Path) -> None:
     program(hooks, "..2024_01_01/hook.sh")
     (hooks / "..data").symlink_to("..2024_01_01")
     (hooks / "hook.sh").symlink_to("..data/hook.sh")
@@ -100,7 +100,7 @@ def test_links_to_files_are_hooks_as_a_config_map_mounts_them(hooks: Path) -> No
     assert warnings(hooks) == ()
 
 
-def test_links_to_folders_are_not_followed_and_links_to_nothing_are_no_hooks(hooks: Path) -> None:
+def test_links_to_folders_and_dangling_links_are_not_hooks(hooks: Path) -> None:
     other = hooks.parent / "other"
     other.mkdir()
     program(other, "x.sh")
@@ -114,7 +114,7 @@ def test_links_to_folders_are_not_followed_and_links_to_nothing_are_no_hooks(hoo
     )
 
 
-def test_pipes_and_sockets_are_no_hooks(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipes_and_sockets_are_not_hooks(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(hooks / "pipe", 0o777)
     monkeypatch.chdir(hooks)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -123,7 +123,7 @@ def test_pipes_and_sockets_are_no_hooks(hooks: Path, monkeypatch: pytest.MonkeyP
         assert [warning.partition(":")[0] for warning in warnings(hooks)] == ["hooks/pipe", "hooks/socket"]
 
 
-def test_a_name_that_is_not_text_is_no_hook(hooks: Path) -> None:
+def test_file_with_a_name_that_is_not_utf_8_is_not_a_hook(hooks: Path) -> None:
     program(hooks, os.fsdecode(b"\xff.sh"))
     assert names(hooks) == []
     assert warnings(hooks)[0].endswith("its name is not UTF-8; it is not used as a hook")
@@ -133,7 +133,9 @@ def test_a_name_that_is_not_text_is_no_hook(hooks: Path) -> None:
     ("bound", "said"),
     [("MAX_HOOKS", "3 executables, over the limit of 2 hooks"), ("MAX_ENTRIES", "more than 2 files and folders")],
 )
-def test_a_tree_out_of_bounds_is_refused(hooks: Path, bound: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tree_with_too_many_files_is_refused(
+    hooks: Path, bound: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(hook_files, bound, 2)
     for name in ("a", "b"):
         program(hooks, name)
@@ -143,7 +145,7 @@ def test_a_tree_out_of_bounds_is_refused(hooks: Path, bound: str, said: str, mon
         find_hook_files(hooks.parent, Layout.PACKAGE)
 
 
-def test_folders_in_folders_have_a_limit(hooks: Path) -> None:
+def test_nesting_of_folders_is_limited(hooks: Path) -> None:
     program(hooks, "d/" * hook_files.MAX_DEPTH + "x.sh")
     assert len(names(hooks)) == 1
     program(hooks, "d/" * (hook_files.MAX_DEPTH + 1) + "x.sh")
@@ -152,7 +154,7 @@ def test_folders_in_folders_have_a_limit(hooks: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", Layout)
-def test_where_a_hook_runs(hooks: Path, layout: Layout) -> None:
+def test_working_folder_of_a_hook_depends_on_the_layout(hooks: Path, layout: Layout) -> None:
     path = program(hooks, "a/x.sh")
     (hook,) = find_hook_files(hooks.parent, layout).hooks
     of_a_module = layout is Layout.MODULE_FOLDER
@@ -165,7 +167,7 @@ def test_where_a_hook_runs(hooks: Path, layout: Layout) -> None:
     )
 
 
-def test_a_package_behind_a_link_is_looked_at_where_it_lies(hooks: Path, tmp_path: Path) -> None:
+def test_linked_package_is_resolved_to_its_real_path(hooks: Path, tmp_path: Path) -> None:
     path = program(hooks, "x.sh")
     (tmp_path / "deployed").symlink_to(hooks.parent)
     (hook,) = find_hook_files(tmp_path / "deployed", Layout.CHART).hooks
@@ -179,7 +181,7 @@ def test_a_python_hook_without_an_environment_is_run_directly(hooks: Path) -> No
     assert warnings(hooks) == ()
 
 
-def test_a_python_hook_is_run_by_the_environment_beside_it(hooks: Path) -> None:
+def test_python_hook_runs_in_the_virtual_environment_beside_it(hooks: Path) -> None:
     path = program(hooks, "a/x.py")
     program(hooks, "a/y.sh")
     venv.create(hooks / "venv", symlinks=True)
@@ -191,7 +193,7 @@ def test_a_python_hook_is_run_by_the_environment_beside_it(hooks: Path) -> None:
     assert said(hook) == str(hooks / "venv")
 
 
-def test_an_environment_with_a_library_of_its_own_is_told_where_it_is(hooks: Path) -> None:
+def test_copied_virtual_environment_gets_pythonhome(hooks: Path) -> None:
     """One that was copied into the package, and has no other Python to borrow from."""
     path = program(hooks, "x.py")
     (hooks / "venv/bin").mkdir(parents=True)
@@ -204,7 +206,7 @@ def test_an_environment_with_a_library_of_its_own_is_told_where_it_is(hooks: Pat
     assert said(hook) == str(hooks / "venv")
 
 
-def test_an_interpreter_that_may_not_be_executed_does_not_count(hooks: Path) -> None:
+def test_interpreter_that_is_not_executable_is_ignored(hooks: Path) -> None:
     program(hooks, "x.py")
     program(hooks, "venv/bin/python3", mode=0o644)
     (hook,) = find_hook_files(hooks.parent, Layout.PACKAGE).hooks
@@ -218,7 +220,9 @@ def said(hook: HookFile) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_a_hook_on_its_own(hooks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_hook_file_is_resolved_without_a_package(
+    hooks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lone = bash(tmp_path, ":")
     assert hook_file(lone) == HookFile("10-hook.sh", lone, (), tmp_path, tmp_path)
     path = program(hooks, "a/x.py")
@@ -236,7 +240,7 @@ def batches(hooks: Path, *declared: str) -> list[str]:
     return [hook.name for hook in find_hook_files(hooks.parent, Layout.PACKAGE, batch=declared).hooks if hook.batch]
 
 
-def test_what_is_compiled_and_without_extension_has_several_hooks_in_it(hooks: Path) -> None:
+def test_compiled_files_without_extension_are_batches(hooks: Path) -> None:
     for name in ("main", "main.bin", "a/v1.2", "a/elf"):
         program(hooks, name).write_bytes(ELF)
     program(hooks, "script")
@@ -245,14 +249,14 @@ def test_what_is_compiled_and_without_extension_has_several_hooks_in_it(hooks: P
     assert batches(hooks) == ["hooks/a/elf", "hooks/link", "hooks/main"]
 
 
-def test_what_the_package_declares_has_several_hooks_in_it(hooks: Path) -> None:
+def test_declared_batch_files_are_batches(hooks: Path) -> None:
     for name in ("main.py", "a/b", "plain"):
         program(hooks, name)
     assert batches(hooks, "hooks/main.py", "hooks/a/b") == ["hooks/a/b", "hooks/main.py"]
 
 
 @pytest.mark.parametrize("name", ["gone", "no-mode", "lib/x", ".hidden", "a.json", "a", "venv/x"])
-def test_what_is_declared_must_be_a_hook(name: str, hooks: Path) -> None:
+def test_declared_batch_that_is_not_a_hook_is_refused(name: str, hooks: Path) -> None:
     for there in ("lib/x", ".hidden", "a.json", "a/b", "venv/x"):
         program(hooks, there)
     program(hooks, "no-mode", mode=0o644)
@@ -260,12 +264,12 @@ def test_what_is_declared_must_be_a_hook(name: str, hooks: Path) -> None:
         batches(hooks, "hooks/a/b", f"hooks/{name}")
 
 
-def test_what_is_declared_must_be_there_without_any_hook(tmp_path: Path) -> None:
+def test_declared_batch_in_a_package_without_hooks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HookError, match="hook hooks/main: it is declared"):
         find_hook_files(tmp_path, Layout.PACKAGE, batch=("hooks/main",))
 
 
-def test_a_program_that_cannot_be_read_is_left_to_be_asked(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_program_is_one_ordinary_hook(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(hooks, "main").write_bytes(ELF)
 
     def refuse(path: Path, mode: str) -> None:
@@ -280,7 +284,7 @@ def global_names(folder: Path) -> list[tuple[str, Path]]:
     return [(hook.name, hook.cwd) for hook in found.hooks]
 
 
-def test_global_hooks_lie_in_the_folder_itself(tmp_path: Path) -> None:
+def test_global_hooks_are_found_in_the_folder_itself(tmp_path: Path) -> None:
     for name in ("b.sh", "a/x", "lib/y", ".z", "openapi/values.yaml"):
         program(tmp_path, name)
     assert global_names(tmp_path) == [(f"{GLOBAL_FOLDER}/a/x", tmp_path), (f"{GLOBAL_FOLDER}/b.sh", tmp_path)]
@@ -288,7 +292,7 @@ def test_global_hooks_lie_in_the_folder_itself(tmp_path: Path) -> None:
     assert [warning.partition(":")[0] for warning in found.warnings] == [f"{GLOBAL_FOLDER}/lib/y"]
 
 
-def test_global_hooks_lie_in_a_folder_of_their_own_if_there_is_one(tmp_path: Path) -> None:
+def test_global_hooks_are_found_in_the_hooks_subfolder_if_it_exists(tmp_path: Path) -> None:
     program(tmp_path, "b.sh")
     (tmp_path / "hooks").mkdir()
     assert global_names(tmp_path) == []

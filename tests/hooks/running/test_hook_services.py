@@ -67,7 +67,7 @@ async def open_services() -> AsyncIterator[Told]:
         yield Told(services, client, filters, events, ticks)
 
 
-async def test_a_started_package_is_told_events_and_ticks_until_it_is_stopped(autojump_clock: MockClock) -> None:
+async def test_started_package_receives_events_and_ticks_until_it_is_stopped(autojump_clock: MockClock) -> None:
     async with open_services() as told:
         opened = await told.unlocked("p")
         assert told.services.started() == {"p"}
@@ -94,7 +94,7 @@ async def test_a_started_package_is_told_events_and_ticks_until_it_is_stopped(au
         await told.services.stop("never heard of")
 
 
-async def test_starting_again_replaces_what_was_started(autojump_clock: MockClock) -> None:
+async def test_second_start_replaces_the_first(autojump_clock: MockClock) -> None:
     async with open_services() as told:
         first = await told.unlocked("p")
         second = await told.unlocked("p")
@@ -104,7 +104,7 @@ async def test_starting_again_replaces_what_was_started(autojump_clock: MockCloc
         assert told.events == ["p hooks/a.sh q"]
 
 
-async def test_packages_do_not_know_of_each_other(autojump_clock: MockClock) -> None:
+async def test_stopping_one_package_does_not_affect_another(autojump_clock: MockClock) -> None:
     async with open_services() as told:
         await told.unlocked("p")
         await told.unlocked("r")
@@ -114,7 +114,7 @@ async def test_packages_do_not_know_of_each_other(autojump_clock: MockClock) -> 
         assert told.events == ["r hooks/a.sh q"]
 
 
-async def test_packages_that_watch_the_same_share_the_watch(autojump_clock: MockClock) -> None:
+async def test_packages_with_equal_bindings_share_the_watch(autojump_clock: MockClock) -> None:
     async with open_services() as told:
         await told.unlocked("p")
         await told.unlocked("r")
@@ -127,7 +127,7 @@ async def test_packages_that_watch_the_same_share_the_watch(autojump_clock: Mock
         assert told.services.watches() == ()
 
 
-async def test_a_failed_start_says_why_and_leaves_nothing(autojump_clock: MockClock) -> None:
+async def test_failed_start_reports_its_reason_and_leaves_nothing_started(autojump_clock: MockClock) -> None:
     async with open_services() as told:
         with pytest.raises(HookError, match="Unheard") as caught:
             await told.services.start("p", (WATCHES, UNKNOWN), namespace=None)
@@ -136,7 +136,7 @@ async def test_a_failed_start_says_why_and_leaves_nothing(autojump_clock: MockCl
         await told.unlocked("p")
 
 
-async def test_a_start_that_is_cancelled_in_the_middle_leaves_nothing(autojump_clock: MockClock) -> None:
+async def test_cancelled_start_leaves_nothing_started(autojump_clock: MockClock) -> None:
     async with open_services() as told:
         await write(told.client, obj("a", v="1"))
         told.filters.gate = trio.Event()
@@ -150,7 +150,7 @@ async def test_a_start_that_is_cancelled_in_the_middle_leaves_nothing(autojump_c
         assert len(opened.all_snapshots(FILTERED)["maps"]) == 1
 
 
-async def test_a_start_that_is_stopped_in_the_middle_fails_for_now(autojump_clock: MockClock) -> None:
+async def test_stopped_start_is_a_transient_failure(autojump_clock: MockClock) -> None:
     async with open_services() as told:
         await write(told.client, obj("a", v="1"))
         told.filters.gate = trio.Event()
@@ -170,7 +170,7 @@ async def test_a_start_that_is_stopped_in_the_middle_fails_for_now(autojump_cloc
         assert told.services.started() == frozenset()
 
 
-async def test_once_closed_nothing_is_started(autojump_clock: MockClock) -> None:
+async def test_start_after_close_is_refused(autojump_clock: MockClock) -> None:
     async with open_services() as told:
         await told.unlocked("p")
         told.services.close()
@@ -180,7 +180,7 @@ async def test_once_closed_nothing_is_started(autojump_clock: MockClock) -> None
         assert told.services.started() == {"p"}
 
 
-async def test_nothing_is_started_before_anything_listens() -> None:
+async def test_start_before_listen_is_a_defect() -> None:
     async with (
         memory_cluster() as client,
         open_shared_watches(client) as watches,
@@ -192,7 +192,7 @@ async def test_nothing_is_started_before_anything_listens() -> None:
         assert not services.started()
 
 
-async def test_a_defect_of_who_is_told_is_not_kept_quiet(autojump_clock: MockClock) -> None:
+async def test_exception_of_a_callback_is_raised(autojump_clock: MockClock) -> None:
     def broken(_opened: PackageHooks, _box: Inbox) -> None:
         raise KeyError("a defect")
 

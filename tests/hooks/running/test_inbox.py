@@ -52,7 +52,7 @@ def filled(*occurrences: Occurrence, limit: int = 1_000) -> Inbox:
     return box
 
 
-def test_up_to_the_limit_everything_is_told_in_its_order() -> None:
+def test_up_to_the_limit_all_occurrences_are_offered_in_order() -> None:
     story = [event(ADDED), event(MODIFIED, state=1), event(DELETED, state=2), event(ADDED, state=3), event(MODIFIED)]
     box = filled(*story, limit=5)
     assert list(box.offered()) == story
@@ -61,7 +61,7 @@ def test_up_to_the_limit_everything_is_told_in_its_order() -> None:
     assert (box.offered(), short(box)) == ((), [])
 
 
-def test_beyond_it_each_object_of_each_binding_keeps_two() -> None:
+def test_beyond_the_limit_two_occurrences_per_object_and_binding_remain() -> None:
     box = filled(
         event(MODIFIED, "a", 1),
         event(MODIFIED, "a", 2, OTHERS),
@@ -75,17 +75,17 @@ def test_beyond_it_each_object_of_each_binding_keeps_two() -> None:
     assert box.reduced == 1
 
 
-def test_what_came_and_went_is_forgotten_and_what_went_and_came_is_not() -> None:
+def test_addition_followed_by_deletion_is_dropped_but_not_the_reverse() -> None:
     box = filled(event(ADDED, "a"), event(DELETED, "b"), event(DELETED, "a"), event(ADDED, "b", 7), limit=3)
     assert short(box) == ["Deleted b 0", "Added b 7"]
 
 
-def test_who_is_told_additions_only_is_told_the_last() -> None:
+def test_binding_for_additions_gets_only_the_last_addition() -> None:
     box = filled(*(event(ADDED, "a", number, ONLY_ADDED) for number in range(4)), limit=3)
     assert short(box) == ["Added a 3"]
 
 
-def test_of_a_group_the_last_stays_beyond_the_limit() -> None:
+def test_beyond_the_limit_the_last_occurrence_of_a_group_remains() -> None:
     story = [
         event(MODIFIED, binding=ONE),
         Occurrence(TICK, None),
@@ -101,7 +101,7 @@ def test_of_a_group_the_last_stays_beyond_the_limit() -> None:
     assert list(filled(*story).waiting) == story
 
 
-def test_a_tick_that_waits_is_not_joined_by_another() -> None:
+def test_waiting_tick_is_not_duplicated() -> None:
     box = filled(Occurrence(OFTEN, None), event(ADDED), Occurrence(OFTEN, None), Occurrence(TICK, None))
     assert short(box) == ["often", "Added a 0", "tick"]
     offered = box.offered()
@@ -111,7 +111,7 @@ def test_a_tick_that_waits_is_not_joined_by_another() -> None:
     assert short(box) == ["often"]
 
 
-def test_a_failed_run_is_told_the_same_again_and_what_came_meanwhile() -> None:
+def test_after_a_failed_run_its_occurrences_and_new_ones_are_offered() -> None:
     first, second = event(ADDED), event(MODIFIED)
     box = filled(first)
     offered = box.offered()
@@ -122,7 +122,7 @@ def test_a_failed_run_is_told_the_same_again_and_what_came_meanwhile() -> None:
     assert box.offered() == (second,)
 
 
-def test_what_a_run_is_being_told_is_not_reduced_away() -> None:
+def test_occurrences_of_a_running_hook_are_not_reduced() -> None:
     """The hook hears of the object now, so it must hear that the object goes."""
     box = filled(event(ADDED, "a"), limit=2)
     offered = box.offered()
@@ -134,7 +134,7 @@ def test_what_a_run_is_being_told_is_not_reduced_away() -> None:
     assert short(box)[-1] == "Deleted a 0"
 
 
-def test_after_a_failed_run_it_is() -> None:
+def test_occurrences_of_a_failed_run_are_reduced() -> None:
     box = filled(event(ADDED, "a"), event(ADDED, "b"), limit=2)
     box.offered()
     box.add(event(DELETED, "a"))
@@ -142,7 +142,7 @@ def test_after_a_failed_run_it_is() -> None:
     assert [one.event and one.event.key.name for one in box.offered()] == ["b"]
 
 
-def test_names_that_never_return_cost_nothing_even_if_every_run_fails() -> None:
+def test_objects_deleted_for_good_use_no_space_even_with_failing_runs() -> None:
     box, longest = Inbox(HOOK, "main", limit=10), 0
     for number in range(5_000):
         box.add(event(ADDED, f"job-{number}"))
@@ -153,7 +153,7 @@ def test_names_that_never_return_cost_nothing_even_if_every_run_fails() -> None:
     assert longest <= 30
 
 
-def test_what_cannot_be_reduced_is_not_gone_over_each_time() -> None:
+def test_irreducible_inbox_is_not_reduced_again_on_each_occurrence() -> None:
     box = filled(*(event(ADDED, f"pod-{number}") for number in range(5_000)), limit=10)
     assert (len(box.waiting), box.reduced) == (5_000, 0)
     assert box._reduce_at >= 5_000
@@ -161,7 +161,7 @@ def test_what_cannot_be_reduced_is_not_gone_over_each_time() -> None:
     assert box._reduce_at == 10
 
 
-def test_hooks_of_version_0_are_told_one_at_a_time() -> None:
+def test_version_0_hooks_get_one_occurrence_at_a_time() -> None:
     box = Inbox(OLD, "main")
     for schedule in OLD.config.schedules:
         box.add(Occurrence(schedule, None))
@@ -171,7 +171,7 @@ def test_hooks_of_version_0_are_told_one_at_a_time() -> None:
     assert short(box) == ["also"]
 
 
-def test_whether_anything_of_a_binding_waits() -> None:
+def test_waiting_occurrences_are_distinguished_by_binding() -> None:
     twin = hook("{configVersion: v1, kubernetes: [{kind: Pod}, {kind: Pod}]}").config.kubernetes
     assert twin[0] == twin[1]
     box = filled(event(ADDED, binding=twin[0]))
@@ -208,7 +208,7 @@ def _apply(known: Mapping[str, int], told: tuple[Occurrence, ...]) -> dict[str, 
 
 
 @given(steps=STEPS, limit=st.integers(1, 8))
-def test_whatever_fails_a_hook_knows_the_truth_in_the_end(steps: list[tuple[str, str]], limit: int) -> None:
+def test_hook_knows_the_final_state_despite_failing_runs(steps: list[tuple[str, str]], limit: int) -> None:
     box = Inbox(HOOK, "main", limit=limit)
     truth: dict[str, int] = {}
     known: dict[str, int] = {}
@@ -238,7 +238,7 @@ def test_whatever_fails_a_hook_knows_the_truth_in_the_end(steps: list[tuple[str,
 
 
 @pytest.mark.parametrize("limit", [1, 1_000])
-def test_an_inbox_that_was_told_everything_begins_anew(limit: int) -> None:
+def test_emptied_inbox_reduces_at_its_limit_again(limit: int) -> None:
     box = filled(event(ADDED), event(MODIFIED), event(MODIFIED), limit=limit)
     box.remove_processed(box.offered())
     assert (len(box.waiting), box._reduce_at) == (0, limit)

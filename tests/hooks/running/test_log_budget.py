@@ -25,7 +25,7 @@ def flood(budget: LogBudget, lines: int, now: float, chars: int = 10) -> tuple[L
 
 
 @given(BURSTS)
-def test_what_is_logged_is_bounded_and_nothing_is_lost_uncounted(bursts: list[tuple[float, int, int]]) -> None:
+def test_logged_lines_are_limited_and_the_rest_are_counted(bursts: list[tuple[float, int, int]]) -> None:
     budget, now, printed, logged, chars = LogBudget(), 0.0, 0, 0, 0
     for pause, lines, size in bursts:
         now += pause
@@ -37,7 +37,7 @@ def test_what_is_logged_is_bounded_and_nothing_is_lost_uncounted(bursts: list[tu
 
 
 @given(st.lists(st.floats(1, 1000), max_size=60))
-def test_who_keeps_within_the_rate_is_logged_whole(pauses: list[float]) -> None:
+def test_output_within_the_rate_is_logged_completely(pauses: list[float]) -> None:
     budget, now = LogBudget(), 0.0
     for pause in pauses:
         now += pause
@@ -45,7 +45,7 @@ def test_who_keeps_within_the_rate_is_logged_whole(pauses: list[float]) -> None:
         assert logged == 2
 
 
-def test_after_a_flood_lines_come_in_stretches() -> None:
+def test_after_a_flood_lines_are_logged_in_bursts() -> None:
     budget, logged = flood(LogBudget(), 5000, 0.0)
     assert (logged, budget.left_out) == (BURST_LINES, 4000)
     full_again = OPEN_AGAIN * BURST_LINES / LINES_PER_S
@@ -57,13 +57,13 @@ def test_after_a_flood_lines_come_in_stretches() -> None:
     assert (left_out, budget.left_out) == (4000 + 10 + 900, 0)
 
 
-def test_long_lines_count_more() -> None:
+def test_long_lines_count_by_their_characters() -> None:
     budget, logged = flood(LogBudget(), 200, 0.0, 10_000)
     assert logged == BURST_CHARS // 10_000
     assert flood(budget, 1, 1.0, 10)[1] == 0
     assert flood(budget, 1, OPEN_AGAIN * BURST_CHARS / CHARS_PER_S, 10)[1] == 1
 
 
-def test_a_clock_that_stands_still_fills_nothing() -> None:
+def test_stopped_clock_does_not_refill_the_budget() -> None:
     budget, _ = flood(LogBudget(), 2000, 5.0)
     assert flood(budget, 1, 5.0)[1] == flood(budget, 1, 0.0)[1] == 0

@@ -35,17 +35,17 @@ def lines_of(*chunks: bytes) -> list[str]:
         ((b'{"level":"info"}\n{"a":\n1}\n',), ['{"level":"info"}', '{"a":', "1}"]),
     ],
 )
-def test_a_line_is_what_ends_with_a_newline_however_it_arrives(chunks: tuple[bytes, ...], expected: list[str]) -> None:
+def test_lines_end_at_newlines_for_any_chunks(chunks: tuple[bytes, ...], expected: list[str]) -> None:
     assert lines_of(*chunks) == expected
 
 
 @given(st.lists(st.binary(max_size=30), max_size=8))
-def test_the_pieces_do_not_matter(chunks: list[bytes]) -> None:
+def test_lines_do_not_depend_on_the_chunks(chunks: list[bytes]) -> None:
     assert lines_of(*chunks) == lines_of(b"".join(chunks))
 
 
 @pytest.mark.parametrize("char", ["x", "€", "😀"])
-def test_a_long_line_is_cut_and_marked_and_the_next_is_whole(char: str) -> None:
+def test_long_line_is_truncated_and_the_next_is_complete(char: str) -> None:
     fits, over = char * MAX_LINE_CHARS, char * (5 * MAX_LINE_CHARS)
     data = f"{fits}\n{over}\nnext\n".encode()
     chunks = [data[at : at + 4096] for at in range(0, len(data), 4096)]
@@ -53,18 +53,18 @@ def test_a_long_line_is_cut_and_marked_and_the_next_is_whole(char: str) -> None:
 
 
 @pytest.mark.parametrize("char", ["x", "😀"])
-def test_a_cut_line_is_marked_even_if_its_end_arrives_alone(char: str) -> None:
+def test_truncated_line_is_marked_even_if_its_end_arrives_alone(char: str) -> None:
     assert lines_of((char * (MAX_LINE_CHARS + 1)).encode(), b"", b"\n") == [char * MAX_LINE_CHARS + TRUNCATED]
 
 
-def test_a_line_without_an_end_holds_bounded_memory() -> None:
+def test_line_without_an_end_uses_bounded_memory() -> None:
     buffer = LineBuffer(lambda line: None)
     for _ in range(1000):
         buffer.feed(b"x" * 65536)
     assert len(buffer._kept) <= 4 * MAX_LINE_CHARS
 
 
-def test_both_streams_make_one_log_in_the_order_of_their_lines() -> None:
+def test_both_streams_form_one_log_in_line_order() -> None:
     told: list[str] = []
     log = LogLines(1000, told.append)
     log.stdout.feed(b"begin")
@@ -77,7 +77,7 @@ def test_both_streams_make_one_log_in_the_order_of_their_lines() -> None:
     assert told == list(log.kept())
 
 
-def test_of_too_many_lines_the_last_are_kept_and_the_rest_counted() -> None:
+def test_last_lines_are_retained_and_the_rest_counted() -> None:
     told: list[str] = []
     log = LogLines(30, told.append)
     for number in range(10):
@@ -86,13 +86,13 @@ def test_of_too_many_lines_the_last_are_kept_and_the_rest_counted() -> None:
     assert len(told) == 10
 
 
-def test_the_last_line_is_kept_even_if_it_is_too_long_alone() -> None:
+def test_last_line_is_retained_even_if_it_exceeds_the_limit() -> None:
     log = LogLines(3)
     log.stdout.feed(b"first\nsecond\n")
     assert log.kept() == ("(1 earlier lines are left out)", "second")
 
 
-def test_so_many_lines_are_kept_however_short_they_are() -> None:
+def test_number_of_retained_lines_is_limited() -> None:
     log = LogLines(1024 * 1024)
     log.stdout.feed(b"x\n" * (MAX_LINES + 7))
     assert log.kept() == ("(7 earlier lines are left out)", *("x",) * MAX_LINES)
@@ -112,7 +112,7 @@ def test_so_many_lines_are_kept_however_short_they_are() -> None:
         ("password" + "y" * 1019, "a word of over 1024 characters"),
     ],
 )
-def test_the_last_words_never_begin_within_one(said: str, expected: str) -> None:
+def test_excerpt_of_the_last_output_begins_at_a_word(said: str, expected: str) -> None:
     found = last_words(said.encode())
     assert found == expected
     assert len(found) <= MAX_REASON_CHARS

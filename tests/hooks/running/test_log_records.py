@@ -51,7 +51,7 @@ def shown(found: Sequence[LogRecord]) -> list[tuple[str, str, dict[str, JsonValu
         (['{"a": "\\"{"}'], record(hook_a='"{')),
     ],
 )  # fmt: skip
-def test_an_object_is_one_record(lines: list[str], expected: tuple[str, str, dict[str, JsonValue]]) -> None:
+def test_json_object_is_one_record(lines: list[str], expected: tuple[str, str, dict[str, JsonValue]]) -> None:
     assert shown(records_of(*lines)) == [expected]
 
 
@@ -73,11 +73,11 @@ def test_an_object_is_one_record(lines: list[str], expected: tuple[str, str, dic
         ['{"a":1}{"b":2}'],
     ],
 )
-def test_what_never_becomes_an_object_is_text_line_by_line(lines: list[str]) -> None:
+def test_incomplete_objects_are_text_line_by_line(lines: list[str]) -> None:
     assert records_of(*lines) == text(*lines)
 
 
-def test_what_comes_after_a_false_start_is_not_taken_along() -> None:
+def test_lines_after_an_incomplete_object_are_separate_records() -> None:
     found = records_of('{"a":', "oops", '{"level":"error","msg":"m"}', "text", '{"b":', '{"c":1}', "}", "end")
     assert found[:2] == text('{"a":', "oops")
     assert shown(found[2:3]) == [record("error", "m")]
@@ -86,7 +86,7 @@ def test_what_comes_after_a_false_start_is_not_taken_along() -> None:
     assert found[5:] == text("end")
 
 
-def test_a_record_comes_with_the_line_that_closes_it() -> None:
+def test_record_is_emitted_with_the_line_that_closes_it() -> None:
     found: list[LogRecord] = []
     buffer = RecordBuffer("stderr", found.append)
     buffer.line('{"msg":')
@@ -95,14 +95,14 @@ def test_a_record_comes_with_the_line_that_closes_it() -> None:
     assert [(one.stream, one.message) for one in found] == [("stderr", "m")]
 
 
-def test_an_object_in_a_line_that_was_cut_is_told_as_cut() -> None:
+def test_object_in_a_truncated_line_is_marked_as_truncated() -> None:
     line = '{"a":"' + "x" * (MAX_LINE_CHARS - 6) + TRUNCATED
     found = records_of('{"b":', line)
     assert found[0] == text('{"b":')[0]
     assert shown(found[1:]) == [record(hook={"truncated": line})]
 
 
-def test_text_in_a_line_that_was_cut_is_text() -> None:
+def test_text_in_a_truncated_line_is_text() -> None:
     line = "x" * MAX_LINE_CHARS + TRUNCATED
     assert records_of(line) == text(line)
 
@@ -112,7 +112,7 @@ def test_text_in_a_line_that_was_cut_is_text() -> None:
     [["{", *['"a":1,'] * (MAX_OBJECT_LINES + 5)], ["{", *['"a":"' + "x" * 5_000 + '",'] * 3]],
     ids=["too many lines", "too many characters"],
 )
-def test_what_is_held_back_is_bounded(lines: list[str]) -> None:
+def test_buffered_lines_are_limited(lines: list[str]) -> None:
     found: list[LogRecord] = []
     buffer = RecordBuffer("stdout", found.append)
     for line in lines:
@@ -127,7 +127,7 @@ def test_what_is_held_back_is_bounded(lines: list[str]) -> None:
         st.text(max_size=8), st.recursive(st.none() | st.integers() | st.text(max_size=5), st.lists, max_leaves=5)
     )
 )
-def test_any_object_comes_out_however_it_is_written(document: dict[str, JsonValue]) -> None:
+def test_any_object_is_one_record_compact_or_indented(document: dict[str, JsonValue]) -> None:
     compact = json.dumps(document).encode()
     spread = json.dumps(document, indent=1).encode()
     expected = {f"hook_{key}": value for key, value in document.items() if key not in {"level", "msg", "time"}}
@@ -147,7 +147,7 @@ def test_any_object_comes_out_however_it_is_written(document: dict[str, JsonValu
         st.sampled_from(["{", "}", '"a":', '"', "[", "]", "1,", "text", "null", '{"a":1}', "\\", "{}"]), max_size=30
     )
 )
-def test_no_line_is_lost_whatever_is_printed(lines: list[str]) -> None:
+def test_no_line_of_any_output_is_lost(lines: list[str]) -> None:
     found = records_of(*lines)
     plain = [one.message for one in found if not one.fields]
     rest = iter(lines)

@@ -54,7 +54,7 @@ def test_creations_take_their_target_from_the_object(name: str, if_exists: IfExi
     assert str(expected) == "Create object v1/ConfigMap/default/cm"
 
 
-def test_a_generated_name_is_named_by_its_beginning() -> None:
+def test_generated_name_is_described_by_its_prefix() -> None:
     operation = one({"operation": "Create", "object": {"kind": "Job", "metadata": {"generateName": "j-"}}})
     assert str(operation) == "Create object /Job//j-"
 
@@ -67,13 +67,13 @@ def test_a_generated_name_is_named_by_its_beginning() -> None:
         ("DeleteNonCascading", Propagation.ORPHAN, False),
     ],
 )
-def test_deletions(name: str, propagation: Propagation, wait: bool) -> None:
+def test_deletions_are_read(name: str, propagation: Propagation, wait: bool) -> None:
     operation = one({"operation": name, **POD, "apiVersion": "v1", "unknown": 1})
     assert operation == Delete(Target("v1", "pod", "default", "p"), propagation, wait)
     assert str(operation) == "Delete object v1/pod/default/p"
 
 
-def test_patches() -> None:
+def test_patches_are_read_with_their_options() -> None:
     options: JsonObject = {"subresource": "/status", "ignoreMissingObject": True, "ignoreHookError": True}
     jq = one({"operation": "JQPatch", **POD, "jqFilter": ".a = 1", **options})
     assert jq == JqPatch(POD_TARGET, ".a = 1", "status", ignore_missing=True, ignore_hook_error=True)
@@ -98,13 +98,13 @@ def test_patches() -> None:
         {"op": "copy", "from": "/a", "path": "/b", "value": "ignored"},
     ],
 )
-def test_every_operation_of_rfc_6902(operation: JsonObject) -> None:
+def test_all_operations_of_rfc_6902_are_read(operation: JsonObject) -> None:
     found = one({"operation": "JSONPatch", **POD, "jsonPatch": [operation]})
     assert isinstance(found, JsonPatch)
     assert found.patch == (operation,)
 
 
-def test_only_status_patches_that_say_so_outlive_a_failed_hook() -> None:
+def test_only_marked_status_patches_apply_after_a_failed_hook() -> None:
     documents: list[JsonValue] = []
     for subresource in ("status", "/status", "scale", ""):
         for ignore in (True, False):
@@ -191,27 +191,27 @@ def json_patch(*operations: JsonValue) -> JsonObject:
         ),
     ],
 )
-def test_what_is_refused(document: JsonValue, why: str) -> None:
+def test_invalid_operations_are_refused(document: JsonValue, why: str) -> None:
     with pytest.raises(HookError, match=why) as caught:
         read_operations([document], hook="h")
     assert str(caught.value).startswith("hook h: KUBERNETES_PATCH_PATH: can't validate document: document 1")
     assert not caught.value.transient
 
 
-def test_one_bad_document_refuses_them_all_and_is_numbered() -> None:
+def test_one_invalid_document_refuses_all_and_is_numbered() -> None:
     good: JsonObject = {"operation": "Delete", **POD}
     with pytest.raises(HookError, match=r"document 2 \(Delete pod\): name: required"):
         read_operations([good, {"operation": "Delete", "kind": "pod"}, good], hook="h")
 
 
-def test_an_error_does_not_tell_what_the_document_holds() -> None:
+def test_errors_do_not_show_values_of_the_document() -> None:
     secret: JsonObject = {"kind": "Secret", "metadata": {"name": 5}, "stringData": {"password": "hunter2"}}
     with pytest.raises(HookError) as caught:
         read_operations([{"operation": "Create", "object": secret}], hook="h")
     assert "hunter2" not in str(caught.value)
 
 
-def test_aliases_in_a_string_may_not_grow_without_bound() -> None:
+def test_expanding_yaml_aliases_are_refused() -> None:
     lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
     lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 7)]
     with pytest.raises(HookError, match="object: "):
@@ -273,7 +273,7 @@ def mutated(draw: random.Random) -> bytes:
     return bytes(data)
 
 
-def test_fuzz() -> None:
+def test_mutated_patch_files_raise_only_the_declared_error() -> None:
     """Bytes that a hook wrote, through both readers: operations or a HookError."""
     draw = random.Random(2024)  # noqa: S311 - the same inputs in every run
     taken = refused = 0
@@ -290,19 +290,19 @@ def test_fuzz() -> None:
 
 @pytest.mark.parametrize("name", ["?x=1", "a?dryRun=All", "../x", "a\nb", "a b"])
 @pytest.mark.parametrize("key", ["name", "namespace", "subresource"])
-def test_what_would_get_out_of_its_place_in_a_path_is_refused(key: str, name: str) -> None:
+def test_names_unsafe_in_url_paths_are_refused(key: str, name: str) -> None:
     with pytest.raises(HookError, match=f"{key}: .* is n"):
         one({"operation": "MergePatch", **POD, "mergePatch": {"a": 1}, key: name})
 
 
 @pytest.mark.parametrize("key", ["name", "namespace"])
-def test_that_holds_for_what_is_created_too(key: str) -> None:
+def test_names_of_created_objects_unsafe_in_url_paths_are_refused(key: str) -> None:
     metadata: JsonObject = {"name": "a", key: "../kube-system"}
     with pytest.raises(HookError, match=rf"object\.metadata\.{key}: "):
         one({"operation": "Create", "object": {"kind": "Job", "metadata": metadata}})
 
 
 @pytest.mark.parametrize("name", ["CreateIfNotExists", "CreateOrUpdate"])
-def test_what_may_be_there_already_needs_a_name(name: str) -> None:
+def test_create_or_update_and_create_if_not_exists_require_a_name(name: str) -> None:
     with pytest.raises(HookError, match=r"object\.metadata\.name: '' is not a valid name"):
         one({"operation": name, "object": {"kind": "Job", "metadata": {"generateName": "j-"}}})

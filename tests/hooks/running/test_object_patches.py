@@ -25,7 +25,7 @@ def pod() -> JsonObject:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "prod"}}
 
 
-async def test_create() -> None:
+async def test_create_fails_for_existing_or_invalid_objects() -> None:
     async with memory_cluster() as client:
         create: JsonObject = {"operation": "Create", "object": config_map("a", v="1")}
         assert await applied(client, create) == ()
@@ -40,7 +40,7 @@ async def test_create() -> None:
         assert (failure.message[:23], failure.transient) == ("Create object /ConfigMa", False)
 
 
-async def test_create_if_not_exists() -> None:
+async def test_create_if_not_exists_leaves_an_existing_object_unchanged() -> None:
     async with memory_cluster() as client:
         for value in ("1", "2"):
             document: JsonObject = {"operation": "CreateIfNotExists", "object": config_map("a", v=value)}
@@ -50,7 +50,7 @@ async def test_create_if_not_exists() -> None:
         assert (await failed(client, nowhere)).transient
 
 
-async def test_a_conflict_that_is_not_that_it_exists_is_a_failure(autojump_clock: MockClock) -> None:
+async def test_conflict_other_than_already_exists_is_a_failure(autojump_clock: MockClock) -> None:
     conflict = status_reply(409, "Conflict", "the namespace is being deleted")
     for operation, attempts in (("CreateIfNotExists", 1), ("CreateOrUpdate", ATTEMPTS)):
         async with client_of(Server(in_turn(*[conflict] * attempts))) as (client, transport):
@@ -60,7 +60,7 @@ async def test_a_conflict_that_is_not_that_it_exists_is_a_failure(autojump_clock
             assert transport.paths.count("POST /api/v1/namespaces/prod/pods") == attempts
 
 
-async def test_create_or_update_replaces_all_of_it() -> None:
+async def test_create_or_update_replaces_the_whole_object() -> None:
     async with memory_cluster() as client:
         for obj in (config_map("a", v="1", w="1"), config_map("a", v="2")):
             assert await applied(client, {"operation": "CreateOrUpdate", "object": obj}) == ()
@@ -75,7 +75,7 @@ async def test_create_or_update_replaces_all_of_it() -> None:
         assert find(await client.get(ObjectKey(NAMESPACE, "", "n")), "metadata", "labels", "a") == "b"
 
 
-async def test_what_is_made_anew_is_marked_and_what_was_there_is_not() -> None:
+async def test_only_newly_created_objects_are_marked() -> None:
     mark = HookMark(Owner("web", "default"))
     async with memory_cluster() as client:
         await client.create(config_map("there"))
@@ -89,7 +89,7 @@ async def test_what_is_made_anew_is_marked_and_what_was_there_is_not() -> None:
         assert not mark.is_on(await client.get(key("there")))
 
 
-async def test_create_or_update_tries_again_where_another_was_quicker(autojump_clock: MockClock) -> None:
+async def test_create_or_update_retries_after_a_conflict(autojump_clock: MockClock) -> None:
     async with meddled_cluster() as (ours, other, way):
         await other.create(config_map("a", v="1"))
         values = iter("23")
@@ -105,7 +105,7 @@ async def test_create_or_update_tries_again_where_another_was_quicker(autojump_c
         assert await data_of(other) == {"v": "ours"}
 
 
-async def test_create_or_update_creates_what_was_deleted_under_its_hands(autojump_clock: MockClock) -> None:
+async def test_create_or_update_recreates_an_object_deleted_meanwhile(autojump_clock: MockClock) -> None:
     async with meddled_cluster() as (ours, other, way):
         await other.create(config_map("a", v="1"))
 
@@ -119,7 +119,7 @@ async def test_create_or_update_creates_what_was_deleted_under_its_hands(autojum
         assert await data_of(other) == {"v": "ours"}
 
 
-async def test_conflicts_without_end_are_a_transient_failure(autojump_clock: MockClock) -> None:
+async def test_repeated_conflicts_are_a_transient_failure(autojump_clock: MockClock) -> None:
     async with meddled_cluster() as (ours, other, way):
         await other.create(config_map("a"))
         count = 0
@@ -145,7 +145,7 @@ async def test_conflicts_without_end_are_a_transient_failure(autojump_clock: Moc
 # -- deletions
 
 
-async def test_deletions_of_what_is_not_there_succeed() -> None:
+async def test_deletions_of_missing_objects_succeed() -> None:
     async with memory_cluster() as client:
         for operation in ("Delete", "DeleteInBackground", "DeleteNonCascading"):
             assert await applied(client, patch_of(operation)) == ()
@@ -155,7 +155,7 @@ async def test_deletions_of_what_is_not_there_succeed() -> None:
     ("operation", "propagation"),
     [("Delete", "Foreground"), ("DeleteInBackground", "Background"), ("DeleteNonCascading", "Orphan")],
 )
-async def test_deletions_say_what_becomes_of_dependents(
+async def test_deletions_set_the_propagation_policy(
     operation: str, propagation: str, autojump_clock: MockClock
 ) -> None:
     async with meddled_cluster(simulate=True) as (ours, other, way):
@@ -172,7 +172,7 @@ def held(name: str) -> JsonObject:
     return obj
 
 
-async def test_a_delete_waits_until_the_object_is_gone(autojump_clock: MockClock) -> None:
+async def test_a_delete_waits_until_the_object_is_deleted(autojump_clock: MockClock) -> None:
     async with memory_cluster(simulate=True) as client:
         await client.create(held("a"))
         ended_at: list[float] = []
@@ -191,7 +191,7 @@ async def test_a_delete_waits_until_the_object_is_gone(autojump_clock: MockClock
         assert released_at <= ended_at[0] < released_at + 1
 
 
-async def test_a_delete_does_not_wait_for_ever(autojump_clock: MockClock) -> None:
+async def test_a_delete_times_out(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await client.create(held("a"))
         started = trio.current_time()
@@ -204,7 +204,7 @@ async def test_a_delete_does_not_wait_for_ever(autojump_clock: MockClock) -> Non
         assert failure.transient
 
 
-async def test_a_deletion_that_does_not_wait_ends_while_the_object_is_held() -> None:
+async def test_background_deletion_ends_while_a_finalizer_remains() -> None:
     async with memory_cluster() as client:
         await client.create(held("a"))
         assert await applied(client, patch_of("DeleteInBackground")) == ()
@@ -214,7 +214,7 @@ async def test_a_deletion_that_does_not_wait_ends_while_the_object_is_held() -> 
 # -- patches
 
 
-async def test_patches_change_what_they_name() -> None:
+async def test_patches_change_only_the_named_fields() -> None:
     async with memory_cluster() as client:
         await client.create(config_map("a", v="1", w="1"))
         jq = patch_of("JQPatch", jqFilter="touch")
@@ -231,7 +231,7 @@ async def test_a_filter_that_changes_nothing_writes_nothing() -> None:
         assert way.methods == ["GET"]
 
 
-async def test_a_filter_is_applied_anew_after_a_conflict(autojump_clock: MockClock) -> None:
+async def test_a_filter_is_applied_again_after_a_conflict(autojump_clock: MockClock) -> None:
     async with meddled_cluster() as (ours, other, way):
         await other.create(config_map("a", v="1"))
 
@@ -252,7 +252,7 @@ async def test_a_filter_is_applied_anew_after_a_conflict(autojump_clock: MockClo
         ("fail", "null cannot be parsed as a number"),
     ],
 )
-async def test_filters_that_fail(program: str, why: str) -> None:
+async def test_failing_filters_are_permanent_failures(program: str, why: str) -> None:
     async with memory_cluster() as client:
         await client.create(config_map("a", v="1"))
         failure = await failed(client, patch_of("JQPatch", jqFilter=program))
@@ -263,7 +263,7 @@ async def test_filters_that_fail(program: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("operation", PATCHES)
-async def test_patches_of_a_subresource(operation: str) -> None:
+async def test_patches_of_a_subresource_change_only_the_subresource(operation: str) -> None:
     async with memory_cluster() as client:
         await client.apply(widget_crd(), field_manager="test")
         meta: JsonObject = {"name": "one", "namespace": "default"}
@@ -278,7 +278,7 @@ async def test_patches_of_a_subresource(operation: str) -> None:
 
 
 @pytest.mark.parametrize("operation", PATCHES)
-async def test_patches_of_what_is_missing(operation: str) -> None:
+async def test_patches_of_missing_objects_fail_unless_ignored(operation: str) -> None:
     async with memory_cluster() as client:
         document = patch_of(operation, **PATCHES[operation])
         failure = await failed(client, document)
@@ -287,7 +287,7 @@ async def test_patches_of_what_is_missing(operation: str) -> None:
         assert await applied(client, {**document, "ignoreMissingObject": True}) == ()
 
 
-async def test_a_json_patch_that_does_not_fit_is_permanent() -> None:
+async def test_inapplicable_json_patch_is_a_permanent_failure() -> None:
     async with memory_cluster() as client:
         await client.create(config_map("a", v="1"))
         failure = await failed(client, patch_of("JSONPatch", jsonPatch=[{"op": "remove", "path": "/data/x"}]))
@@ -298,7 +298,7 @@ async def test_a_json_patch_that_does_not_fit_is_permanent() -> None:
 # -- all together
 
 
-async def test_a_failure_does_not_keep_the_rest_from_being_done() -> None:
+async def test_a_failed_operation_does_not_prevent_the_others() -> None:
     async with memory_cluster() as client:
         failures = await applied(
             client,
@@ -346,7 +346,7 @@ async def test_a_kind_defined_by_an_operation_is_known_to_the_next() -> None:
         assert failures == ()
 
 
-async def test_with_the_real_jq() -> None:
+async def test_jq_patches_run_with_the_real_jq() -> None:
     async with memory_cluster() as client, open_jq_pool(None, workers=1, limits=PATIENT_FILTERS) as filters:
         await client.create(config_map("a", v="1"))
         programs = (".data.v |= (tonumber + 1 | tostring)", ".data.v | tonumber", "empty", ". , .", ".data.v |= error")

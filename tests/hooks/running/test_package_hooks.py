@@ -75,7 +75,7 @@ def read(contexts: Sequence[Context]) -> list[JsonObject]:
     return found
 
 
-def test_a_tick_goes_to_every_binding_of_exactly_that_crontab() -> None:
+def test_tick_is_added_to_every_binding_of_its_crontab() -> None:
     opened = unopened(RINGING)
     assert opened.crontabs() == ("* * * * *", "0 0 * * *")
     assert [(box.queue, len(box.waiting)) for box in opened.tick("* * * * *")] == [("main", 1), ("q", 1)]
@@ -85,13 +85,13 @@ def test_a_tick_goes_to_every_binding_of_exactly_that_crontab() -> None:
     assert [one["binding"] for one in told] == ["often"]
 
 
-def test_an_event_that_says_nothing_is_a_defect() -> None:
+def test_occurrence_without_an_event_is_a_defect() -> None:
     watching = hook(WATCHING.replace(", includeSnapshotsFrom: [maps]", ""))
     with pytest.raises(AssertionError, match="maps"):
         unopened(watching).contexts(watching, [Occurrence(watching.config.kubernetes[0], None)])
 
 
-async def test_events_wait_until_they_are_told_with_snapshots_of_then(autojump_clock: MockClock) -> None:
+async def test_waiting_events_are_reported_with_current_snapshots(autojump_clock: MockClock) -> None:
     watching = hook(WATCHING)
     rung: list[tuple[str, str]] = []
 
@@ -123,7 +123,7 @@ async def test_events_wait_until_they_are_told_with_snapshots_of_then(autojump_c
             assert opened.snapshots(watching, ["nobody"]) == {"nobody": ()}
 
 
-async def test_of_bindings_with_one_name_the_first_is_the_snapshot(autojump_clock: MockClock) -> None:
+async def test_snapshot_of_a_duplicate_name_is_the_first_binding(autojump_clock: MockClock) -> None:
     twice = hook(
         "{configVersion: v1, kubernetes: [{name: twin, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}},"
         " {name: twin, kind: Secret}]}"
@@ -135,7 +135,7 @@ async def test_of_bindings_with_one_name_the_first_is_the_snapshot(autojump_cloc
             assert find(plain(item), "object", "kind") == "ConfigMap"
 
 
-async def test_a_binding_that_cannot_be_followed_ends_the_start(autojump_clock: MockClock) -> None:
+async def test_binding_with_an_unknown_kind_fails_the_start(autojump_clock: MockClock) -> None:
     unknown = hook("{configVersion: v1, kubernetes: [{kind: Unheard}]}")
     begun = False
     async with memory_cluster() as client:
@@ -145,7 +145,7 @@ async def test_a_binding_that_cannot_be_followed_ends_the_start(autojump_clock: 
     assert not begun
 
 
-async def test_a_package_has_so_many_watches_and_no_more() -> None:
+async def test_number_of_watches_of_a_package_is_limited() -> None:
     names = ", ".join(f"n{number}" for number in range(100))
     one = f"{{kind: ConfigMap, nameSelector: {{matchNames: [{names}]}}}}"
     greedy = hook(f"{{configVersion: v1, kubernetes: [{one}, {one}, {one}]}}")
@@ -159,9 +159,7 @@ async def test_a_package_has_so_many_watches_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Unheard"])
-async def test_as_many_watches_as_a_package_may_have_start_and_fail_like_one(
-    kind: str, autojump_clock: MockClock
-) -> None:
+async def test_package_with_the_most_watches_starts_or_fails_as_one(kind: str, autojump_clock: MockClock) -> None:
     """Not one nursery in the other for each: hundreds of those cannot be left."""
     bindings = ", ".join(f"{{name: b{number}, kind: {kind}}}" for number in range(package_hooks.MAX_WATCHES // 2))
     many = (hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "a"),
@@ -177,7 +175,7 @@ async def test_as_many_watches_as_a_package_may_have_start_and_fail_like_one(
             assert all(monitor.statistics().listed for monitor in opened.monitors())
 
 
-async def test_two_equal_bindings_of_a_hook_have_a_monitor_each(autojump_clock: MockClock) -> None:
+async def test_equal_bindings_of_a_hook_have_separate_monitors(autojump_clock: MockClock) -> None:
     one = "{kind: ConfigMap, labelSelector: {matchLabels: {app: x}}}"
     twins = hook(f"{{configVersion: v1, kubernetes: [{one}, {one}]}}")
     first, second = twins.config.kubernetes
@@ -192,7 +190,7 @@ async def test_two_equal_bindings_of_a_hook_have_a_monitor_each(autojump_clock: 
         assert [monitor.statistics().locked for monitor in opened.monitors()] == [False, False]
 
 
-async def test_what_one_package_filters_is_its_own(autojump_clock: MockClock) -> None:
+async def test_filters_are_owned_by_the_package(autojump_clock: MockClock) -> None:
     filters = value_filters()
     async with (
         memory_cluster() as client,
@@ -201,7 +199,7 @@ async def test_what_one_package_filters_is_its_own(autojump_clock: MockClock) ->
         assert filters.owners == ["web"]
 
 
-async def test_the_synchronization_of_one_binding_leaves_the_events_of_another(autojump_clock: MockClock) -> None:
+async def test_synchronization_of_one_binding_leaves_events_of_others(autojump_clock: MockClock) -> None:
     """Reading another binding's snapshot, as a run that includes it does, takes nothing away from it."""
     watching = hook(
         "{configVersion: v1, kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}},"
@@ -221,7 +219,7 @@ async def test_the_synchronization_of_one_binding_leaves_the_events_of_another(a
         opened.synchronization(watching, maps)
 
 
-async def test_bindings_of_a_group_are_synchronised_in_one_run_that_tells_each_group_once(
+async def test_bindings_of_a_group_are_synchronized_in_one_run(
     autojump_clock: MockClock,
 ) -> None:
     grouped = hook(
@@ -249,7 +247,7 @@ async def test_bindings_of_a_group_are_synchronised_in_one_run_that_tells_each_g
             assert not opened.inboxes, "what was shown is not told again"
 
 
-async def test_a_binding_is_settled_once_its_hook_was_told_all_of_it(autojump_clock: MockClock) -> None:
+async def test_binding_is_settled_once_all_its_events_are_processed(autojump_clock: MockClock) -> None:
     watching = hook(WATCHING)
     (binding,) = watching.config.kubernetes
     async with memory_cluster() as client, opening(client, watching) as opened:

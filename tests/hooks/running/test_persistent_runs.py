@@ -77,9 +77,7 @@ def example(language: str) -> str:
 
 
 @pytest.mark.parametrize("language", ["python", "bash"])
-async def test_the_examples_of_the_documentation_serve_runs_and_run_alone_as_well(
-    language: str, tmp_path: Path
-) -> None:
+async def test_documentation_examples_run_persistently_and_standalone(language: str, tmp_path: Path) -> None:
     if language == "bash" and shutil.which("jq", path=PATH) is None:
         pytest.skip("jq is not installed")
     script = write_hook(tmp_path, example(language), name="10-hook")
@@ -97,7 +95,7 @@ async def test_the_examples_of_the_documentation_serve_runs_and_run_alone_as_wel
         assert programs.counters.runs == 3
 
 
-async def test_each_run_has_its_own_files_and_the_process_is_the_same(tmp_path: Path) -> None:
+async def test_runs_of_a_persistent_process_have_separate_files(tmp_path: Path) -> None:
     body = "patch('/runs', [runs, os.getpid(), json.load(open(os.environ['VALUES_PATH'])) != {}, os.environ['HOME']])"
     script = looping(tmp_path, body)
     async with keeping(tmp_path) as (runner, _):
@@ -111,7 +109,7 @@ async def test_each_run_has_its_own_files_and_the_process_is_the_same(tmp_path: 
     assert not [path for path in (tmp_path / "scratch").iterdir() if any(path.iterdir())]
 
 
-async def test_a_failed_run_is_described_by_its_last_words_and_the_next_one_succeeds(tmp_path: Path) -> None:
+async def test_failed_run_reports_its_last_output_and_the_next_succeeds(tmp_path: Path) -> None:
     body = (
         "print('no such volume', file=sys.stderr, flush=True); status = 3 if runs == 1 else 0; runs == 2 and print('?')"
     )
@@ -134,7 +132,7 @@ async def test_packages_do_not_share_a_process(tmp_path: Path) -> None:
         assert len(programs) == 2
 
 
-async def test_a_home_that_was_named_is_not_replaced(tmp_path: Path) -> None:
+async def test_given_home_is_not_replaced(tmp_path: Path) -> None:
     script = looping(tmp_path, "patch('/a', os.environ['HOME'])")
     async with keeping(tmp_path) as (runner, _):
         outcome = await runner.run(replace(persistent(script), environment={"HOME": "/named"}))
@@ -142,7 +140,7 @@ async def test_a_home_that_was_named_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can start programs as other users")
-async def test_with_a_user_for_each_run_each_is_a_new_process() -> None:
+async def test_hook_users_require_a_new_process_for_each_run() -> None:
     text = "import os, sys\nprint(os.getuid(), os.environ.get('WHARFINGER_POOL'))"
     with state_folder() as state:
         script = write_hook(package_in(state), f"#!/usr/bin/env python3\n{text}\n", name="10-hook.py")

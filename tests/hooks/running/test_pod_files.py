@@ -47,7 +47,7 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.T
     return member
 
 
-def test_the_hooks_folder_and_the_files_of_the_run_go_in(tmp_path: Path) -> None:
+def test_archive_contains_the_hooks_folder_and_run_files(tmp_path: Path) -> None:
     run = hook_in(tmp_path)
     folder = make_run_folder(tmp_path / "scratch", run)
     found = pack(run, folder)
@@ -66,7 +66,7 @@ def test_the_hooks_folder_and_the_files_of_the_run_go_in(tmp_path: Path) -> None
     assert set(found.outputs) == set(folder.outputs().values())
 
 
-def test_credentials_do_not_go_in(tmp_path: Path) -> None:
+def test_credentials_are_not_in_the_archive(tmp_path: Path) -> None:
     run = hook_in(tmp_path)
     folder = name_run_folder(tmp_path / "scratch", run, has_kubeconfig=True)
     fill_run_folder(folder, run, kubeconfig=b"the-secret")
@@ -75,7 +75,7 @@ def test_credentials_do_not_go_in(tmp_path: Path) -> None:
     assert b"KUBECONFIG" not in found.archive
 
 
-def test_links_that_lead_out_of_the_folder_and_special_files_stay(tmp_path: Path) -> None:
+def test_links_leading_out_of_the_folder_are_not_in_the_archive(tmp_path: Path) -> None:
     run = hook_in(tmp_path)
     (run.cwd / "in").symlink_to("lib/x.sh")
     (run.cwd / "out").symlink_to("../../../etc/passwd")
@@ -86,7 +86,9 @@ def test_links_that_lead_out_of_the_folder_and_special_files_stay(tmp_path: Path
     assert "program/absolute" not in found
 
 
-def test_limits_of_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_beyond_the_limits_or_outside_the_folder_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = hook_in(tmp_path)
     folder = make_run_folder(tmp_path / "scratch", run)
     for name, limit in (("MAX_PROGRAM_BYTES", 10), ("MAX_PROGRAM_FILES", 1)):
@@ -103,7 +105,7 @@ def outputs(folder: RunFolder) -> dict[str, bytes | None]:
     return {name: path.read_bytes() if path.exists() else None for name, path in paths.items()}
 
 
-def test_results_are_taken_by_their_names_and_the_missing_ones_are_missing(tmp_path: Path) -> None:
+def test_results_are_unpacked_by_name_and_missing_ones_deleted(tmp_path: Path) -> None:
     run = hook_in(tmp_path)
     folder = make_run_folder(tmp_path / "scratch", run)
     patches, metrics = folder.outputs()[OBJECT_PATCHES], folder.outputs()[METRICS]
@@ -131,7 +133,7 @@ def test_results_are_taken_by_their_names_and_the_missing_ones_are_missing(tmp_p
     ],
     ids=lambda member: f"{member.name} {member.type!r}",
 )
-def test_anything_else_is_left_out(tmp_path: Path, member: tarfile.TarInfo) -> None:
+def test_other_archive_members_are_ignored(tmp_path: Path, member: tarfile.TarInfo) -> None:
     run = hook_in(tmp_path)
     folder = make_run_folder(tmp_path / "scratch", run)
     before = (folder.path / "binding-context.json").read_bytes()
@@ -141,9 +143,7 @@ def test_anything_else_is_left_out(tmp_path: Path, member: tarfile.TarInfo) -> N
     assert sorted(path.name for path in folder.path.parent.iterdir()) == [folder.path.name]
 
 
-def test_a_result_that_is_too_large_or_no_archive_fails_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_oversized_result_or_invalid_archive_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = hook_in(tmp_path)
     folder = make_run_folder(tmp_path / "scratch", run)
     with pytest.raises(HookError, match="cannot be read"):

@@ -46,7 +46,7 @@ FEW = ["output", "values"]
 
 
 @pytest.mark.parametrize("names", [FEW, pytest.param([*SCRIPTS], marks=pytest.mark.slow)], ids=["few", "all"])
-async def test_a_hook_does_the_same_in_a_pod(tmp_path: Path, names: list[str]) -> None:
+async def test_pod_runs_give_the_same_outcome_as_local_runs(tmp_path: Path, names: list[str]) -> None:
     async with open_ship(tmp_path) as ship:
         for name in names:
             script = SCRIPTS[name]
@@ -59,7 +59,7 @@ async def test_a_hook_does_the_same_in_a_pod(tmp_path: Path, names: list[str]) -
 
 
 @pytest.mark.slow
-async def test_a_hook_that_takes_too_long_is_ended_with_its_pod(tmp_path: Path) -> None:
+async def test_hook_that_exceeds_its_deadline_is_ended_with_its_pod(tmp_path: Path) -> None:
     async with open_ship(tmp_path) as ship:
         found = await ship.runner.run(replace(in_pod(hook(tmp_path, "echo begun; sleep 600")), wall_s=1.0))
         assert (found.succeeded, found.ending) == (False, "deadline passed (killed by SIGKILL)")
@@ -67,13 +67,13 @@ async def test_a_hook_that_takes_too_long_is_ended_with_its_pod(tmp_path: Path) 
         assert (await ship.kubelet.client.list(WORKER_CLAIM)).items == ()
 
 
-async def test_output_is_limited(tmp_path: Path) -> None:
+async def test_output_of_a_pod_run_is_limited(tmp_path: Path) -> None:
     async with open_ship(tmp_path, replace(LIMITS, stdout_bytes=1000)) as ship:
         found = await ship.runner.run(in_pod(hook(tmp_path, "while :; do echo 0123456789; done")))
         assert (found.succeeded, found.ending) == (False, "output limit passed (killed by SIGKILL)")
 
 
-async def test_results_that_the_hook_replaced_fail_the_run(tmp_path: Path) -> None:
+async def test_replaced_or_oversized_result_files_fail_the_run(tmp_path: Path) -> None:
     async with open_ship(tmp_path) as ship:
         for script in (
             'rm "$METRICS_PATH"',
@@ -85,7 +85,7 @@ async def test_results_that_the_hook_replaced_fail_the_run(tmp_path: Path) -> No
                 await ship.runner.run(in_pod(hook(tmp_path, script)))
 
 
-async def test_a_hook_that_was_cancelled_leaves_no_claim(tmp_path: Path) -> None:
+async def test_cancelled_pod_run_leaves_no_claim(tmp_path: Path) -> None:
     async with open_ship(tmp_path) as ship:
         begun = trio.Event()
         run = replace(in_pod(hook(tmp_path, "echo begun; sleep 600")), on_line=lambda _: begun.set())
@@ -97,7 +97,7 @@ async def test_a_hook_that_was_cancelled_leaves_no_claim(tmp_path: Path) -> None
         assert (await ship.kubelet.client.list(WORKER_CLAIM)).items == ()
 
 
-async def test_without_pools_a_hook_in_a_pod_fails(tmp_path: Path) -> None:
+async def test_pod_run_without_worker_pools_fails(tmp_path: Path) -> None:
     async with open_ship(tmp_path) as ship:
         with pytest.raises(HookError, match="the daemon has no --worker-pools"):
             await ship.local.run(in_pod(hook(tmp_path, "true")))

@@ -61,7 +61,9 @@ def make(scratch: Path) -> MakeRunner:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("contract", CONTRACT, ids=lambda contract: str(contract.__name__).removeprefix("contract_"))
-async def test_contract(contract: Contract, make: MakeRunner, scratch: Path, tmp_path: Path) -> None:
+async def test_process_runner_satisfies_the_runner_contract(
+    contract: Contract, make: MakeRunner, scratch: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "hooks"
     folder.mkdir()
     await contract(make, folder)
@@ -88,7 +90,7 @@ async def test_every_variable_of_the_contract_names_a_private_file_of_the_run(ma
     }
 
 
-async def test_a_hook_gets_of_the_process_only_what_is_harmless(
+async def test_hook_gets_only_harmless_variables_of_the_daemon(
     scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A_CLOUDS_KEY", "crown-jewel")
@@ -100,7 +102,7 @@ async def test_a_hook_gets_of_the_process_only_what_is_harmless(
     assert outcome.log_lines == ("[] /dev/null C.UTF-8",)
 
 
-async def test_a_home_and_a_cluster_that_were_asked_for_are_the_hooks(scratch: Path, tmp_path: Path) -> None:
+async def test_given_home_and_kubeconfig_are_passed_on(scratch: Path, tmp_path: Path) -> None:
     environment = {"PATH": PATH, "HOME": "/home/ann", "KUBECONFIG": "/asked/for"}
     outcome = await ProcessHookRunner(scratch, limits(PATIENT), environment=environment).run(
         run_of(bash(tmp_path, 'echo "$HOME $KUBECONFIG"'))
@@ -108,7 +110,7 @@ async def test_a_home_and_a_cluster_that_were_asked_for_are_the_hooks(scratch: P
     assert outcome.log_lines == ("/home/ann /asked/for",)
 
 
-async def test_lines_are_told_while_the_hook_runs(scratch: Path, tmp_path: Path) -> None:
+async def test_lines_are_reported_while_the_hook_runs(scratch: Path, tmp_path: Path) -> None:
     told: list[str] = []
     go_on = tmp_path / "go on"
     os.mkfifo(go_on)
@@ -126,7 +128,7 @@ async def test_lines_are_told_while_the_hook_runs(scratch: Path, tmp_path: Path)
     assert outcome.log_lines == ("first", "second")
 
 
-async def test_what_a_hook_prints_is_told_as_records_and_kept_as_lines(scratch: Path, tmp_path: Path) -> None:
+async def test_output_is_reported_as_records_and_retained_as_lines(scratch: Path, tmp_path: Path) -> None:
     told: list[LogRecord] = []
     script = """
     echo '{"level":"error","msg":"m","a":1}'
@@ -146,14 +148,14 @@ async def test_what_a_hook_prints_is_told_as_records_and_kept_as_lines(scratch: 
     assert set(outcome.log_lines) >= {'{"level":"error","msg":"m","a":1}', '{"b":', "text", '{"never":'}
 
 
-async def test_how_long_it_ran_is_told(scratch: Path, tmp_path: Path) -> None:
+async def test_outcome_contains_the_duration_of_the_run(scratch: Path, tmp_path: Path) -> None:
     runner = ProcessHookRunner(scratch, limits(PATIENT), environment={"PATH": PATH})
     begin = trio.current_time()
     outcome = await runner.run(run_of(bash(tmp_path, "true")))
     assert 0 < outcome.wall_s <= trio.current_time() - begin
 
 
-async def test_output_without_end_ends_the_run(scratch: Path, tmp_path: Path) -> None:
+async def test_endless_output_ends_the_run(scratch: Path, tmp_path: Path) -> None:
     bounds = Limits(wall_s=PATIENT, stdout_bytes=10_000, term_grace_s=0.05, drain_s=0.05)
     outcome = await ProcessHookRunner(scratch, bounds, environment={"PATH": PATH}).run(run_of(bash(tmp_path, "yes")))
     assert not outcome.succeeded
@@ -161,7 +163,7 @@ async def test_output_without_end_ends_the_run(scratch: Path, tmp_path: Path) ->
     assert set(outcome.log_lines) == {"y"}
 
 
-async def test_the_run_is_on_record_while_it_runs(scratch: Path, tmp_path: Path) -> None:
+async def test_running_process_is_in_the_ledger(scratch: Path, tmp_path: Path) -> None:
     seen: list[int] = []
     with open_ledger(tmp_path / "journal.db") as ledger:
 
@@ -174,7 +176,7 @@ async def test_the_run_is_on_record_while_it_runs(scratch: Path, tmp_path: Path)
         assert ledger.entries() == ()
 
 
-async def test_a_folder_that_cannot_be_made_is_a_transient_error(tmp_path: Path) -> None:
+async def test_unwritable_scratch_folder_is_a_transient_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     runner = ProcessHookRunner(tmp_path / "file" / "scratch", limits(PATIENT))
     with pytest.raises(HookError, match="its files could not be prepared") as caught:
@@ -183,7 +185,7 @@ async def test_a_folder_that_cannot_be_made_is_a_transient_error(tmp_path: Path)
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can start programs as other users")
-async def test_nothing_is_left_where_the_way_to_its_folder_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_folder_access_is_transient_and_leaves_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_folder: Path, _top: Path) -> None:
         raise OSError("read-only file system")
 
@@ -196,7 +198,7 @@ async def test_nothing_is_left_where_the_way_to_its_folder_cannot_be_opened(monk
         assert list((state / "scratch").iterdir()) == []
 
 
-async def test_a_folder_that_cannot_be_removed_is_logged_and_changes_nothing(
+async def test_failed_removal_of_a_run_folder_is_only_logged(
     make: MakeRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(self: RunFolder, _spares: SpareFolders) -> None:
@@ -208,7 +210,7 @@ async def test_a_folder_that_cannot_be_removed_is_logged_and_changes_nothing(
     assert "device or resource busy" in caplog.text
 
 
-async def test_a_removal_without_end_holds_nothing_up(
+async def test_hanging_removal_of_a_run_folder_does_not_block(
     make: MakeRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     end = trio.Event()
@@ -227,7 +229,7 @@ async def test_a_removal_without_end_holds_nothing_up(
 
 
 @pytest.mark.parametrize("moment", ["before its folder is removed", "while its folder is removed"])
-async def test_a_cancelled_run_waits_only_a_moment_for_its_folder(
+async def test_cancelled_run_waits_briefly_for_the_folder_removal(
     make: MakeRunner,
     scratch: Path,
     tmp_path: Path,
@@ -259,9 +261,7 @@ async def test_a_cancelled_run_waits_only_a_moment_for_its_folder(
     assert not left.exists()
 
 
-async def test_cancelled_again_and_again_nothing_of_a_run_stays(
-    make: MakeRunner, scratch: Path, tmp_path: Path
-) -> None:
+async def test_runs_cancelled_at_any_moment_leave_no_folder(make: MakeRunner, scratch: Path, tmp_path: Path) -> None:
     """At a moment drawn from all of its life: while its folder is made, it starts, runs, ends, or its folder is removed."""
     draw = random.Random(4)  # noqa: S311 - the same moments in every run
     hook = bash(tmp_path, "echo ready; sleep 0.005 & wait")
@@ -272,7 +272,9 @@ async def test_cancelled_again_and_again_nothing_of_a_run_stays(
         assert left_in(scratch) == []
 
 
-async def test_what_a_hook_hides_in_its_folder_is_removed_too(make: MakeRunner, scratch: Path, tmp_path: Path) -> None:
+async def test_unreadable_and_linked_files_in_a_run_folder_are_removed(
+    make: MakeRunner, scratch: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "file").write_text("kept")
@@ -286,9 +288,7 @@ async def test_what_a_hook_hides_in_its_folder_is_removed_too(make: MakeRunner, 
     assert mode_of(scratch) == 0o700
 
 
-async def test_a_hook_is_not_told_what_systemd_told_the_daemon(
-    scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_hook_gets_no_systemd_variables(scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", "/run/n")
     monkeypatch.setenv("LISTEN_FDS", "1")
     script = bash(tmp_path, 'echo "<${NOTIFY_SOCKET:-}${LISTEN_FDS:-}>"')
@@ -296,9 +296,7 @@ async def test_a_hook_is_not_told_what_systemd_told_the_daemon(
     assert outcome.log_lines == ("<>",)
 
 
-async def test_a_hook_that_imports_what_lies_beside_it_leaves_its_package_as_it_was(
-    scratch: Path, tmp_path: Path
-) -> None:
+async def test_python_hook_writes_no_bytecode_into_its_package(scratch: Path, tmp_path: Path) -> None:
     folder = tmp_path / "hooks"
     folder.mkdir()
     (folder / "helper.py").write_text("X = 1\n")
@@ -308,9 +306,7 @@ async def test_a_hook_that_imports_what_lies_beside_it_leaves_its_package_as_it_
     assert sorted(path.name for path in folder.iterdir()) == ["h.py", "helper.py"]
 
 
-async def test_a_hook_cannot_leave_its_values_behind_in_a_tree_too_deep_to_remove(
-    scratch: Path, tmp_path: Path
-) -> None:
+async def test_very_deep_trees_in_a_run_folder_are_removed(scratch: Path, tmp_path: Path) -> None:
     script = python(
         tmp_path,
         'os.chdir(os.path.dirname(os.environ["VALUES_PATH"]))\nfor _ in range(1500):\n  os.mkdir("a"); os.chdir("a")',

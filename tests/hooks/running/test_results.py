@@ -42,7 +42,7 @@ MERGE: JsonValue = {
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 @pytest.mark.parametrize("data", [b"", b"\n  \n"])
-def test_an_empty_file_is_nothing(reader: Reader, data: bytes) -> None:
+def test_empty_result_files_have_no_documents(reader: Reader, data: bytes) -> None:
     assert reader(data) == ()
 
 
@@ -77,7 +77,7 @@ mergePatch: {status: {phase: Done}}
     [DELETE_JSON + MERGE_JSON, DELETE_JSON + b"\n---\n" + MERGE_JSON, BOTH_YAML],
     ids=["json stream", "json in yaml", "yaml"],
 )
-def test_object_patches_are_json_or_yaml(data: bytes) -> None:
+def test_object_patches_are_read_as_json_or_yaml(data: bytes) -> None:
     assert read_object_patches(data, hook="h") == (DELETE, MERGE)
 
 
@@ -86,7 +86,7 @@ def test_every_operation_of_the_contract_is_known(operation: str) -> None:
     assert read_object_patches(f"operation: {operation}".encode(), hook="h") == ({"operation": operation},)
 
 
-def test_words_of_yaml_patches_are_text() -> None:
+def test_unquoted_yaml_words_except_booleans_are_text() -> None:
     data = b"operation: MergePatch\nmergePatch: {data: {y: on, n: no}, spec: {paused: true}}\n"
     (patch,) = read_object_patches(data, hook="h")
     assert patch == {
@@ -116,7 +116,7 @@ def test_words_of_yaml_patches_are_text() -> None:
         (b"a: " + b"[" * 100_000, "KUBERNETES_PATCH_PATH"),
     ],
 )
-def test_object_patches_that_are_no_operations_are_refused(data: bytes, why: str) -> None:
+def test_invalid_object_patches_are_refused(data: bytes, why: str) -> None:
     with pytest.raises(HookError, match=why):
         read_object_patches(data, hook="h")
 
@@ -124,7 +124,7 @@ def test_object_patches_that_are_no_operations_are_refused(data: bytes, why: str
 # --- metrics -----------------------------------------------------------------------------------------------------------------
 
 
-def test_metrics_are_a_stream_of_objects() -> None:
+def test_metrics_are_read_as_a_stream_of_objects() -> None:
     data = b'{"name":"a","action":"set","value":33}\n{"group":"g","action":"expire"}{"name":"b","add":1}'
     assert read_metrics(data, hook="h") == (
         {"name": "a", "action": "set", "value": 33},
@@ -140,7 +140,7 @@ def test_metrics_are_a_stream_of_objects() -> None:
         (b"name: a", "expected an object or a list"),
     ],
 )
-def test_metrics_that_are_no_objects_are_refused(data: bytes, why: str) -> None:
+def test_invalid_metrics_are_refused(data: bytes, why: str) -> None:
     with pytest.raises(HookError, match=why):
         read_metrics(data, hook="h")
 
@@ -148,7 +148,7 @@ def test_metrics_that_are_no_objects_are_refused(data: bytes, why: str) -> None:
 # --- values patches ----------------------------------------------------------------------------------------------------------
 
 
-def test_values_patches_are_operations_lists_of_them_or_both() -> None:
+def test_values_patches_are_read_as_operations_and_lists() -> None:
     data = (
         b'{"op":"add","path":"/a","value":null}'
         b'[{"op":"remove","path":"/b"},{"op":"test","path":"/c","value":1}]\n[]'
@@ -280,7 +280,7 @@ def mutated(source: random.Random, seeds: tuple[bytes, ...]) -> bytes:
 
 
 @pytest.mark.parametrize("file", READERS)
-def test_only_hook_errors_come_out_whatever_is_in_the_file(file: str) -> None:
+def test_mutated_result_files_raise_only_hook_errors(file: str) -> None:
     source, refused, taken = random.Random(f"results of {file}"), 0, 0  # noqa: S311 - the same inputs every time
     for _ in range(scaled(100_000, 800)):
         try:
@@ -295,14 +295,14 @@ def test_only_hook_errors_come_out_whatever_is_in_the_file(file: str) -> None:
 
 @pytest.mark.parametrize("file", READERS)
 @given(data=st.binary(max_size=200))
-def test_only_hook_errors_come_out_of_noise(file: str, data: bytes) -> None:
+def test_random_bytes_in_result_files_raise_only_hook_errors(file: str, data: bytes) -> None:
     try:
         READERS[file](data)
     except HookError:
         return
 
 
-def test_documents_are_counted_while_they_are_read_the_empty_ones_too() -> None:
+def test_empty_documents_count_against_the_document_limit() -> None:
     with pytest.raises(HookError, match=f"more than {MAX_DOCUMENTS} documents"):
         read_object_patches(b"---\n" * (MAX_DOCUMENTS + 1), hook="h")
     assert read_object_patches(b"---\n" * MAX_DOCUMENTS, hook="h") == ()

@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> RunFolder:
     return make_run_folder(tmp_path / "scratch", run_of(tmp_path / "Hooks_10 — labels.sh"))
 
 
-def test_the_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
+def test_run_files_are_private_for_any_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         folder = make_run_folder(tmp_path / "scratch", run_of(tmp_path / "hook.sh"))
@@ -46,7 +46,7 @@ def test_inputs_are_compact_json_with_sorted_keys_and_a_line_break(folder: RunFo
         assert text == json.dumps(expected, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
-def test_the_folders_name_tells_the_hook_in_plain_characters(folder: RunFolder) -> None:
+def test_folder_name_contains_the_hook_name_in_plain_characters(folder: RunFolder) -> None:
     assert folder.path.name.startswith("hook-hooks-10-labels-sh-")
     assert folder.path.is_absolute()
     assert folder.variables()["ADMISSION_RESPONSE_PATH"] == folder.variables()["VALIDATING_RESPONSE_PATH"]
@@ -57,7 +57,7 @@ def test_two_runs_of_a_hook_have_two_folders(tmp_path: Path) -> None:
     assert make_run_folder(tmp_path, run).path != make_run_folder(tmp_path, run).path
 
 
-def test_what_the_hook_wrote_is_read_up_to_the_limit(folder: RunFolder) -> None:
+def test_output_files_are_read_up_to_the_limit(folder: RunFolder) -> None:
     path = Path(folder.variables()["METRICS_PATH"])
     assert folder.read("METRICS_PATH") == b""
     path.write_bytes(b"x" * MAX_BYTES)
@@ -67,14 +67,14 @@ def test_what_the_hook_wrote_is_read_up_to_the_limit(folder: RunFolder) -> None:
         folder.read("METRICS_PATH")
 
 
-def test_a_file_put_in_place_of_the_old_one_is_read(folder: RunFolder, tmp_path: Path) -> None:
+def test_an_output_file_replaced_by_rename_is_read(folder: RunFolder, tmp_path: Path) -> None:
     (tmp_path / "new").write_bytes(b"{}")
     (tmp_path / "new").rename(folder.variables()["METRICS_PATH"])
     assert folder.read("METRICS_PATH") == b"{}"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "socket", "link", "link to nothing", "nothing"])
-def test_anything_but_a_plain_file_is_refused_without_waiting_or_leaking(folder: RunFolder, kind: str) -> None:
+def test_output_that_is_not_a_regular_file_is_refused_immediately(folder: RunFolder, kind: str) -> None:
     path = Path(folder.variables()["METRICS_PATH"])
     path.unlink()
     match kind:
@@ -107,7 +107,7 @@ def test_anything_but_a_plain_file_is_refused_without_waiting_or_leaking(folder:
     ],
     ids=["nan", "half a surrogate pair", "infinity"],
 )
-def test_values_without_a_json_form_are_refused_and_leave_nothing(
+def test_values_without_a_json_form_are_refused_and_leave_no_folder(
     run: HookRun, transient: bool, tmp_path: Path
 ) -> None:
     with pytest.raises(HookError, match="hook h: its files could not be prepared") as caught:
@@ -116,7 +116,7 @@ def test_values_without_a_json_form_are_refused_and_leave_nothing(
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-def test_nothing_is_left_however_deep_the_hook_built(folder: RunFolder) -> None:
+def test_folder_with_a_deep_tree_is_removed(folder: RunFolder) -> None:
     with working_in(folder.path):
         for _ in range(3_000):
             Path("a").mkdir()
@@ -125,7 +125,7 @@ def test_nothing_is_left_however_deep_the_hook_built(folder: RunFolder) -> None:
     assert not folder.path.exists()
 
 
-def test_what_the_daemon_wrote_goes_even_where_the_rest_cannot(
+def test_files_of_the_daemon_are_removed_even_if_the_rest_fails(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: str, *, dir_fd: int | None = None) -> None:
@@ -139,7 +139,7 @@ def test_what_the_daemon_wrote_goes_even_where_the_rest_cannot(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_files_of_a_run_with_a_user_are_that_users_and_no_one_elses(tmp_path: Path) -> None:
+def test_run_files_belong_to_the_hook_user(tmp_path: Path) -> None:
     user = User(1_200_000_000, 1_200_000_001)
     folder = make_run_folder(tmp_path / "scratch", run_of(tmp_path / "hook.sh"), user)
     found = {path.name: path.stat() for path in (folder.path, *folder.path.iterdir())}
@@ -153,7 +153,7 @@ def test_files_of_a_run_with_a_user_are_that_users_and_no_one_elses(tmp_path: Pa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_file_of_another_writer_is_not_read_for_a_user(tmp_path: Path) -> None:
+def test_output_file_owned_by_another_user_is_refused(tmp_path: Path) -> None:
     user = User(1_200_000_000, 1_200_000_001)
     folder = make_run_folder(tmp_path / "scratch", run_of(tmp_path / "hook.sh"), user)
     path = folder.path / OUTPUTS["METRICS_PATH"]
@@ -163,7 +163,7 @@ def test_a_file_of_another_writer_is_not_read_for_a_user(tmp_path: Path) -> None
         folder.read("METRICS_PATH")
 
 
-def test_a_folder_that_is_gone_cannot_be_removed(folder: RunFolder) -> None:
+def test_removing_a_missing_folder_raises_an_error(folder: RunFolder) -> None:
     folder.remove()
     with pytest.raises(FileNotFoundError):
         folder.remove()

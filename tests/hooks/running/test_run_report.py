@@ -25,7 +25,7 @@ DONE = HookOutcome(
 )
 
 
-def test_the_values_after_the_run_are_shown_where_it_changed_them() -> None:
+def test_report_shows_values_only_if_the_run_changed_them() -> None:
     document = document_of(RUN, report_on(RUN, DONE, "web"))
     assert document["values"] == {"global": {}, "web": {"b": 1, "a": [2], "c": {"x": 1}}}
     assert "configValues" not in document
@@ -34,7 +34,7 @@ def test_the_values_after_the_run_are_shown_where_it_changed_them() -> None:
     assert "values" not in document_of(RUN, report_on(RUN, replace(DONE, values_patch=()), "web"))
 
 
-def test_the_difference_is_one_that_patch_understands() -> None:
+def test_diff_is_in_unified_format() -> None:
     assert diff_of(RUN, report_on(RUN, DONE, "web")).splitlines() == [
         "--- values",
         "+++ values after the hook",
@@ -56,13 +56,13 @@ def test_the_difference_is_one_that_patch_understands() -> None:
     assert diff_of(RUN, report_on(RUN, replace(DONE, succeeded=False), "web")) == ""
 
 
-def test_values_that_have_no_block_style_are_compared_all_the_same() -> None:
+def test_values_without_a_block_style_are_compared_as_json() -> None:
     run = replace(RUN, values={"web": {"more than 64 bits": 2**70}})
     lines = diff_of(run, report_on(run, replace(DONE, values_patch=(DONE.values_patch[0],)), "web")).splitlines()
     assert [line[:3] for line in lines] == ["---", "+++", "@@ ", '-{"', '+{"']
 
 
-def test_from_nothing_comes_something() -> None:
+def test_diff_from_empty_values_shows_additions() -> None:
     run = replace(RUN, values={})
     done = replace(DONE, values_patch=({"op": "add", "path": "/web/a", "value": 1},))
     assert diff_of(run, report_on(run, done, "")).splitlines()[2:] == ["@@ -0,0 +1,2 @@", "+web:", "+  a: 1"]
@@ -82,7 +82,9 @@ def test_from_nothing_comes_something() -> None:
         ("web", {"op": "add", "path": "/webEnabled", "value": True}, "is not below /web"),
     ],
 )
-def test_a_patch_that_the_daemon_would_refuse_is_a_problem(section: str, operation: JsonValue, problem: str) -> None:
+def test_a_patch_that_the_daemon_would_refuse_is_reported_as_a_problem(
+    section: str, operation: JsonValue, problem: str
+) -> None:
     report = report_on(RUN, replace(DONE, values_patch=(operation,)), section)
     assert bool(report.problems) == bool(problem)
     assert all(each.startswith("values: ") and problem in each for each in report.problems), report.problems
@@ -98,5 +100,5 @@ def test_a_patch_that_the_daemon_would_refuse_is_a_problem(section: str, operati
         ({CONVERSION: b"\xffno"}, {"conversion": "\N{REPLACEMENT CHARACTER}no"}),
     ],
 )
-def test_answers_of_webhooks_are_shown(answers: dict[str, bytes], responses: JsonObject) -> None:
+def test_report_shows_webhook_answers(answers: dict[str, bytes], responses: JsonObject) -> None:
     assert find(document_of(RUN, report_on(RUN, replace(DONE, answers=answers), "web")), "responses") == responses

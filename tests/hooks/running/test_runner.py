@@ -12,16 +12,16 @@ from wharfinger.hooks.running.runner import HookRunner
 from wharfinger.process.command import Limits
 
 
-def test_the_process_runner_fills_the_seam(tmp_path: Path) -> None:
+def test_process_runner_implements_the_runner_protocol(tmp_path: Path) -> None:
     runner: HookRunner = ProcessHookRunner(tmp_path, Limits(wall_s=1.0, stdout_bytes=1))
     assert callable(runner.run)
 
 
-def test_the_contract_has_lost_nothing() -> None:
+def test_contract_has_at_least_twenty_distinct_checks() -> None:
     assert len(set(CONTRACT)) == len(CONTRACT) >= 20
 
 
-def test_a_run_cannot_be_changed(tmp_path: Path) -> None:
+def test_runs_are_immutable(tmp_path: Path) -> None:
     run = run_of(tmp_path / "hook")
     with pytest.raises(FrozenInstanceError):
         run.name = "other"  # type: ignore[misc]

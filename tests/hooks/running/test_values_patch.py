@@ -39,7 +39,7 @@ def kept_after(*patches: Sequence[JsonValue], values: JsonObject = VALUES) -> tu
     return stored
 
 
-def test_a_patch_is_applied_in_order_and_leaves_the_old_values_alone() -> None:
+def test_a_patch_is_applied_in_order_to_a_copy() -> None:
     before = copy.deepcopy(VALUES)
     patched = apply_values_patch(
         VALUES, [add("/mod/x", {}), add("/mod/x/y", [1]), add("/mod/x/y/-", 2), remove("/mod/sleep")], root="mod"
@@ -62,18 +62,18 @@ def test_a_patch_is_applied_in_order_and_leaves_the_old_values_alone() -> None:
         ([add("/mod", [])], "/mod must stay an object, is a list"),
     ],
 )
-def test_what_does_not_fit_or_is_not_the_hooks_is_refused(patch: list[JsonValue], said: str) -> None:
+def test_inapplicable_or_forbidden_patches_are_refused(patch: list[JsonValue], said: str) -> None:
     with pytest.raises(ValuesPatchError, match=said):
         apply_values_patch(VALUES, patch, root="mod")
 
 
-def test_a_copy_may_come_from_anywhere() -> None:
+def test_a_copy_may_have_any_source() -> None:
     patch: list[JsonValue] = [{"op": "copy", "from": "/global/a", "path": "/mod/a"}]
     assert find(apply_values_patch(VALUES, patch, root="mod"), "mod", "a") == 1
     assert kept_after(patch) == (add("/mod/a", 1),)
 
 
-def test_the_example_of_the_contract() -> None:
+def test_stored_patches_equal_the_contract_example() -> None:
     first = kept_after([add("/mod/a", {})], [add("/mod/a/k", 1)])
     assert first == (add("/mod/a", {}), add("/mod/a/k", 1))
     assert kept_after([add("/mod/a", {})], [add("/mod/a/k", 1)], [remove("/mod/a")]) == (remove("/mod/a"),)
@@ -82,30 +82,30 @@ def test_the_example_of_the_contract() -> None:
     ) == (add("/mod/a", []), add("/mod/a/0", "x"))
 
 
-def test_the_last_word_about_a_path_counts_and_paths_are_sorted() -> None:
+def test_the_last_operation_on_a_path_is_stored_and_paths_are_sorted() -> None:
     patches = [[add("/mod/b", number), add("/mod/a", {"n": number})] for number in range(5)]
     assert kept_after(*patches) == (add("/mod/a", {"n": 4}), add("/mod/b", 4))
 
 
-def test_a_path_that_only_begins_alike_is_another_one() -> None:
+def test_paths_with_a_common_prefix_are_different() -> None:
     assert kept_after([add("/mod/ab", 1), add("/mod/a", 2)]) == (add("/mod/a", 2), add("/mod/ab", 1))
 
 
-def test_what_happens_in_a_list_is_kept_in_order() -> None:
+def test_operations_on_a_list_are_stored_in_order() -> None:
     patch = [add("/mod/list/0", "first"), remove("/mod/list/2"), add("/mod/list/-", "last"), add("/mod/list/-", "last")]
     stored = kept_after(patch)
     assert stored == tuple(patch)
     assert find_list(reapplied(VALUES, stored), "mod", "list") == ["first", 1, "last", "last"]
 
 
-def test_a_member_that_is_called_like_an_index_is_a_member() -> None:
+def test_numeric_member_names_are_not_list_indices() -> None:
     values: JsonObject = {"mod": {"ports": {}}}
     assert kept_after(*([add("/mod/ports/80", number)] for number in range(9)), values=values) == (
         add("/mod/ports/80", 8),
     )
 
 
-def test_a_list_that_changes_at_every_run_is_kept_as_one() -> None:
+def test_frequently_changed_list_is_stored_as_a_whole() -> None:
     runs = [[remove("/mod/list/0"), add("/mod/list/0", number)] for number in range(MAX_IN_LIST)]
     assert kept_after(*runs[: MAX_IN_LIST // 2]) == tuple(step for run in runs[: MAX_IN_LIST // 2] for step in run)
     stored = kept_after(*runs)
@@ -113,7 +113,7 @@ def test_a_list_that_changes_at_every_run_is_kept_as_one() -> None:
     assert find_list(reapplied(VALUES, stored), "mod", "list") == [MAX_IN_LIST - 1, 2]
 
 
-def test_tests_moves_and_copies_are_resolved() -> None:
+def test_test_move_and_copy_operations_are_resolved() -> None:
     patch: list[JsonValue] = [
         {"op": "test", "path": "/mod/sleep", "value": 600},
         {"op": "move", "from": "/mod/map", "path": "/mod/moved"},
@@ -131,7 +131,7 @@ def test_tests_moves_and_copies_are_resolved() -> None:
     assert reapplied(VALUES, stored) == apply_values_patch(VALUES, patch, root="mod")
 
 
-def test_names_with_slashes_and_tildes_stay_what_they_are() -> None:
+def test_escaped_slashes_and_tildes_in_paths_are_preserved() -> None:
     patch = [add("/mod/a~1b~0c", 1), remove("/mod/map"), add("/mod/m~1", [])]
     many = [add("/mod/m~1/-", number) for number in range(MAX_IN_LIST + 1)]
     stored = kept_after(patch, many)
@@ -139,7 +139,7 @@ def test_names_with_slashes_and_tildes_stay_what_they_are() -> None:
     assert find_list(reapplied(VALUES, stored), "mod", "m/") == list(range(MAX_IN_LIST + 1))
 
 
-def test_what_fits_no_more_is_passed_over() -> None:
+def test_stored_operations_that_no_longer_apply_are_skipped() -> None:
     stored = kept_after(
         [add("/mod/map/x", 1), remove("/mod/map/k"), remove("/mod/sleep"), add("/mod/list/1", 3), remove("/mod/list/2")]
     )
@@ -148,7 +148,7 @@ def test_what_fits_no_more_is_passed_over() -> None:
     assert reapplied({"mod": {"map": [], "list": "text"}}, stored) == {"mod": {"map": [], "list": "text"}}
 
 
-def test_compacting_knows_lists_also_where_the_values_have_lost_them() -> None:
+def test_list_operations_are_retained_after_the_list_disappeared() -> None:
     gone: JsonObject = {"mod": {}}
     stored = [add("/mod/new", {}), add("/mod/lost/0/a", 1), add("/mod/lost/-", 2)]
     assert compacted(stored, [add("/mod/new", {})], gone) == (
@@ -169,7 +169,7 @@ def test_compacting_knows_lists_also_where_the_values_have_lost_them() -> None:
         {"op": 1, "path": "/mod/a"},
     ],
 )
-def test_what_was_never_stored_by_us_is_refused(operation: JsonValue) -> None:
+def test_stored_operations_of_an_unknown_form_are_refused(operation: JsonValue) -> None:
     with pytest.raises(FormatError):
         reapplied(VALUES, [operation])
     with pytest.raises(FormatError):
@@ -188,12 +188,12 @@ def test_what_was_never_stored_by_us_is_refused(operation: JsonValue) -> None:
         {"op": "copy", "from": "/mod/gone", "path": "/mod/a"},
     ],
 )
-def test_a_patch_that_does_not_apply_is_not_kept(operation: JsonObject) -> None:
+def test_an_inapplicable_patch_is_not_stored(operation: JsonObject) -> None:
     with pytest.raises(ValuesPatchError, match=r"does not apply|the values have no /mod/gone"):
         compacted((), [operation], VALUES)
 
 
-def test_more_than_anybody_needs_is_not_kept() -> None:
+def test_number_of_stored_operations_is_limited() -> None:
     patch = [add(f"/mod/k{number}", number) for number in range(MAX_STORED)]
     stored = compacted((), patch, VALUES)
     assert len(stored) == MAX_STORED
@@ -201,7 +201,7 @@ def test_more_than_anybody_needs_is_not_kept() -> None:
         compacted(stored, [add("/mod/one-more", 1)], reapplied(VALUES, stored))
 
 
-def test_compacting_shares_nothing_with_what_it_was_given() -> None:
+def test_compacted_patches_share_no_objects_with_their_input() -> None:
     value: JsonObject = {"k": [1]}
     stored = compacted((), [add("/mod/a", value), add("/mod/a/k/-", 2)], VALUES)
     assert value == {"k": [1]}
@@ -252,7 +252,9 @@ def draw_operation(data: st.DataObject, values: JsonObject) -> JsonObject:
 
 
 @given(st.dictionaries(NAMES, DOCUMENTS, max_size=4), st.sampled_from([2, MAX_IN_LIST]), st.data())
-def test_compacted_patches_give_what_the_patches_gave(section: JsonObject, longest: int, data: st.DataObject) -> None:
+def test_compacted_patches_give_the_same_values_as_the_original_patches(
+    section: JsonObject, longest: int, data: st.DataObject
+) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(values_patch, "MAX_IN_LIST", longest)
         check_law(section, data)

@@ -46,7 +46,7 @@ async def warmed(
         yield runner, starts
 
 
-async def test_a_warm_run_has_the_files_of_its_own_run(tmp_path: Path) -> None:
+async def test_warm_run_has_its_own_run_files(tmp_path: Path) -> None:
     body = (
         "context = json.load(open(os.environ['BINDING_CONTEXT_PATH']))\nhome = os.environ['HOME']\n"
         "own = os.path.dirname(os.environ['METRICS_PATH'])\n"
@@ -66,14 +66,14 @@ async def test_a_warm_run_has_the_files_of_its_own_run(tmp_path: Path) -> None:
     assert not [path for path in (tmp_path / "scratch").iterdir() if any(path.iterdir())]
 
 
-async def test_a_hook_that_refuses_gets_a_new_process(tmp_path: Path) -> None:
+async def test_hook_with_pool_none_gets_a_new_process(tmp_path: Path) -> None:
     script = hook(tmp_path, "print(len(sys.modules))")
     async with warmed(tmp_path, script) as (runner, starts):
         assert (await runner.run(replace(run_of(script), pool=HookPool.NONE))).succeeded
         assert starts.warm == 0
 
 
-async def test_a_failure_is_described_by_the_last_words(tmp_path: Path) -> None:
+async def test_failed_warm_run_is_described_like_a_cold_one(tmp_path: Path) -> None:
     script = hook(tmp_path, "raise ValueError('no such thing')")
     async with warmed(tmp_path, script) as (runner, starts):
         cold = await runner.run(replace(run_of(script), pool=HookPool.NONE))
@@ -85,7 +85,7 @@ async def test_a_failure_is_described_by_the_last_words(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can start programs as other users")
 @pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="others may not enter the folder of this interpreter")
-async def test_each_warm_run_has_a_user_and_a_home_of_its_own() -> None:
+async def test_each_warm_run_has_its_own_user_and_home() -> None:
     body = (
         "home = os.environ['HOME']\nopen(os.path.join(home, 'left'), 'w').write('x')\n"
         "print(os.getuid(), os.stat(home).st_uid, os.environ['TMPDIR'] == home, os.access('/etc/shadow', os.R_OK))\n"
@@ -105,7 +105,7 @@ async def test_each_warm_run_has_a_user_and_a_home_of_its_own() -> None:
         assert json.dumps(outcome.values_patch) == json.dumps([{"op": "add", "path": "/a", "value": int(uid)}])
 
 
-async def test_what_one_run_changes_the_next_does_not_see(tmp_path: Path) -> None:
+async def test_changes_of_one_warm_run_are_invisible_to_the_next(tmp_path: Path) -> None:
     body = (
         "print(hasattr(os, 'changed'), os.environ.get('CHANGED'))\nos.changed = True\nos.environ['CHANGED'] = 'yes'\n"
         "sys.path.append('/changed')\njson.dumps = None"

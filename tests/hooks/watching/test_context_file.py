@@ -20,7 +20,7 @@ def text_of(contexts: Sequence[Context]) -> bytes:
     return file.getvalue()
 
 
-def test_compact_sorted_and_with_a_newline() -> None:
+def test_context_file_is_compact_sorted_json_with_a_newline() -> None:
     assert text_of([]) == b"[]\n"
     assert text_of([{}]) == b"[{}]\n"
     context: Context = {"type": "Event", "binding": "p", "snapshots": {"b": [], "a": ({"object": PackedJson(b"{}")},)}}
@@ -28,12 +28,12 @@ def test_compact_sorted_and_with_a_newline() -> None:
 
 
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), json_values()))
-def test_what_is_no_text_yet_is_written_canonically(context: dict[str, JsonValue]) -> None:
+def test_unpacked_values_are_written_as_canonical_json(context: dict[str, JsonValue]) -> None:
     assert text_of([context]) == canonical_json([context]) + b"\n"
 
 
 @given(json_values())
-def test_what_is_text_is_written_as_it_is(value: JsonValue) -> None:
+def test_packed_json_is_written_unchanged(value: JsonValue) -> None:
     text = encode_json(value)
     packed: list[ContextValue] = [PackedJson(text), {"x": PackedJson(text)}]
     assert text_of([{"a": packed}]) == b'[{"a":[' + text + b',{"x":' + text + b"}]}]\n"
@@ -41,12 +41,12 @@ def test_what_is_text_is_written_as_it_is(value: JsonValue) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), "\ud800"])
-def test_what_has_no_json_form_is_refused(value: JsonValue) -> None:
+def test_values_without_a_json_form_are_refused(value: JsonValue) -> None:
     with pytest.raises(ShapeError):
         text_of([{"a": value}])
 
 
-def test_no_more_than_one_item_is_unpacked_at_a_time() -> None:
+def test_items_are_unpacked_one_at_a_time() -> None:
     class Watched(io.BytesIO):
         longest = 0
 

@@ -64,11 +64,11 @@ def group(name: str, binding: str = "x") -> Context:
     return {"binding": binding, "type": "Group", "groupName": name, "snapshots": {}}
 
 
-def test_on_startup_is_nothing_but_its_name() -> None:
+def test_on_startup_context_has_only_its_name() -> None:
     assert one(on_startup()) == {"binding": "onStartup"}
 
 
-def test_a_schedule_and_its_snapshots() -> None:
+def test_schedule_context_has_its_included_snapshots() -> None:
     assert one(schedule(TICK, {})) == {"binding": "every 10 sec", "type": "Schedule"}
     binding = replace(TICK, include_snapshots_from=("pods", "none"))
     assert one(schedule(binding, {"pods": [WHOLE], "others": [ITEM]})) == {
@@ -78,7 +78,7 @@ def test_a_schedule_and_its_snapshots() -> None:
     }
 
 
-def test_a_synchronization_always_has_its_objects() -> None:
+def test_synchronization_context_always_has_objects() -> None:
     assert one(synchronization(NAMED, [ITEM], {})) == {
         "binding": "pods",
         "type": "Synchronization",
@@ -93,7 +93,7 @@ def test_a_synchronization_always_has_its_objects() -> None:
 
 
 @pytest.mark.parametrize("verb", WatchVerb)
-def test_an_event_has_the_fields_of_its_item(verb: WatchVerb) -> None:
+def test_event_context_has_the_fields_of_its_item(verb: WatchVerb) -> None:
     assert one(event(NAMED, told(verb, ITEM), {})) == {
         "binding": "pods",
         "type": "Event",
@@ -109,7 +109,7 @@ def test_an_event_has_the_fields_of_its_item(verb: WatchVerb) -> None:
     }
 
 
-def test_an_event_with_snapshots() -> None:
+def test_event_context_has_its_included_snapshots() -> None:
     binding = replace(NAMED, include_snapshots_from=("pods",))
     assert one(event(binding, told(WatchVerb.ADDED, WHOLE), {"pods": []})) == {
         "binding": "pods",
@@ -120,7 +120,7 @@ def test_an_event_with_snapshots() -> None:
     }
 
 
-def test_a_group_tells_its_snapshots_and_nothing_else() -> None:
+def test_group_context_has_only_its_name_and_snapshots() -> None:
     binding = replace(NAMED, name="secret", group="main", include_snapshots_from=("deployment", "secret"))
     expected: JsonObject = {
         "binding": "secret",
@@ -136,7 +136,7 @@ def test_a_group_tells_its_snapshots_and_nothing_else() -> None:
     assert schedule(replace(TICK, group="lonely"), {}) == group("lonely", "every 10 sec")
 
 
-def test_helm_bindings_have_all_snapshots_and_no_type() -> None:
+def test_helm_contexts_have_all_snapshots_and_no_type() -> None:
     assert one(helm_binding("beforeHelm", {})) == {"binding": "beforeHelm", "snapshots": {}}
     assert one(helm_binding("afterDeleteHelm", {"pods": (ITEM,)})) == {
         "binding": "afterDeleteHelm",
@@ -147,7 +147,7 @@ def test_helm_bindings_have_all_snapshots_and_no_type() -> None:
 @pytest.mark.parametrize(
     ("verb", "name"), [(WatchVerb.ADDED, "add"), (WatchVerb.MODIFIED, "update"), (WatchVerb.DELETED, "delete")]
 )
-def test_version_0_has_its_own_words(verb: WatchVerb, name: str) -> None:
+def test_version_0_contexts_have_their_own_fields(verb: WatchVerb, name: str) -> None:
     binding = replace(NAMED, name="monitor pods", legacy=True)
     assert one(event(binding, told(verb, ITEM), {})) == {
         "binding": "monitor pods",
@@ -159,14 +159,14 @@ def test_version_0_has_its_own_words(verb: WatchVerb, name: str) -> None:
     assert one(schedule(replace(TICK, name="schedule", legacy=True), {})) == {"binding": "schedule"}
 
 
-def test_what_is_kept_as_text_is_written_as_it_is() -> None:
+def test_packed_objects_are_written_unchanged() -> None:
     spelled = PackedJson(b'{"b": 1.0, "a":"\\u00e9"}')
     file = io.BytesIO()
     write_contexts(file, [event(NAMED, told(WatchVerb.ADDED, Item(spelled, None)), {})])
     assert b'"object":' + spelled.text() + b"," in file.getvalue()
 
 
-def test_of_each_row_of_one_group_the_last_stays() -> None:
+def test_consecutive_contexts_of_a_group_become_the_last_one() -> None:
     tick = schedule(TICK, {})
     rows = [tick, group("a", "1"), group("a", "2"), tick, group("a", "3"), group("b", "4"), group("b", "5"), tick, tick]
     assert combined(rows) == (tick, group("a", "2"), tick, group("a", "3"), group("b", "5"), tick, tick)
@@ -179,13 +179,13 @@ def synchronized(config: str) -> list[list[str]]:
     return [[binding.name for binding in run] for run in synchronized_together(bindings)]
 
 
-def test_bindings_without_a_group_are_synchronised_one_by_one() -> None:
+def test_bindings_without_a_group_are_synchronized_one_by_one() -> None:
     assert synchronized("{configVersion: v1, schedule: [{crontab: '* * * * *'}]}") == []
     assert synchronized("{configVersion: v1, kubernetes: [{name: a, kind: x}, {name: b, kind: x}]}") == [["a"], ["b"]]
     assert synchronized("{onKubernetesEvent: [{name: a, kind: x}, {name: b, kind: x}]}") == [["a"], ["b"]]
 
 
-def test_a_grouped_one_takes_along_what_comes_behind_it_in_its_queue() -> None:
+def test_grouped_binding_is_synchronized_with_the_following_ones_of_its_queue() -> None:
     assert synchronized(
         "{configVersion: v1, kubernetes: ["
         "{name: a, kind: x}, {name: b, kind: x, group: g}, {name: c, kind: x, queue: q}, {name: d, kind: x},"
@@ -193,7 +193,7 @@ def test_a_grouped_one_takes_along_what_comes_behind_it_in_its_queue() -> None:
     ) == [["a"], ["b", "d", "e"], ["c"], ["f", "i"]]
 
 
-def test_what_runs_under_other_conditions_is_not_taken_along() -> None:
+def test_bindings_with_different_conditions_are_synchronized_separately() -> None:
     assert synchronized(
         "{configVersion: v1, kubernetes: ["
         "{name: a, kind: x, group: g}, {name: b, kind: x, group: g, executeHookOnSynchronization: false},"
@@ -202,7 +202,7 @@ def test_what_runs_under_other_conditions_is_not_taken_along() -> None:
     ) == [["a"], ["b"], ["c"], ["d"], ["e"]]
 
 
-def test_contexts_of_webhooks() -> None:
+def test_webhook_contexts_have_review_and_snapshots() -> None:
     """A group adds snapshots, and does not change the type."""
     review: JsonObject = {"request": {"uid": "u"}}
     plain, grouped = (

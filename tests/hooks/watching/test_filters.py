@@ -6,7 +6,7 @@ from wharfinger.hooks.watching.jq_pool import JqLimits, JqPool
 from wharfinger.packages.definition.conversions import JqRunner
 
 
-def test_the_error_names_the_filter_and_the_reason() -> None:
+def test_filter_error_names_the_filter_and_the_reason() -> None:
     error = FilterError(".a |", "syntax error")
     assert str(error) == "jq filter '.a |': syntax error"
     assert (error.program, error.why, error.transient) == (".a |", "syntax error", False)
@@ -16,11 +16,11 @@ def test_the_error_names_the_filter_and_the_reason() -> None:
     assert FilterError(".", "died", transient=True, at_once=True).at_once
 
 
-def test_a_long_filter_is_not_shown_whole() -> None:
+def test_long_filters_are_truncated_in_errors() -> None:
     assert len(str(FilterError("x" * 10_000, "why"))) < 200
 
 
-def test_the_pool_fits() -> None:
+def test_jq_pool_implements_the_filters_protocol() -> None:
     pool = JqPool(None, JqLimits())
     filters: Filters = pool
     assert filters is pool

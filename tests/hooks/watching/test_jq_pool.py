@@ -58,7 +58,9 @@ async def one_worker(ledger: ProcessLedger) -> AsyncIterator[JqPool]:
         ("[.[]]", {"b": 2, "a": 1}, [1, 2]),
     ],
 )
-async def test_results(ledger: ProcessLedger, program: str, value: JsonValue, result: JsonValue) -> None:
+async def test_filters_return_their_results(
+    ledger: ProcessLedger, program: str, value: JsonValue, result: JsonValue
+) -> None:
     async with one_worker(ledger) as pool:
         assert await pool.apply(program, value) == result
 
@@ -80,13 +82,13 @@ async def test_results(ledger: ProcessLedger, program: str, value: JsonValue, re
         ("nan, 3.0", b"null", b"[null,3]"),
     ],
 )
-async def test_texts_in_and_out(ledger: ProcessLedger, program: str, text: bytes, result: bytes) -> None:
+async def test_text_filters_return_text(ledger: ProcessLedger, program: str, text: bytes, result: bytes) -> None:
     async with one_worker(ledger) as pool:
         assert await pool.apply_text(program, text) == result
         assert await pool.of("web").apply_text(program, text) == result
 
 
-async def test_a_text_that_cannot_be_filtered_costs_no_worker(ledger: ProcessLedger) -> None:
+async def test_failed_text_filter_does_not_replace_its_worker(ledger: ProcessLedger) -> None:
     deep = b"[" * 300 + b"]" * 300
     async with open_jq_pool(ledger, workers=1, limits=replace(PATIENT_FILTERS, input_bytes=1000)) as pool:
         for program, text, why in (
@@ -104,7 +106,7 @@ async def test_a_text_that_cannot_be_filtered_costs_no_worker(ledger: ProcessLed
 
 
 @pytest.mark.parametrize(("asked", "said"), [("apply", JqText(b"1")), ("apply_text", JqResults((1,)))])
-async def test_an_answer_of_another_kind_is_none(
+async def test_an_answer_of_an_unexpected_kind_is_refused(
     monkeypatch: pytest.MonkeyPatch, ledger: ProcessLedger, asked: str, said: JqAnswer
 ) -> None:
     monkeypatch.setattr(jq_pool, "decode_answer", lambda _payload: said)
@@ -113,7 +115,7 @@ async def test_an_answer_of_another_kind_is_none(
             await (pool.apply(".", 1) if asked == "apply" else pool.apply_text(".", b"1"))
 
 
-async def test_a_worker_is_started_at_first_use_and_kept(ledger: ProcessLedger) -> None:
+async def test_worker_is_started_at_first_use_and_reused(ledger: ProcessLedger) -> None:
     async with one_worker(ledger) as pool:
         assert pool.statistics().workers == 0
         for number in range(20):
@@ -125,7 +127,7 @@ async def test_a_worker_is_started_at_first_use_and_kept(ledger: ProcessLedger) 
     assert pool.statistics().workers == 0
 
 
-async def test_compiling_only(ledger: ProcessLedger) -> None:
+async def test_check_compiles_a_program_without_running_it(ledger: ProcessLedger) -> None:
     async with one_worker(ledger) as pool:
         await pool.check("error")
         for program in ("", ".a |", "nothing"):
@@ -134,7 +136,7 @@ async def test_compiling_only(ledger: ProcessLedger) -> None:
             assert not caught.value.transient
 
 
-async def test_what_a_filter_runs_into_is_permanent_and_costs_no_worker(ledger: ProcessLedger) -> None:
+async def test_runtime_error_of_a_filter_is_permanent_and_spares_the_worker(ledger: ProcessLedger) -> None:
     async with one_worker(ledger) as pool:
         for program, why in (
             (".a.b", "Cannot index"),
@@ -157,7 +159,9 @@ async def test_what_a_filter_runs_into_is_permanent_and_costs_no_worker(ledger: 
         ("\ud800", None, "surrogate"),
     ],
 )
-async def test_what_is_not_even_asked(ledger: ProcessLedger, program: str, value: JsonValue, why: str) -> None:
+async def test_invalid_programs_and_inputs_are_refused_without_a_request(
+    ledger: ProcessLedger, program: str, value: JsonValue, why: str
+) -> None:
     async with open_jq_pool(ledger, limits=JqLimits(input_bytes=1000, program_characters=100)) as pool:
         with pytest.raises(FilterError, match=why):
             await pool.apply(program, value)
@@ -165,7 +169,7 @@ async def test_what_is_not_even_asked(ledger: ProcessLedger, program: str, value
 
 
 @pytest.mark.slow
-async def test_one_that_takes_too_long_is_ended(ledger: ProcessLedger) -> None:
+async def test_worker_that_exceeds_its_time_limit_is_ended(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=1, limits=JqLimits(seconds=2)) as pool:
         with pytest.raises(FilterError, match="longer than 2 s") as caught:
             await pool.apply(ENDLESS, None)
@@ -173,7 +177,7 @@ async def test_one_that_takes_too_long_is_ended(ledger: ProcessLedger) -> None:
     assert pool.statistics().replaced == 1
 
 
-async def test_one_that_says_too_much_is_ended(ledger: ProcessLedger) -> None:
+async def test_worker_with_an_oversized_answer_is_ended(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=1, limits=replace(PATIENT_FILTERS, answer_bytes=1000)) as pool:
         assert await pool.apply('"x" * 900', None) == "x" * 900
         with pytest.raises(FilterError, match="answer is too large") as caught:
@@ -184,7 +188,7 @@ async def test_one_that_says_too_much_is_ended(ledger: ProcessLedger) -> None:
 
 
 @pytest.mark.slow
-async def test_a_worker_refuses_to_send_what_no_one_takes(ledger: ProcessLedger) -> None:
+async def test_worker_refuses_to_send_oversized_results(ledger: ProcessLedger) -> None:
     async with one_worker(ledger) as pool:
         with pytest.raises(FilterError, match="bytes of results"):
             await pool.apply('"x" * 20000000', None)
@@ -192,7 +196,7 @@ async def test_a_worker_refuses_to_send_what_no_one_takes(ledger: ProcessLedger)
 
 
 @pytest.mark.slow
-async def test_one_that_crashes_takes_no_other_with_it(ledger: ProcessLedger) -> None:
+async def test_crash_of_a_worker_does_not_affect_another(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=2, limits=PATIENT_FILTERS) as pool, trio.open_nursery() as nursery:
         results: list[JsonValue] = []
 
@@ -209,7 +213,7 @@ async def test_one_that_crashes_takes_no_other_with_it(ledger: ProcessLedger) ->
     assert results == list(range(20))
 
 
-async def test_one_that_dies_while_idle_is_replaced_without_an_error(ledger: ProcessLedger) -> None:
+async def test_idle_worker_that_dies_is_replaced_without_an_error(ledger: ProcessLedger) -> None:
     async with one_worker(ledger) as pool:
         await pool.apply(".", 1)
         (entry,) = ledger.entries()
@@ -220,7 +224,7 @@ async def test_one_that_dies_while_idle_is_replaced_without_an_error(ledger: Pro
         assert pool.statistics().replaced == 1
 
 
-async def test_all_of_them_gets_the_own_answer(ledger: ProcessLedger) -> None:
+async def test_concurrent_requests_get_their_own_answers(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=2, limits=PATIENT_FILTERS) as pool:
 
         async def ask(number: int) -> None:
@@ -236,7 +240,7 @@ async def test_all_of_them_gets_the_own_answer(ledger: ProcessLedger) -> None:
 
 
 @pytest.mark.slow
-async def test_cancelled_at_any_moment_the_next_gets_its_own_answer(ledger: ProcessLedger) -> None:
+async def test_request_after_a_cancelled_one_gets_its_own_answer(ledger: ProcessLedger) -> None:
     async with one_worker(ledger) as pool:
         for turns in range(scaled(200, 60)):
             async with trio.open_nursery() as nursery:
@@ -248,7 +252,7 @@ async def test_cancelled_at_any_moment_the_next_gets_its_own_answer(ledger: Proc
         assert pool.statistics().replaced == 0
 
 
-async def test_who_waits_when_it_is_closed_is_told(ledger: ProcessLedger) -> None:
+async def test_waiting_requests_fail_when_the_pool_closes(ledger: ProcessLedger) -> None:
     async with trio.open_nursery() as nursery:
 
         async def wait(pool: JqPool, program: str) -> None:
@@ -265,7 +269,7 @@ async def test_who_waits_when_it_is_closed_is_told(ledger: ProcessLedger) -> Non
         await pool.apply(".", None)
 
 
-async def test_the_body_may_fail(ledger: ProcessLedger) -> None:
+async def test_exception_in_the_pool_block_ends_the_workers(ledger: ProcessLedger) -> None:
     with pytest.RaisesGroup(ValueError):
         async with one_worker(ledger) as pool:
             await pool.apply(".", 1)
@@ -283,7 +287,7 @@ async def test_the_body_may_fail(ledger: ProcessLedger) -> None:
         ((sys.executable, "-c", "print('usage: ...')"), "answer is too large", False),
     ],
 )
-async def test_a_program_that_is_no_worker(
+async def test_program_that_is_not_a_worker_is_refused(
     ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...], why: str, transient: bool
 ) -> None:
     monkeypatch.setattr(jq_pool, "_COMMAND", Command(argv, Path("/"), {}))
@@ -308,7 +312,7 @@ async def test_a_program_that_is_no_worker(
         (".data | modulemeta", "modulemeta is not available in a filter"),
     ],
 )
-async def test_what_a_filter_stumbles_over_is_not_quoted(program: str, said: str) -> None:
+async def test_filter_errors_do_not_quote_the_object(program: str, said: str) -> None:
     """The object may be a Secret, and the message goes into a status."""
     async with open_jq_pool(None, limits=PATIENT_FILTERS) as pool:
         with pytest.raises(FilterError) as caught:
@@ -318,7 +322,7 @@ async def test_what_a_filter_stumbles_over_is_not_quoted(program: str, said: str
 
 
 @pytest.mark.slow
-async def test_who_waits_for_a_used_worker_when_it_is_closed_is_told(ledger: ProcessLedger) -> None:
+async def test_requests_of_a_used_worker_fail_when_the_pool_closes(ledger: ProcessLedger) -> None:
     """Not only the first request of a worker: in the middle of an exchange, and between two."""
     for turns in range(scaled(200, 40)):
         async with trio.open_nursery() as nursery:
@@ -336,7 +340,7 @@ async def test_who_waits_for_a_used_worker_when_it_is_closed_is_told(ledger: Pro
                     await trio.lowlevel.checkpoint()
 
 
-async def test_one_owner_takes_one_slot_whatever_it_asks(ledger: ProcessLedger) -> None:
+async def test_one_owner_uses_at_most_one_slot(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=2, limits=PATIENT_FILTERS) as pool, trio.open_nursery() as nursery:
         greedy, other = pool.of("greedy"), pool.of("other")
         nursery.start_soon(greedy.apply, ENDLESS, 0)
@@ -352,7 +356,7 @@ async def test_one_owner_takes_one_slot_whatever_it_asks(ledger: ProcessLedger) 
         nursery.cancel_scope.cancel()
 
 
-async def test_a_caller_who_leaves_does_not_give_the_slot_to_the_next_of_the_same_owner(ledger: ProcessLedger) -> None:
+async def test_cancelled_request_releases_its_slot_to_another_owner(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=2, limits=PATIENT_FILTERS) as pool, trio.open_nursery() as nursery:
         greedy = pool.of("greedy")
         leaving = trio.CancelScope()
@@ -372,7 +376,7 @@ async def _left(scope: trio.CancelScope, filters: OwnedFilters) -> None:
 
 
 @pytest.mark.slow
-async def test_one_that_is_late_again_and_again_is_refused_without_being_run(ledger: ProcessLedger) -> None:
+async def test_repeatedly_late_filter_is_refused_without_running(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=1, limits=JqLimits(seconds=0.3)) as pool:
         for _ in range(LATE_IN_A_ROW):
             with pytest.raises(FilterError, match="longer than") as caught:

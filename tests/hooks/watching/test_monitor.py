@@ -38,7 +38,7 @@ from wharfinger.hooks.watching.monitor_core import MonitorEvent
 from wharfinger.kube.resource import ResourceType
 
 
-async def test_the_snapshot_has_what_was_listed_sorted(autojump_clock: MockClock) -> None:
+async def test_snapshot_has_the_listed_objects_sorted(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(
             client, obj("b", v="2"), obj("a", v="1"), obj("c", "kube-public", v="3"), config_map("other", v="4")
@@ -55,7 +55,7 @@ async def test_the_snapshot_has_what_was_listed_sorted(autojump_clock: MockClock
             assert watched.take() == []
 
 
-async def test_events_come_after_the_lock_in_their_order(autojump_clock: MockClock) -> None:
+async def test_events_are_reported_in_order_after_unlock(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="1"))
         async with watching(client, VALUE) as watched:
@@ -74,7 +74,7 @@ async def test_events_come_after_the_lock_in_their_order(autojump_clock: MockClo
             assert watched.shown() == ["y"]
 
 
-async def test_what_the_synchronization_showed_is_not_told_again(autojump_clock: MockClock) -> None:
+async def test_changes_shown_by_the_synchronization_are_not_events(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="1"))
         async with watching(client, VALUE) as watched:
@@ -94,7 +94,7 @@ async def test_what_the_synchronization_showed_is_not_told_again(autojump_clock:
             assert watched.take() == [(MODIFIED, "4")]
 
 
-async def test_a_snapshot_that_another_run_reads_while_locked_takes_nothing_away(autojump_clock: MockClock) -> None:
+async def test_reading_a_snapshot_while_locked_drops_no_events(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="1"))
         async with watching(client, VALUE) as watched:
@@ -134,7 +134,7 @@ class SlowLists(HttpClusterClient):
             yield pages
 
 
-async def test_what_goes_while_another_namespace_is_listed_leaves_no_ghost(autojump_clock: MockClock) -> None:
+async def test_object_deleted_during_another_list_is_not_in_the_snapshot(autojump_clock: MockClock) -> None:
     async with memory_cluster() as memory:
         client = SlowLists(memory, "kube-public", 5)
         await write(memory, obj("a", v="1"), obj("b", v="2"), obj("c", v="3"))
@@ -154,7 +154,7 @@ async def test_what_goes_while_another_namespace_is_listed_leaves_no_ghost(autoj
             assert watched.take() == []
 
 
-async def test_a_change_that_the_filter_does_not_see_is_no_event(autojump_clock: MockClock) -> None:
+async def test_change_outside_the_filter_result_is_not_an_event(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="1"))
         async with watching(client, VALUE) as watched:
@@ -183,7 +183,7 @@ async def test_without_a_filter_every_change_is_an_event(autojump_clock: MockClo
 
 
 @pytest.mark.parametrize("verbs", [frozenset(), frozenset({ADDED}), frozenset({MODIFIED, DELETED})])
-async def test_only_the_verbs_it_asks_for_are_told(verbs: frozenset[WatchVerb], autojump_clock: MockClock) -> None:
+async def test_only_requested_verbs_are_reported(verbs: frozenset[WatchVerb], autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         wanted = binding(jq_filter="value", namespaces=HERE, labels="app=x", verbs=verbs)
         async with watching(client, wanted) as watched:
@@ -199,7 +199,7 @@ async def test_only_the_verbs_it_asks_for_are_told(verbs: frozenset[WatchVerb], 
             assert watched.shown() == ["1"]
 
 
-async def test_objects_that_are_not_kept_are_not_in_the_items(autojump_clock: MockClock) -> None:
+async def test_items_omit_objects_with_keep_full_objects_disabled(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="1"))
         wanted = binding(jq_filter="value", keep_full_objects=False, namespaces=HERE, labels="app=x")
@@ -211,7 +211,7 @@ async def test_objects_that_are_not_kept_are_not_in_the_items(autojump_clock: Mo
             assert [(event.verb, plain(event.item)) for event in watched.events] == [(DELETED, {"filterResult": "1"})]
 
 
-async def test_an_object_that_leaves_the_selector_is_deleted(autojump_clock: MockClock) -> None:
+async def test_object_that_leaves_the_selector_is_reported_as_deleted(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="1"))
         async with watching(client, VALUE) as watched:
@@ -227,7 +227,7 @@ async def test_an_object_that_leaves_the_selector_is_deleted(autojump_clock: Moc
 # -- load
 
 
-async def test_lists_are_filtered_a_few_objects_at_a_time(autojump_clock: MockClock) -> None:
+async def test_concurrent_filters_of_a_list_are_limited(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, *(obj(f"c-{number:03}", v=f"{number:03}") for number in range(100)))
         filters = value_filters()
@@ -237,7 +237,7 @@ async def test_lists_are_filtered_a_few_objects_at_a_time(autojump_clock: MockCl
             assert watched.shown() == [f"{number:03}" for number in range(100)]
 
 
-async def test_what_changes_while_the_list_is_filtered_is_told_later(autojump_clock: MockClock) -> None:
+async def test_changes_while_the_list_is_filtered_are_reported_later(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="1"), obj("b", v="1"))
         filters = value_filters()
@@ -255,7 +255,7 @@ async def test_what_changes_while_the_list_is_filtered_is_told_later(autojump_cl
 
 
 @pytest.mark.slow
-async def test_a_burst_is_bounded_and_ends_as_the_cluster_is(autojump_clock: MockClock) -> None:
+async def test_burst_of_changes_is_reduced_and_ends_with_the_last_state(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="old"))
         filters = value_filters()
@@ -277,7 +277,7 @@ async def test_a_burst_is_bounded_and_ends_as_the_cluster_is(autojump_clock: Moc
             assert watched.shown() == [str(LIMIT + 99)]
 
 
-async def test_what_waits_in_numbers_waits_packed(autojump_clock: MockClock) -> None:
+async def test_changes_waiting_beyond_a_number_are_packed(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         filters = value_filters()
         async with watching(client, VALUE, filters) as watched:
@@ -294,7 +294,7 @@ async def test_what_waits_in_numbers_waits_packed(autojump_clock: MockClock) -> 
             assert watched.take() == [(ADDED, name) for name in names]
 
 
-async def test_statistics(autojump_clock: MockClock) -> None:
+async def test_statistics_count_watches_objects_and_events(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, watching(client, VALUE) as watched:
         before = watched.monitor.statistics()
         assert (before.listed, before.locked, before.watches) == (False, True, 0)
@@ -311,7 +311,7 @@ async def test_statistics(autojump_clock: MockClock) -> None:
         assert (after.inbox, after.gathered, after.dropped, after.last_error) == (0, 0, 0, "")
 
 
-async def test_with_the_real_jq() -> None:
+async def test_monitor_works_with_the_real_jq() -> None:
     program = "select(.data.v) | {n: .metadata.name, v: (.data.v | tonumber)}"
     told, heard = trio.open_memory_channel[MonitorEvent](10)
     async with (

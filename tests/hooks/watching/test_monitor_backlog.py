@@ -24,7 +24,7 @@ def every_verb(_change: Change[int]) -> frozenset[WatchVerb]:
     return frozenset(WatchVerb)
 
 
-def test_in_order_and_whole_up_to_the_limit() -> None:
+def test_changes_up_to_the_limit_are_retained_in_order() -> None:
     backlog: Backlog[int] = Backlog(limit=4)
     for number in range(4):
         backlog.add(change(MODIFIED, payload=number))
@@ -37,7 +37,7 @@ def test_in_order_and_whole_up_to_the_limit() -> None:
         backlog.take()
 
 
-def test_beyond_the_limit_each_object_keeps_two() -> None:
+def test_beyond_the_limit_two_changes_per_object_remain() -> None:
     backlog: Backlog[int] = Backlog(limit=4)
     for number in range(5):
         backlog.add(change(MODIFIED, payload=number))
@@ -45,7 +45,7 @@ def test_beyond_the_limit_each_object_keeps_two() -> None:
     assert backlog.reduced == 3
 
 
-def test_names_that_never_return_cost_nothing() -> None:
+def test_objects_deleted_for_good_use_no_space() -> None:
     backlog: Backlog[int] = Backlog(limit=10)
     longest = 0
     for number in range(10_000):
@@ -55,7 +55,7 @@ def test_names_that_never_return_cost_nothing() -> None:
     assert longest <= 11
 
 
-def test_an_object_that_changes_all_the_time_costs_two_places() -> None:
+def test_constantly_changing_object_uses_bounded_space() -> None:
     backlog: Backlog[int] = Backlog(limit=10)
     for number in range(10_000):
         backlog.add(change(MODIFIED, payload=number))
@@ -63,7 +63,7 @@ def test_an_object_that_changes_all_the_time_costs_two_places() -> None:
     assert backlog.take_all()[-1].payload == 9_999
 
 
-def test_what_cannot_be_reduced_is_not_gone_over_each_time() -> None:
+def test_irreducible_backlog_is_not_reduced_again_on_each_change() -> None:
     backlog: Backlog[int] = Backlog(limit=10)
     for number in range(10_000):
         backlog.add(change(ADDED, f"pod-{number}"))
@@ -88,7 +88,9 @@ def test_what_cannot_be_reduced_is_not_gone_over_each_time() -> None:
         ([DELETED], [(DELETED, 0)]),
     ],
 )
-def test_the_ends_of_a_story(story: list[WatchVerb], left: list[tuple[WatchVerb, int]]) -> None:
+def test_changes_of_one_object_are_reduced_to_at_most_two(
+    story: list[WatchVerb], left: list[tuple[WatchVerb, int]]
+) -> None:
     changes = [change(verb, payload=number) for number, verb in enumerate(story)]
     assert [(one.verb, one.payload) for one in reduced(changes, every_verb)] == left
 
@@ -107,7 +109,7 @@ def test_the_ends_of_a_story(story: list[WatchVerb], left: list[tuple[WatchVerb,
         ({DELETED}, [DELETED, DELETED], [(DELETED, 1)]),
     ],
 )
-def test_who_asks_for_some_verbs_is_told_no_others(
+def test_reduction_for_selected_verbs_gives_only_those_verbs(
     told: set[WatchVerb], story: list[WatchVerb], left: list[tuple[WatchVerb, int]]
 ) -> None:
     backlog: Backlog[int] = Backlog(limit=len(story) - 1, verbs=frozenset(told))
@@ -116,7 +118,7 @@ def test_who_asks_for_some_verbs_is_told_no_others(
     assert [(one.verb, one.payload) for one in backlog.take_all()] == left
 
 
-def test_objects_keep_their_order() -> None:
+def test_reduction_preserves_the_order_of_objects() -> None:
     story = [change(ADDED, "b"), change(MODIFIED, "a", 1), change(MODIFIED, "b", 2), change(MODIFIED, "a", 3)]
     story += [change(MODIFIED, "b", 4)]
     assert verbs(reduced(story, every_verb)) == [
@@ -128,7 +130,7 @@ def test_objects_keep_their_order() -> None:
 
 
 @given(st.sets(st.sampled_from("abc")), st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
-def test_a_reduced_story_is_true_short_and_ends_the_same(there: set[str], steps: list[tuple[str, bool]]) -> None:
+def test_reduced_stories_are_consistent_short_and_end_the_same(there: set[str], steps: list[tuple[str, bool]]) -> None:
     """Steps: an object is put there, or taken away. Nobody is told of what does not change that."""
     story: list[Change[int]] = []
     now = dict.fromkeys(there, -1)

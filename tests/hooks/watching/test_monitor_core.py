@@ -42,19 +42,19 @@ def told(verb: WatchVerb, number: int) -> MonitorEvent:
     return MonitorEvent(verb, KEY, entry(number).item)
 
 
-def test_an_object_comes_changes_and_goes() -> None:
+def test_object_is_added_modified_and_deleted() -> None:
     assert step(KEY, None, Seen(entry(1))) == (entry(1), told(WatchVerb.ADDED, 1))
     assert step(KEY, entry(1), Seen(entry(2))) == (entry(2), told(WatchVerb.MODIFIED, 2))
     assert step(KEY, entry(2), Gone(entry(3))) == (None, told(WatchVerb.DELETED, 3))
     assert step(KEY, entry(2), Gone(None)) == (None, told(WatchVerb.DELETED, 2))
 
 
-def test_the_same_checksum_is_no_event_but_the_newer_object_is_kept() -> None:
+def test_equal_checksum_is_no_event_but_stores_the_newer_object() -> None:
     assert step(KEY, entry(1, b"same"), Seen(entry(2, b"same"))) == (entry(2, b"same"), None)
     assert step(KEY, entry(1, b"same"), Gone(entry(2, b"same")))[1] is not None
 
 
-def test_what_was_never_told_is_not_told_as_gone() -> None:
+def test_deletion_of_an_unreported_object_is_no_event() -> None:
     assert step(KEY, None, Gone(entry(1))) == (None, None)
 
 
@@ -86,11 +86,11 @@ def test_events_of_an_object_alternate(story: list[int | None]) -> None:
         (False, None, {}),
     ],
 )
-def test_items_have_what_the_binding_asks_for(keep: bool, filtered: bytes | None, item: JsonObject) -> None:
+def test_items_have_the_fields_that_the_binding_requests(keep: bool, filtered: bytes | None, item: JsonObject) -> None:
     assert plain(entry_of(binding(keep_full_objects=keep), SEEN, filtered).item) == item
 
 
-def test_what_counts_is_the_filter_s_result_or_else_the_whole_object() -> None:
+def test_checksum_is_of_the_filter_result_or_the_whole_object() -> None:
     def same(first: tuple[Sighting, bytes | None], second: tuple[Sighting, bytes | None]) -> bool:
         made = [entry_of(binding(), seen, filtered).checksum for seen, filtered in (first, second)]
         return made[0] == made[1]
@@ -107,11 +107,11 @@ def test_what_counts_is_the_filter_s_result_or_else_the_whole_object() -> None:
 
 
 @pytest.mark.parametrize(("uid", "version", "state"), [("u", "7", "u 7"), ("", "7", ""), ("u", "", ""), ("", "", "")])
-def test_what_tells_states_apart(uid: str, version: str, state: str) -> None:
+def test_state_is_identified_by_uid_and_resource_version(uid: str, version: str, state: str) -> None:
     assert sighting_of(RawObject(KEY, uid, version, b"{}")) == Sighting(state, b"{}")
 
 
-def test_a_sighting_is_the_same_packed() -> None:
+def test_packed_sighting_equals_the_plain_one() -> None:
     small = SEEN.small()
     assert (small.state, small.plain()) == (SEEN.state, SEEN.plain())
     assert small.small().packed() is small.packed(), "nothing is packed twice"
@@ -119,7 +119,7 @@ def test_a_sighting_is_the_same_packed() -> None:
     assert entry_of(binding(), small, None).item.object is small.packed()
 
 
-def test_items_are_sorted_as_the_contract_says() -> None:
+def test_items_are_sorted_by_namespace_and_name() -> None:
     names = [("b", "a"), ("a", "z"), ("a-b", "c"), ("a", "b")]
     keys = [ObjectKey(POD, namespace, name) for namespace, name in names]
 

@@ -90,7 +90,9 @@ async def label(client: HttpClusterClient, name: str, team: str | None) -> None:
         (NamespaceSelector((), ""), ("",), ""),
     ],
 )
-def test_namespaces(asked: NamespaceSelector | None, namespaces: tuple[str, ...], labels: str) -> None:
+def test_selection_follows_the_namespace_selector_of_the_binding(
+    asked: NamespaceSelector | None, namespaces: tuple[str, ...], labels: str
+) -> None:
     wanted = selection(binding(namespaces=asked, labels="app=x"), None)
     assert (wanted.namespaces, wanted.namespace_labels, wanted.label_selector) == (namespaces, labels, "app=x")
     own = selection(binding(namespaces=asked), "prod")
@@ -107,14 +109,14 @@ def test_namespaces(asked: NamespaceSelector | None, namespaces: tuple[str, ...]
         (binding(names=()), ("",)),
     ],
 )
-def test_names_are_field_selectors(wanted: KubernetesBinding, selectors: tuple[str, ...]) -> None:
+def test_names_become_field_selectors(wanted: KubernetesBinding, selectors: tuple[str, ...]) -> None:
     assert selection(wanted, None).field_selectors() == selectors
 
 
 # -- watches
 
 
-async def test_a_source_is_silent_once_it_is_closed() -> None:
+async def test_closed_source_deletes_its_objects_and_reports_no_more() -> None:
     told = Told()
     source = _Source("default", "", told)
     for name in "ab":
@@ -125,7 +127,7 @@ async def test_a_source_is_silent_once_it_is_closed() -> None:
     assert told.take() == ["ADDED default/a", "ADDED default/b", "DELETED default/b", "DELETED default/a"]
 
 
-async def test_one_watch_for_each_namespace_and_name(autojump_clock: MockClock) -> None:
+async def test_each_namespace_and_name_has_its_own_watch(autojump_clock: MockClock) -> None:
     told = Told()
     wanted = selection(binding(names=("a", "b"), namespaces=NamespaceSelector(("default", "kube-public"), "")), None)
     async with memory_cluster() as client:
@@ -144,7 +146,7 @@ async def test_one_watch_for_each_namespace_and_name(autojump_clock: MockClock) 
             assert sorted(told.take()) == ["ADDED default/b", "DELETED kube-public/a"]
 
 
-async def test_namespaces_that_match_come_and_go(autojump_clock: MockClock) -> None:
+async def test_watches_follow_the_matching_namespaces(autojump_clock: MockClock) -> None:
     told = Told()
     async with memory_cluster(simulate=True) as client:
         for name, team in (("one", "a"), ("two", "")):
@@ -170,7 +172,7 @@ async def test_namespaces_that_match_come_and_go(autojump_clock: MockClock) -> N
             assert sorted(told.take()) == ["ADDED one/x", "ADDED one/z"]
 
 
-async def test_a_namespace_that_flickers_ends_as_it_is(autojump_clock: MockClock) -> None:
+async def test_rapidly_relabelled_namespace_ends_in_its_last_state(autojump_clock: MockClock) -> None:
     told = Told()
     async with memory_cluster() as client:
         await client.create(namespace("one", "a"))
@@ -187,7 +189,7 @@ async def test_a_namespace_that_flickers_ends_as_it_is(autojump_clock: MockClock
             assert len(sources) == 1
 
 
-async def test_no_namespace_that_matches_is_an_empty_list() -> None:
+async def test_selector_without_matching_namespaces_gives_an_empty_list() -> None:
     async with memory_cluster() as client:
         wanted = selection(binding(namespaces=TEAM), None)
         async with following(client, wanted, Told()) as sources:
@@ -198,14 +200,14 @@ async def test_no_namespace_that_matches_is_an_empty_list() -> None:
 # -- what goes wrong
 
 
-async def test_a_list_that_fails_is_told() -> None:
+async def test_failed_list_raises_its_error() -> None:
     wanted = Selection(("default",), "", (), "", "data.v=1")
     async with memory_cluster() as client, following(client, wanted, Told()) as sources:
         with pytest.raises(InvalidError):
             await sources.wait_listed()
 
 
-async def test_namespaces_that_cannot_be_listed_are_told() -> None:
+async def test_failed_list_of_namespaces_raises_its_error() -> None:
     forbidden = status_reply(403, "Forbidden", "namespaces are not for you")
     wanted = Selection(("",), "team=a", (), "", "")
     async with (
@@ -216,7 +218,7 @@ async def test_namespaces_that_cannot_be_listed_are_told() -> None:
             await sources.wait_listed()
 
 
-async def test_a_namespace_that_goes_while_it_is_listed_does_not_hold_the_list(autojump_clock: MockClock) -> None:
+async def test_namespace_removed_during_its_list_does_not_block(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await client.create(namespace("one", "a"))
         wanted = selection(binding(namespaces=TEAM), None)
@@ -232,7 +234,7 @@ async def test_a_namespace_that_goes_while_it_is_listed_does_not_hold_the_list(a
 # -- how many there may be
 
 
-async def test_a_selection_of_too_many_is_refused() -> None:
+async def test_selection_with_too_many_watches_is_refused() -> None:
     async with memory_cluster() as client:
         for namespaces, names in ((("a",) * 16, ("x",) * 17), (("",), ("x",) * (MAX_WATCHES + 1))):
             wanted = Selection(namespaces, "", names, "", "")
@@ -242,7 +244,7 @@ async def test_a_selection_of_too_many_is_refused() -> None:
                 assert len(sources) == 0
 
 
-async def test_namespaces_that_begin_too_many_are_refused(
+async def test_too_many_matching_namespaces_at_the_start_are_refused(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitor_sources, "MAX_WATCHES", 3)
@@ -254,7 +256,7 @@ async def test_namespaces_that_begin_too_many_are_refused(
                 await sources.wait_listed()
 
 
-async def test_a_namespace_that_comes_when_there_is_no_room_waits_for_it(
+async def test_namespace_beyond_the_watch_limit_waits_for_a_free_watch(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(monitor_sources, "MAX_WATCHES", 2)
@@ -277,7 +279,7 @@ async def test_a_namespace_that_comes_when_there_is_no_room_waits_for_it(
             assert (len(sources), told.take()) == (2, ["ADDED d/m"])
 
 
-async def test_a_namespace_that_is_made_anew_is_another(autojump_clock: MockClock) -> None:
+async def test_recreated_namespace_is_a_new_source(autojump_clock: MockClock) -> None:
     told = Told()
     async with memory_cluster() as client:
         await client.create(namespace("one", "a"))
@@ -292,12 +294,12 @@ async def test_a_namespace_that_is_made_anew_is_another(autojump_clock: MockCloc
             assert told.take() == ["ADDED one/x", "DELETED one/x", "ADDED one/x"]
 
 
-def test_how_often_a_binding_is_listed_anew() -> None:
+def test_relist_interval_is_the_resynchronization_period() -> None:
     assert selection(binding(), None).relist_s is None
     assert selection(replace(binding(), resynchronization_s=90.0), "own").relist_s == 90.0
 
 
-def test_how_many_watches_a_binding_needs() -> None:
+def test_number_of_watches_is_names_times_namespaces() -> None:
     two = NamespaceSelector(("a", "b"), "")
     assert watches(binding(), None) == watches(binding(namespaces=TEAM), None) == 1
     assert watches(binding(names=("x", "y", "z"), namespaces=two), None) == 6

@@ -46,7 +46,7 @@ async def scheduled(zone: timezone | ZoneInfo = UTC) -> AsyncIterator[tuple[Sche
         yield schedules, wall
 
 
-async def test_each_crontab_ticks_at_its_times(autojump_clock: MockClock) -> None:
+async def test_crontabs_tick_at_their_times(autojump_clock: MockClock) -> None:
     async with scheduled() as (schedules, wall):
         schedules.add("a", "*/20 * * * *")
         schedules.add("b", "30 * * * *")
@@ -77,7 +77,7 @@ async def test_a_crontab_ticks_once_for_all_its_owners(autojump_clock: MockClock
         assert (schedules.statistics().crontabs, schedules.statistics().next_due) == (0, None)
 
 
-async def test_what_is_added_while_it_sleeps_is_in_time(autojump_clock: MockClock) -> None:
+async def test_crontab_added_during_a_sleep_ticks_on_time(autojump_clock: MockClock) -> None:
     async with scheduled() as (schedules, wall):
         await trio.sleep(7)
         schedules.add("a", "@every 5s")
@@ -85,14 +85,14 @@ async def test_what_is_added_while_it_sleeps_is_in_time(autojump_clock: MockCloc
         assert wall.take() == [("@every 5s", "00:00:12"), ("@every 5s", "00:00:17")]
 
 
-async def test_crontabs_are_meant_in_the_zone(autojump_clock: MockClock) -> None:
+async def test_crontabs_are_evaluated_in_the_time_zone(autojump_clock: MockClock) -> None:
     async with scheduled(timezone(timedelta(hours=2))) as (schedules, wall):
         schedules.add("a", "0 6 * * *")
         await trio.sleep(24 * HOUR)
         assert wall.take() == [("0 6 * * *", "04:00:00")]
 
 
-async def test_the_night_in_which_an_hour_comes_twice(autojump_clock: MockClock) -> None:
+async def test_end_of_daylight_saving_time_causes_no_extra_ticks(autojump_clock: MockClock) -> None:
     """The wall clock itself speaks local time: 02:00 to 03:00 comes twice, and nothing ticks early, late or all the time."""
     berlin = ZoneInfo("Europe/Berlin")
     wall = Wall(off=datetime(2024, 10, 26, 22, 45, tzinfo=UTC) - EPOCH)
@@ -107,7 +107,7 @@ async def test_the_night_in_which_an_hour_comes_twice(autojump_clock: MockClock)
     assert wall.looks < 2000
 
 
-async def test_times_that_were_missed_are_one_tick(autojump_clock: MockClock) -> None:
+async def test_missed_times_become_one_tick(autojump_clock: MockClock) -> None:
     """As after a suspend: the wall clock went on, trio's did not."""
     async with scheduled() as (schedules, wall):
         schedules.add("a", "* * * * *")
@@ -121,7 +121,7 @@ async def test_times_that_were_missed_are_one_tick(autojump_clock: MockClock) ->
         assert wall.take() == [("* * * * *", "14:02:00")]
 
 
-async def test_a_clock_that_is_set_back_does_not_silence_anything(
+async def test_clock_set_back_does_not_suppress_ticks(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with scheduled() as (schedules, wall):
@@ -137,9 +137,7 @@ async def test_a_clock_that_is_set_back_does_not_silence_anything(
         assert wall.take() == [("*/10 * * * *", "00:20:00")]
 
 
-async def test_a_clock_that_is_slowed_does_not_tick_twice(
-    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_slowed_clock_does_not_tick_twice(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
     async with scheduled() as (schedules, wall):
         schedules.add("a", "* * * * *")
         for _ in range(50):
@@ -149,7 +147,7 @@ async def test_a_clock_that_is_slowed_does_not_tick_twice(
         assert caplog.text == ""
 
 
-async def test_a_tick_may_add_and_remove(autojump_clock: MockClock) -> None:
+async def test_tick_callback_may_add_and_remove_crontabs(autojump_clock: MockClock) -> None:
     ticks: list[str] = []
 
     def tick(crontab: str) -> None:
@@ -175,7 +173,7 @@ async def test_intervals_do_not_drift(autojump_clock: MockClock) -> None:
         assert wall.take() == [("@every 10s", "00:00:14"), ("@every 10s", "00:00:20"), ("@every 10s", "00:00:30")]
 
 
-async def test_it_sleeps_between_ticks(autojump_clock: MockClock) -> None:
+async def test_scheduler_sleeps_between_ticks(autojump_clock: MockClock) -> None:
     async with scheduled() as (schedules, wall):
         schedules.add("a", "0 0 1 1 *")
         wall.looks = 0
@@ -184,7 +182,7 @@ async def test_it_sleeps_between_ticks(autojump_clock: MockClock) -> None:
         assert wall.take() == []
 
 
-async def test_a_crontab_that_is_none_is_refused() -> None:
+async def test_invalid_crontab_is_refused() -> None:
     async with scheduled() as (schedules, _):
         with pytest.raises(CronError):
             schedules.add("a", "every hour")
@@ -192,14 +190,14 @@ async def test_a_crontab_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize("crontab", ["0 0 29 2 1", "@every 2562047h", "0 0 1 1 *"])
-def test_what_is_not_due_before_the_calendar_ends_is_dropped(crontab: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_crontab_without_a_next_time_is_dropped(crontab: str, caplog: pytest.LogCaptureFixture) -> None:
     schedules = Schedules(lambda _: None, lambda: datetime(9999, 12, 30, tzinfo=UTC), UTC)
     schedules.add("a", crontab)
     assert schedules.statistics().crontabs == 0
     assert f"schedule {crontab!r}: dropped, because it has no next time before the year 10000" in caplog.text
 
 
-async def test_one_that_has_ticked_for_the_last_time_is_dropped(
+async def test_crontab_is_dropped_after_its_last_tick(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with scheduled() as (schedules, wall):

@@ -5,7 +5,7 @@ from wharfinger.hooks.watching.slow_programs import KEPT, LATE_IN_A_ROW, REFUSED
 SLOW = ("package", "range(1e12)")
 
 
-def test_late_in_a_row_it_is_refused_for_a_while_and_then_tried_once() -> None:
+def test_repeatedly_late_program_is_refused_temporarily_then_tried_once() -> None:
     programs = SlowPrograms()
     for turn in range(LATE_IN_A_ROW):
         assert not programs.refused(SLOW, turn)
@@ -17,7 +17,7 @@ def test_late_in_a_row_it_is_refused_for_a_while_and_then_tried_once() -> None:
     assert programs.refused(SLOW, until + REFUSED_S - 0.1)
 
 
-def test_one_that_ends_in_time_begins_anew() -> None:
+def test_program_that_ends_in_time_resets_its_count() -> None:
     programs = SlowPrograms()
     for _ in range(LATE_IN_A_ROW):
         programs.late(SLOW, 0.0)
@@ -27,7 +27,7 @@ def test_one_that_ends_in_time_begins_anew() -> None:
     assert not programs.refused(SLOW, 1.0)
 
 
-def test_who_else_asks_for_the_same_is_not_refused() -> None:
+def test_same_program_of_another_owner_is_not_refused() -> None:
     programs = SlowPrograms()
     for _ in range(LATE_IN_A_ROW):
         programs.late(SLOW, 0.0)
@@ -35,7 +35,7 @@ def test_who_else_asks_for_the_same_is_not_refused() -> None:
     assert not programs.refused(("other", SLOW[1]), 0.0)
 
 
-def test_the_oldest_is_forgotten() -> None:
+def test_oldest_late_program_is_forgotten() -> None:
     programs = SlowPrograms()
     for _ in range(LATE_IN_A_ROW):
         programs.late(SLOW, 0.0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from wharfinger.hooks.watching.throttle import Throttle
 
 
-def test_a_burst_and_then_one_in_each_interval() -> None:
+def test_burst_is_followed_by_one_run_per_interval() -> None:
     throttle = Throttle(timedelta(seconds=10), 3)
     for _ in range(3):
         assert throttle.wait_s(100.0) == 0
@@ -21,7 +21,7 @@ def test_a_burst_and_then_one_in_each_interval() -> None:
     assert throttle.wait_s(110.0) == 10
 
 
-def test_what_was_not_used_is_not_saved_beyond_the_burst() -> None:
+def test_unused_runs_accumulate_only_up_to_the_burst() -> None:
     throttle = Throttle(timedelta(seconds=1), 2)
     for _ in range(2):
         assert throttle.wait_s(1e6) == 0
@@ -29,7 +29,7 @@ def test_what_was_not_used_is_not_saved_beyond_the_burst() -> None:
     assert throttle.wait_s(1e6) == pytest.approx(1)
 
 
-def test_one_that_did_not_wait_makes_the_next_wait_longer() -> None:
+def test_run_that_did_not_wait_lengthens_the_next_wait() -> None:
     throttle = Throttle(timedelta(seconds=5), 1)
     throttle.take(0.0)
     throttle.take(0.0)
@@ -46,7 +46,7 @@ def test_a_run_that_did_not_begin_is_not_counted() -> None:
 
 
 @given(st.integers(1, 20), st.integers(1, 5), st.lists(st.integers(0, 60), max_size=60))
-def test_never_more_than_the_burst_and_what_time_gave(interval: int, burst: int, pauses: list[int]) -> None:
+def test_runs_never_exceed_burst_plus_elapsed_intervals(interval: int, burst: int, pauses: list[int]) -> None:
     throttle = Throttle(timedelta(seconds=interval), burst)
     now, taken = 0.0, list[float]()
     for pause in pauses:

@@ -13,13 +13,13 @@ from wharfinger.hooks.webhooks.addresses import Address, ReviewKind, read_addres
         ("aB/c", "a-b/c"),
     ],
 )
-def test_names_in_urls(name: str, safe: str) -> None:
+def test_webhook_names_are_made_safe_for_urls(name: str, safe: str) -> None:
     assert safe_name(name) == safe
 
 
 @pytest.mark.parametrize("package", ["crons", "prod.web"])
 @pytest.mark.parametrize("kind", ReviewKind)
-def test_a_path_names_what_it_was_made_of(package: str, kind: ReviewKind) -> None:
+def test_address_is_read_back_from_its_path(package: str, kind: ReviewKind) -> None:
     address = Address(package, kind, "a-policy/part")
     assert read_address(address.path) == address
 
@@ -27,5 +27,5 @@ def test_a_path_names_what_it_was_made_of(package: str, kind: ReviewKind) -> Non
 @pytest.mark.parametrize(
     "path", ["/validate", "/hooks/a", "/hooks/a/validating/", "/hooks/a/other/b", "/hooks//validating/b"]
 )
-def test_other_paths(path: str) -> None:
+def test_other_paths_are_not_addresses(path: str) -> None:
     assert read_address(path) is None

@@ -29,7 +29,7 @@ def packed(value: JsonValue) -> str:
     return base64.b64encode(json.dumps(value).encode()).decode()
 
 
-def test_golden_answers() -> None:
+def test_observed_answers_give_the_expected_responses() -> None:
     """Those that were observed of published hooks (spec hook-protocol §6.4a)."""
     assert admission({"allowed": True}).response("u") == {"uid": "u", "allowed": True}
     why = "Only images from repo.example.com are allowed"
@@ -42,11 +42,11 @@ def test_golden_answers() -> None:
 
 
 @pytest.mark.parametrize("file", ["ADMISSION_RESPONSE_PATH", "VALIDATING_RESPONSE_PATH"])
-def test_both_names_of_the_file_are_read(file: str) -> None:
+def test_answers_are_read_from_both_file_names(file: str) -> None:
     assert admission({"allowed": True}, file=file).allowed
 
 
-def test_warnings_and_messages_are_cut() -> None:
+def test_warnings_and_messages_are_truncated() -> None:
     many: list[JsonValue] = ["x" * 1000] * 50
     answer = admission({"allowed": False, "message": "y\n" * MAX_MESSAGE, "warnings": many, "unknown": 1})
     assert len(answer.warnings) == MAX_WARNINGS
@@ -92,7 +92,7 @@ def conversion(answer: JsonValue) -> tuple[JsonObject, ...]:
     return read_conversion_answer(answers, hook="h", objects=(obj(),), to_version=NEW)
 
 
-def test_converted_objects() -> None:
+def test_converted_objects_are_read() -> None:
     assert conversion({"convertedObjects": [obj(NEW)]}) == (obj(NEW),)
 
 
@@ -108,6 +108,6 @@ def test_converted_objects() -> None:
         ({"convertedObjects": ["x"]}, "convertedObjects"),
     ],
 )
-def test_faulty_conversions_are_refused(answer: JsonValue, why: str) -> None:
+def test_faulty_conversion_answers_are_refused(answer: JsonValue, why: str) -> None:
     with pytest.raises(HookError, match=why):
         conversion(answer)

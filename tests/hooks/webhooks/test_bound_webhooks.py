@@ -26,7 +26,7 @@ def converting(name: str, *pairs: tuple[str, str]) -> Hook:
     return hook(name, replace(UNBOUND, conversions=(ConversionBinding(name, "a.b.io", pairs),)))
 
 
-def test_webhooks_are_found_by_their_names_in_urls() -> None:
+def test_webhooks_are_found_by_their_url_names() -> None:
     bound = bound_webhooks([judging("h", "a.example.com"), judging("i", "b.example.com")], None)
     assert bound
     found = bound.admission(ReviewKind.VALIDATING, "b-example-com")
@@ -37,18 +37,18 @@ def test_webhooks_are_found_by_their_names_in_urls() -> None:
 
 
 @pytest.mark.parametrize("second", ["a.b.example.com", "a-b.example.com", "%"])
-def test_names_must_differ_in_a_package(second: str) -> None:
+def test_webhook_names_must_differ_within_a_package(second: str) -> None:
     with pytest.raises(HookConfigError, match="choose another name"):
         bound_webhooks([judging("h", "a.b.example.com"), judging("i", second)], None)
 
 
-def test_conversions_of_all_hooks_are_one_graph_and_the_first_declaration_counts() -> None:
+def test_conversions_of_all_hooks_form_one_graph_with_the_first_declaration() -> None:
     bound = bound_webhooks([converting("h", ("v1", "v2")), converting("i", ("v1", "v2"), ("v2", "v3"))], None)
     pairs = bound.conversions["a.b.io"].pairs
     assert {pair: one.name for pair, (one, _) in pairs.items()} == {("v1", "v2"): "h", ("v2", "v3"): "i"}
 
 
-def test_an_application_reaches_its_namespace_only() -> None:
+def test_application_webhooks_are_limited_to_its_namespace() -> None:
     with pytest.raises(HookConfigError, match="concerns the whole cluster"):
         bound_webhooks([converting("h", ("v1", "v2"))], "prod")
     with pytest.raises(HookConfigError, match="scope is invalid: Cluster"):

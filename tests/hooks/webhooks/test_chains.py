@@ -23,7 +23,7 @@ FULL = [
         ("v1", "v2", False),
     ],
 )
-def test_which_versions_match(one: str, other: str, match: bool) -> None:
+def test_short_and_full_versions_match(one: str, other: str, match: bool) -> None:
     assert versions_match(one, other) is match
 
 
@@ -42,15 +42,17 @@ def test_which_versions_match(one: str, other: str, match: bool) -> None:
          "alpha.example.io/v1beta1", (("alpha.example.com/v1beta1", "alpha.example.io/v1beta1"),)),
     ],
 )  # fmt: skip
-def test_the_shortest_chain(pairs: list[Pair], source: str, target: str, chain: tuple[Pair, ...] | None) -> None:
+def test_shortest_conversion_chain_is_found(
+    pairs: list[Pair], source: str, target: str, chain: tuple[Pair, ...] | None
+) -> None:
     assert find_chain(pairs, source, target) == chain
 
 
-def test_a_chain_has_a_limit() -> None:
+def test_length_of_a_conversion_chain_is_limited() -> None:
     pairs = [(f"v{number}", f"v{number + 1}") for number in range(MAX_LENGTH + 1)]
     assert find_chain(pairs, "v0", f"v{MAX_LENGTH}") == tuple(pairs[:MAX_LENGTH])
     assert find_chain(pairs, "v0", f"v{MAX_LENGTH + 1}") is None
 
 
-def test_short_versions_get_the_group_of_the_target() -> None:
+def test_short_versions_are_completed_with_the_target_group() -> None:
     assert full_versions([("v1", "v2"), ("v2", "b.io/v3")], "a.io/v3") == ("a.io/v2", "b.io/v3")

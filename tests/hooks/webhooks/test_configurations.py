@@ -32,7 +32,7 @@ def stored(backend: Backend, obj: JsonObject) -> JsonObject:
 
 
 @pytest.mark.parametrize("server", [URL, SERVICE])
-def test_an_api_server_takes_the_configurations(server: Server) -> None:
+def test_webhook_configurations_are_accepted_by_an_api_server(server: Server) -> None:
     selectors: tuple[JsonObject, JsonObject] = {"matchLabels": {"x": "y"}}, {"matchLabels": {"n": "m"}}
     mine = (("mine", "true"),)
     binding = AdmissionBinding("a.b.example.com", (RULE,), *selectors, mine, "Ignore", "NoneOnDryRun", 7)
@@ -52,7 +52,7 @@ def test_an_api_server_takes_the_configurations(server: Server) -> None:
         assert str(told).endswith(path)
 
 
-def test_an_application_judges_its_own_namespace_only() -> None:
+def test_application_webhooks_select_only_its_namespace() -> None:
     bound = bound_webhooks([judging("h", "a.example.com")], "prod")
     wanted = configurations("prod.web", bound, URL, "sys", "wharfinger.dev")
     (webhook,) = find_list(wanted[ReviewKind.VALIDATING], "webhooks")
@@ -62,14 +62,14 @@ def test_an_application_judges_its_own_namespace_only() -> None:
 
 
 @pytest.mark.parametrize("package", ["crons", "prod.web", f"{'n' * 63}.{'a' * 250}"])
-def test_names_of_configurations(package: str) -> None:
+def test_configuration_names_are_valid_and_distinct(package: str) -> None:
     name = configuration_name(package)
     assert is_subdomain(name)
     assert len(name) <= MAX_SUBDOMAIN
     assert name != configuration_name(f"{package}a")
 
 
-def test_a_conversion_is_set_and_ended() -> None:
+def test_conversion_patches_set_and_clear_the_webhook() -> None:
     begun = conversion_patch("crons", "a.b.io", URL)
     assert find(begun, "spec", "conversion", "strategy") == "Webhook"
     url = find(begun, "spec", "conversion", "webhook", "clientConfig", "url")
