@@ -1,4 +1,4 @@
-"""Settings for the whole suite: Hypothesis profiles, and the tools that `make setup` brought."""
+"""Settings for the whole suite: Hypothesis profiles, and the tools that `make setup` installed."""
 
 import gc
 import logging
@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.left_out)
             seen[test] += 1
     if FULL:
-        # A long module that starts last keeps one worker busy while the others have nothing to do.
+        # A long module that starts last keeps one worker busy while the others are idle.
         long = {item.path for item in items if item.get_closest_marker("slow")}
         items.sort(key=lambda item: item.path not in long)
 

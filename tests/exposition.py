@@ -1,7 +1,7 @@
 """A strict reader of Prometheus' text format 0.0.4, written from its description, not from the code under test.
 
-It takes nothing on trust: samples stand below the one header of their family, none comes twice, histograms are cumulative and
-complete. What it reads is what a scraper would store.
+It checks that samples are below the one header of their family, that none is duplicated, and that histograms are cumulative and
+complete. A scraper would store exactly what this reader returns.
 """
 
 import math

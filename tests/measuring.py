@@ -1,22 +1,21 @@
-"""Which tests coverage traces: tracing doubles what Python costs, and the tests of a module find all that there is to find in it.
+"""The tests that coverage traces: tracing doubles the cost of Python code, and the tests of a module cover all of it.
 
 ====================================== ================================================================================
 the test                               what is traced
 ====================================== ================================================================================
-is in the test module of a module      the call of the test, in this process; of a property its first TRACED_EXAMPLES
-                                       examples, each of them alone
+is in the test module of a module      the call of the test, in this process; for a property its first TRACED_EXAMPLES
+                                       examples, each of them separately
 is marked ``measured``                 the same, and the children that the test or its fixtures start
-tells a story of many modules, is a    nothing
-state machine, or is marked
-``unmeasured``
+is about many modules, or is a state   nothing
+machine, or is marked ``unmeasured``
 ====================================== ================================================================================
 
-Only a module whose code runs in children or in stories alone needs ``measured``. ``unmeasured`` is for tests that repeat for
-certainty what others run once, such as fuzzing, and for those that need much time and find nothing new.
+Only a module whose code runs only in children or in tests of many modules needs ``measured``. ``unmeasured`` is for tests that
+repeat many times what other tests run once, such as fuzzing, and for slow tests that cover nothing new.
 
-Collecting is not traced, nor is pytest itself. What collecting would show is that the product's modules are imported; each
-worker imports all of them under the tracer instead. Tracing is switched on and off in one frame each time, because the tracer
-counts calls and returns, and must see both or neither.
+Collecting is not traced, nor is pytest itself. Collecting would only cover the imports of the product's modules, so each worker
+imports all of them under the tracer instead. Tracing is switched on and off in one frame each time, because the tracer counts
+calls and returns, and must see both or neither.
 """
 
 import functools

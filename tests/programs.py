@@ -1,6 +1,6 @@
-"""Real processes for scenario tests: the command line, started and stopped as a person would.
+"""Real processes for scenario tests: the command line, started and stopped as a user would.
 
-Output goes to files; waiting is for a line of it or for the end, never for time to pass.
+Output goes to files; tests wait for a line of it or for the end, never for a fixed time.
 """
 
 import os

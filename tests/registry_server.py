@@ -80,11 +80,10 @@ async def open_registry_server(
     auth: str = "",
     client_ca: Path | None = None,
 ) -> AsyncIterator[RegistryAddress]:
-    """Run a registry that keeps everything below ``folder``.
+    """Run a registry that stores everything below ``folder``.
 
-    With a password it lets in USER with PASSWORD only; with a certificate it speaks TLS, and with ``client_ca`` it demands a
-    certificate of the client. ``auth`` is any other section of that
-    name in its configuration.
+    With a password it accepts only USER with PASSWORD; with a certificate it uses TLS, and with ``client_ca`` it demands a
+    certificate of the client. ``auth`` is any other section of that name in its configuration.
     """
     program = shutil.which("docker-registry")
     if program is None:

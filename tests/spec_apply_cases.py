@@ -1,7 +1,7 @@
-"""Which test covers which case of applying releases and keeping them: Helm, drift, orphans, health, endpoints (spec/runtime §8).
+"""Tests that cover the cases of applying and reconciling releases: Helm, drift, orphans, health, endpoints (spec/runtime §8).
 
-As in `tests/spec_cases.py`; the names of the cases are those of `tests/spec_names.py`, and `tests/test_spec_cases.py` holds that
-none is missing. What §12 lists of these by name is in `tests/spec_cases.py`.
+The notation is that of `tests/spec_cases.py`, which has the cases that §12 lists by name. The names of the cases are those of
+`tests/spec_names.py`, and `tests/test_spec_cases.py` checks that none is missing.
 """
 
 from typing import Final
@@ -42,7 +42,7 @@ IDENTITY: Final[dict[str, Coverage]] = {
         _SPEC + "test_start_and_end_of_maintenance_make_one_revision_each",
     ),
     "operation timeout": Elsewhere(
-        "an operation ends when somebody wants another, not by a clock: each request and each attempt has its own end",
+        "an operation is superseded by the next one and has no timeout: each request and each attempt has its own timeout",
         (
             _UPGRADE + "test_a_superseded_upgrade_ends_at_once_and_the_next_continues",
             _UPGRADE + "test_a_hanging_request_does_not_block_the_next_upgrade",
@@ -52,11 +52,11 @@ IDENTITY: Final[dict[str, Coverage]] = {
 }
 
 UPGRADE: Final[dict[str, Coverage]] = {
-    "1 is it a chart": (
+    "1 packages with and without a chart": (
         "tests/runtime/tasks/test_run_tasks.py::test_a_package_without_a_chart_runs_only_hooks",
         "tests/packages/rendering/test_helm_renderer.py::test_a_missing_chart_is_refused",
     ),
-    "2 under maintenance a marked, deployed release is left": (
+    "2 a marked, deployed release is not changed under maintenance": (
         _OPERATIONS + "test_changes_by_users_stay_under_maintenance"
     ),
     "2 pending, failed or unmarked is applied once": (
@@ -79,11 +79,11 @@ UPGRADE: Final[dict[str, Coverage]] = {
         _ENGINE + "test_a_deleted_object_is_restored_by_itself",
         _ENGINE + "test_after_a_restart_an_unchanged_upgrade_writes_only_missing_objects",
     ),
-    "6 not needed: looked after all the same": (
+    "6 not needed: still monitored": (
         _KEPT + "test_a_restored_release_is_corrected_as_before",
         _KEPT + "test_a_release_with_drift_is_not_unchanged",
     ),
-    "6 needed: progress is told": (
+    "6 needed: progress is reported": (
         "tests/cluster/test_release_words.py::test_progress_lists_only_unfinished_objects_of_the_release",
         "tests/runtime/status/test_transitions.py::test_progress_is_reported_while_an_operation_runs",
     ),
@@ -98,19 +98,19 @@ REMOVAL: Final[dict[str, Coverage]] = {
         _UNINSTALL + "test_an_uninstall_deletes_objects_and_records",
         "tests/runtime/core/test_runtime.py::test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
     ),
-    "Render leaves the release alone": (
+    "Render does not change the release": (
         "tests/runtime/tasks/test_rendering.py::test_rendering_on_request_does_not_change_the_release"
     ),
     "GetConversionWebhooks": (
-        _CRDS + "test_conversion_webhooks_are_there_before_the_release_and_belong_to_it",
-        _CRDS + "test_conversion_webhooks_of_a_release_that_never_came_are_removed",
+        _CRDS + "test_conversion_webhooks_exist_before_the_release_and_belong_to_it",
+        _CRDS + "test_conversion_webhooks_of_a_release_that_was_never_applied_are_removed",
     ),
-    "Cleanup deletes releases that nobody keeps": (
+    "Cleanup deletes unowned releases": (
         _REMOVAL + "test_the_engine_prunes_objects_of_no_record_once_all_releases_are_known",
         _REMOVAL + "test_pruning_deletes_only_our_objects_of_complete_releases",
         _KEPT + "test_nothing_is_pruned_before_all_expected_releases_are_known",
     ),
-    "Cleanup goes on after failures": (
+    "Cleanup continues after failures": (
         "tests/cluster/reconciler/test_weaknesses.py::"
         "test_8_a_failed_prune_is_retried_soon_and_an_early_request_is_remembered"
     ),
@@ -132,7 +132,7 @@ VALUES: Final[dict[str, Coverage]] = {
 }
 
 DRIFT: Final[dict[str, Coverage]] = {
-    "looked after once applied": (
+    "monitored once applied": (
         _MONITOR + "test_a_field_changed_by_another_process_is_corrected",
         _KEPT + "test_fields_changed_by_others_are_corrected_and_reported",
     ),
@@ -159,29 +159,30 @@ DRIFT: Final[dict[str, Coverage]] = {
         _MONITOR + "test_all_objects_are_compared_once_after_a_restart",
         _APART + "test_a_hanging_call_blocks_nothing_else",
     ),
-    "absent is told": (
+    "absence is reported": (
         _MONITOR + "test_a_deleted_object_is_restored",
         _KEEPING + "test_a_deleted_object_is_restored",
     ),
-    "checked at once when asked": (
+    "checked at once on request": (
         _KEPT + "test_a_release_with_drift_is_not_unchanged",
         _KEEPING + "test_a_forced_run_reverts_a_users_revision",
     ),
 }
 
-_REFUSED: Final = _PURGE + "test_what_the_server_refuses_holds_up_nothing_else_and_is_tried_again"
-_DECLARED: Final = _PURGE + "test_declared_kinds_are_deleted_and_nothing_else"
+_REFUSED: Final = _PURGE + "test_a_refused_deletion_is_retried_and_delays_no_other"
+_DECLARED: Final = _PURGE + "test_only_objects_of_declared_kinds_are_deleted"
 
 ORPHANS: Final[dict[str, Coverage]] = {
-    "declared kinds": (_DECLARED, _PURGE + "test_a_declaration_that_cannot_be_read_is_passed_over"),
-    "bare version matches any group, group/version that one": _PURGE + "test_a_bare_version_is_that_of_any_group",
+    "declared kinds": (_DECLARED, _PURGE + "test_an_invalid_declaration_is_skipped"),
+    "bare version matches any group, group/version that one": _PURGE
+    + "test_a_version_without_a_group_matches_every_group",
     "instance label": _DECLARED,
     "background propagation, UID precondition": _REFUSED,
-    "kinds that are not served": _PURGE + "test_a_bare_version_is_that_of_any_group",
+    "kinds that are not served": _PURGE + "test_a_version_without_a_group_matches_every_group",
     "cluster-scoped kinds": _DECLARED,
     "being deleted": _REFUSED,
-    "kept or anyone's": _DECLARED,
-    "NotFound and Conflict are success": _PURGE + "test_what_another_one_took_away_is_gone",
+    "retained or foreign objects": _DECLARED,
+    "NotFound and Conflict are success": _PURGE + "test_an_object_deleted_by_another_client_is_no_error",
     "other errors are collected and retried": _REFUSED,
 }
 
@@ -211,7 +212,7 @@ HEALTH: Final[dict[str, Coverage]] = {
         _HEALTHS + "test_nothing_is_reported_before_all_objects_were_listed",
     ),
     "callback outside locks": Elsewhere(
-        "one thread: there are no locks; a listener is called with what is the case, at most so often, and must not wait",
+        "there is one thread and no lock; a listener is called with the current state, at a limited rate, and must not wait",
         (_HEALTHS + "test_reports_are_limited_in_rate",),
     ),
 }

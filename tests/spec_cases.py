@@ -1,8 +1,8 @@
-"""Which test covers which case of the behaviour that this runtime is held to, and which keeps which weakness of its peer away.
+"""Tests that cover the cases of the reference that this runtime has to fulfil.
 
-A case is named as the reference names it: its suite, then its name. Its value is the tests that tell it, or
-:class:`Elsewhere` with the reason why there is nothing to tell here, and the tests of what is done instead.
-`tests/test_spec_cases.py` holds that every test exists and that every case has one or a reason.
+A case has the name that the reference gives it, below the name of its suite. Its value is the tests that cover it, or
+:class:`Elsewhere` with the reason why it does not apply here, and the tests of the actual behaviour.
+`tests/test_spec_cases.py` checks that every test exists, and that every case has a test or a reason.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """The case does not arise, or is decided otherwise on purpose; ``tests`` tell what is done instead."""
+    """A case that cannot occur, or that is decided otherwise on purpose; ``tests`` cover the actual behaviour."""
 
     why: str
     tests: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     "EnabledToDisabledFlipEmitsEventDisable": _MACHINE + "test_enabled_to_disabled_flip_emits_event_disable",
     "StatusFlipResetsOnlyAffectedNode": _MACHINE + "test_status_flip_resets_only_affected_node",
     "AddNodeRejectsCyclicAddition": _MACHINE + "test_add_node_rejects_cyclic_addition",
-    "CheckConstraintsRejectsDependencyCycle": _SCHEDULER + "test_admission_rejects_a_cycle_and_tells_it_whole",
+    "CheckConstraintsRejectsDependencyCycle": _SCHEDULER + "test_admission_rejects_a_cycle_with_its_whole_path",
     "PauseSuppressesScheduling": _MACHINE + "test_pause_suppresses_scheduling",
     "AnyOf SatisfiedMemberEnables": _MACHINE + "test_any_of_satisfied_member_enables",
     "AnyOf NoInstalledMemberDisables": _MACHINE + "test_any_of_no_installed_member_disables",
@@ -59,7 +59,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     "AnyOf NilConstraintAcceptsAny": _MACHINE + "test_any_of_nil_constraint_accepts_any",
     "AnyOf MultipleGroupsAllMustPass": _MACHINE + "test_any_of_multiple_groups_all_must_pass",
     "AnyOf DoesNotCreateDependencyEdge": _MACHINE + "test_any_of_does_not_create_dependency_edge",
-    "AnyOf RejectsAtAdmission": _SCHEDULER + "test_admission_rejects",
+    "AnyOf RejectsAtAdmission": _SCHEDULER + "test_admission_rejects_unmet_constraints_with_their_reason",
     "AnyOf MemberInstallTriggersReschedule": _MACHINE + "test_any_of_member_install_triggers_reschedule",
     "VersionRejectionNamesSubject": _RULES + "test_version_rejection_names_subject_constraint_and_current",
     "NoneOf NoInstalledMemberEnables": _MACHINE + "test_none_of_no_installed_member_enables",
@@ -68,13 +68,13 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     "NoneOf OutsideRange": _MACHINE + "test_none_of_in_and_outside_forbidden_range",
     "NoneOf MultipleGroups": _MACHINE + "test_none_of_multiple_groups",
     "NoneOf NoEdge": _MACHINE + "test_none_of_no_edge",
-    "NoneOf RejectsAtAdmission": _SCHEDULER + "test_admission_rejects",
+    "NoneOf RejectsAtAdmission": _SCHEDULER + "test_admission_rejects_unmet_constraints_with_their_reason",
     "NoneOf MemberInstallTriggersDisable": _MACHINE + "test_none_of_member_install_triggers_disable",
     "RescheduleFansOutToDirectSubscribers": _MACHINE + "test_reschedule_fans_out_to_direct_subscribers",
     "RescheduleOnEnableRevertsEntireGraph": Elsewhere(
-        "enabling a module cancels nobody's work (weakness 13); definitions are ensured before what uses them",
+        "enabling a module cancels no other work (weakness 13); definitions are applied before objects of their kinds",
         (
-            _MACHINE + "test_enabling_a_module_cancels_no_ones_work",
+            _MACHINE + "test_enabling_a_module_schedules_only_that_module",
             "tests/runtime/tasks/test_crd_tasks.py::test_a_package_may_use_kinds_of_a_package_that_it_does_not_require",
         ),
     ),
@@ -85,7 +85,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     "ScriptRule TrueDoesNotForbid": _VOTES + "test_script_rule_true_does_not_forbid",
     "ScriptRule FalseForbids": _VOTES + "test_script_rule_false_and_error_forbid",
     "ScriptRule ErrorForbids": _VOTES + "test_script_rule_false_and_error_forbid",
-    "ScriptRule DisableSurfacesReason": _RULES + "test_scripts_are_quoted",
+    "ScriptRule DisableSurfacesReason": _RULES + "test_reasons_and_errors_of_scripts_are_quoted",
 }
 
 QUEUE: Final[dict[str, Coverage]] = {
@@ -109,7 +109,7 @@ QUEUE: Final[dict[str, Coverage]] = {
     "50 concurrent enqueues": _QUEUE + "test_tasks_of_fifty_concurrent_callers_keep_their_order",
     "hasSeveral": "tests/queue/test_machine.py::test_unique_allows_one_running_and_one_waiting_task",
     "Start idempotent": Elsewhere(
-        "a queue is not started: it comes with its first task, and a second of that name cannot run beside it",
+        "a queue is not started: its first task creates it, and two queues of one name never run at once",
         (_STOPPING + "test_a_name_used_again_while_its_queue_is_ending_waits_for_that_end",),
     ),
     "service": (_QUEUE + "test_queues_run_in_parallel", _QUEUE + "test_a_thousand_queues_run_and_retry"),
@@ -139,13 +139,13 @@ STORE: Final[dict[str, Coverage]] = {
     "Cleanup empty preserve removes all": _STORE + "test_collecting",
     "Cleanup sibling versions, packages, repositories": _SPEC_STORE + "test_what_one_name_gives_up_stays_for_another",
     "Cleanup link kept or removed by target": Elsewhere(
-        "links say what is kept, not the other way round: a link goes with its package, a tree with its last link",
+        "links decide which trees are retained: a link is deleted with its package, a tree with its last link",
         (_STORE + "test_collecting", _SPEC_STORE + "test_a_link_to_nowhere_is_replaced"),
     ),
     "Cleanup relative link target": _STORE + "test_from_registry_to_deployed",
     "Cleanup non-symlink left alone": _STORE + "test_what_is_not_ours_is_left_alone",
     "Cleanup `deployed` skipped": Elsewhere(
-        "links lie beside the store, not in it; what is collected is named by a digest",
+        "links are beside the store, not in it; only names that are digests are collected",
         (_STORE + "test_what_is_not_ours_is_left_alone",),
     ),
     "Cleanup empty dirs collapse": Elsewhere(
@@ -172,7 +172,7 @@ LOADER: Final[dict[str, Coverage]] = {
     "module with digests": _DEFINITION + "test_image_digests_are_read",
     "not found": _DEFINITION + "test_a_missing_package_folder_is_refused",
     "invalid dir name": Elsewhere(
-        "a package is read from a tree named by its digest; its own name is what is checked",
+        "a package is read from a tree named by its digest; the package's own name is checked",
         (_DEFINITION + "test_invalid_package_names_are_refused",),
     ),
     "dto definition": (
@@ -201,17 +201,17 @@ HOOKS: Final[dict[str, Coverage]] = {
 
 STATUS: Final[dict[str, Coverage]] = {
     "countProgress table": "tests/runtime/status/test_progress.py::test_completed_and_remaining_objects_are_counted",
-    "SetMaintenanceMode seed Unknown, on, off clears": _STATUS + "test_maintenance_seeded_on_and_off",
+    "SetMaintenanceMode seed Unknown, on, off clears": _STATUS + "test_maintenance_is_set_and_cleared",
     "SetMaintenanceMode notifies only on change": (
-        _STATUS + "test_maintenance_seeded_on_and_off",
+        _STATUS + "test_maintenance_is_set_and_cleared",
         _CONTROLLER + "test_an_unchanged_status_is_not_written",
     ),
     "SetMaintenanceMode ignores untracked": Elsewhere(
-        "a status is a value that belongs to its package: there is none of a package that is not known",
+        "a status is a value that belongs to its package: an unknown package has none",
         ("tests/runtime/test_status_machine.py::TestStory",),
     ),
     "waitingFor started ops hide queued ones": Elsewhere(
-        "what is not there yet is named, also what waits for its turn: that is what people wait for, and what is done is not",
+        "unfinished objects are named, also those that wait for their turn, because users wait for them; finished ones are not",
         (
             _WORDS + "test_progress_lists_only_unfinished_objects_of_the_release",
             "tests/runtime/tasks/test_rendering.py::test_waiting_objects_are_listed_in_order_and_limited",
@@ -249,7 +249,7 @@ STATUS: Final[dict[str, Coverage]] = {
 
 API: Final[dict[str, Coverage]] = {
     "public tree hides packages": Elsewhere(
-        "there is no public listener: one socket, which only its owner may open, and still nothing secret in it",
+        "there is no public listener: only its owner may open the socket, and even there secrets are masked",
         (
             "tests/debug/server/test_socket_file.py::test_only_the_owner_may_use_the_socket_with_any_umask",
             _ROUTES + "test_secrets_that_a_package_names_are_in_no_answer",
@@ -269,24 +269,24 @@ API: Final[dict[str, Coverage]] = {
         "tests/debug/client/test_client.py::test_a_failed_render_request_is_an_error",
     ),
     "readyz follows converge": Elsewhere(
-        "readiness is that of the daemon; one package that never settles must not take the daemon out of service",
+        "readiness is that of the daemon; one package that never settles must not make the daemon unready",
         (_ROUTES + "test_readiness_depends_on_start_and_draining",),
     ),
     "endpoints lists every route": _ROUTES + "test_endpoints_lists_every_route_and_every_route_answers",
 }
 
 TASKS: Final[dict[str, Coverage]] = {
-    "isEmbeddedPath table": Elsewhere("no package is built into the daemon: every one is brought and installed"),
+    "isEmbeddedPath table": Elsewhere("no package is built into the daemon: every package is downloaded and installed"),
     "Cleanup task succeeds": _RUNTIME + "test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
     "Cleanup task succeeds when cancelled": Elsewhere(
-        "the clean-up is no task: it runs outside the queue that it takes down, and nobody can cancel it",
+        "the clean-up is no task: it runs outside the queue that it removes, and cannot be cancelled",
         (_STOPPING + "test_a_queue_can_be_removed_by_a_task_that_on_done_wakes",),
     ),
     "Cleanup task idempotent": (
         "tests/runtime/lifecycle/test_store.py::test_only_a_running_removal_can_be_completed",
         "tests/runtime/test_simulation.py::TestSimulation",
     ),
-    "Cleanup task label": Elsewhere("the clean-up is in no queue and so in no dump"),
+    "Cleanup task label": Elsewhere("the clean-up is in no queue, and so in no dump"),
     "ensurecrd": (
         "tests/runtime/tasks/test_crd_tasks.py::test_a_package_may_use_kinds_of_a_package_that_it_does_not_require",
         "tests/runtime/tasks/test_crd_tasks.py::test_a_broken_crd_fails_only_its_own_package",
@@ -304,7 +304,7 @@ SETTINGS: Final[dict[str, Coverage]] = {
         "tests/formats/cel/test_rules.py::test_rules_are_evaluated_at_every_level",
     ),
     "immutable": "tests/formats/schemas/test_immutable.py::test_changes_of_immutable_parts_are_reported",
-    "grants": Elsewhere("there are no projects with a catalogue of what their packages may use"),
+    "grants": Elsewhere("there are no projects with a catalogue of allowed packages"),
     "conversions": "tests/packages/definition/test_conversions.py::test_settings_are_converted_to_the_newest_version",
 }
 

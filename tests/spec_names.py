@@ -1,14 +1,14 @@
-"""What the reference has: the names of all cases that `tests/spec_table_cases.py` and `tests/spec_apply_cases.py` must answer.
+"""The names of all cases of the reference that `tests/spec_table_cases.py` and `tests/spec_apply_cases.py` must list.
 
-Taken over by hand, in the reference's order, once; `tests/test_spec_cases.py` holds the tables against them. A name with a
-number (``HTTP x7``) stands for so many tests that the reference does not name.
+They were copied by hand, in the reference's order; `tests/test_spec_cases.py` compares the tables with them. A name with a
+number (``HTTP x7``) stands for so many unnamed tests of the reference.
 """
 
 from typing import Final
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """One a line."""
+    """Return the names in a text, one on each line."""
     return tuple(text.strip().splitlines())
 
 
@@ -159,8 +159,8 @@ operation timeout
 """)
 
 UPGRADE: Final = _names("""
-1 is it a chart
-2 under maintenance a marked, deployed release is left
+1 packages with and without a chart
+2 a marked, deployed release is not changed under maintenance
 2 pending, failed or unmarked is applied once
 3 endpoints are collected even if nothing is applied
 4 checksum: maintenance is one upgrade in, one out
@@ -169,17 +169,17 @@ UPGRADE: Final = _names("""
 5 needed: a foreign release
 5 needed: another checksum
 5 needed: a resource is absent
-6 not needed: looked after all the same
-6 needed: progress is told
+6 not needed: still monitored
+6 needed: progress is reported
 reasons
 """)
 
 REMOVAL: Final = _names("""
 Delete uninstalls
-Render leaves the release alone
+Render does not change the release
 GetConversionWebhooks
-Cleanup deletes releases that nobody keeps
-Cleanup goes on after failures
+Cleanup deletes unowned releases
+Cleanup continues after failures
 """)
 
 VALUES: Final = _names("""
@@ -192,7 +192,7 @@ effective settings
 """)
 
 DRIFT: Final = _names("""
-looked after once applied
+monitored once applied
 period and jitter
 pause and resume
 resume at zero
@@ -200,8 +200,8 @@ skipped while not deployed
 List kinds and nameless objects
 discovery and scopes
 bounded, a few at a time
-absent is told
-checked at once when asked
+absence is reported
+checked at once on request
 """)
 
 ORPHANS: Final = _names("""
@@ -212,7 +212,7 @@ background propagation, UID precondition
 kinds that are not served
 cluster-scoped kinds
 being deleted
-kept or anyone's
+retained or foreign objects
 NotFound and Conflict are success
 other errors are collected and retried
 """)

@@ -1,6 +1,6 @@
-"""Which test covers which case of the claim scheduler's reference, and which keeps which of its weaknesses away.
+"""Tests that cover the cases of the claim scheduler's reference, and tests against its weaknesses.
 
-As `tests/spec_cases.py`, whose notation this is. The order is the reference's.
+The notation is that of `tests/spec_cases.py`, and the order is the reference's.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ _SCHEDULER: Final = "tests/pools/claims/test_scheduler.py::"
 _RULES: Final = "tests/pools/claims/test_machine_rules.py::TestClaimsMachine"
 _SCHEDULES: Final = "tests/pools/claims/test_schedules.py::"
 _STRESS: Final = "tests/pools/claims/test_stress.py::"
-_ONE_THREAD: Final = "all steps are taken in one thread; every order of events is drawn instead"
+_ONE_THREAD: Final = "all steps are taken in one thread; random orders of events are tested instead"
 _PODS: Final = "tests/pools/pods/"
 _NO_DEMAND: Final = "the status has no demand: the sizing of the pool reads it from the scheduler's snapshot"
 
@@ -37,7 +37,7 @@ READY_QUEUE: Final[dict[str, Coverage]] = {
 
 RESERVATIONS: Final[dict[str, Coverage]] = {
     "reserve/release": _MACHINE + "test_after_another_failure_a_member_is_free_at_once_and_last_in_the_order",
-    "empty name": Elsewhere("a member without a uid cannot be made by a backend", (_RULES,)),
+    "empty name": Elsewhere("a backend cannot create a member without a uid", (_RULES,)),
     "TTL expiry, GC only on sweep": Elsewhere(
         "reservations end by observation and not by time",
         (_MACHINE + "test_a_claimed_member_is_reserved_until_the_cache_shows_the_claim",),
@@ -64,7 +64,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     "expired deadline": _SCHEDULER + "test_a_deadline_ends_a_wait",
     "shutdown drains pending": _SCHEDULER + "test_shutdown_answers_all_that_wait_and_lets_claims_finish",
     "re-enqueue on full channel": Elsewhere(
-        "a request that comes back keeps its place, whether the line is full or not",
+        "a request that returns to the queue keeps its place, whether the queue is full or not",
         (_RULES, _SCHEDULER + "test_a_full_queue_refuses_requests"),
     ),
     "NotifyIdle never blocks": _SCHEDULER + "test_notifying_never_blocks",
@@ -125,12 +125,12 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         _SCHEDULER + "test_a_request_waits_for_a_member_to_become_idle"
     )),
     3: ("timers stand in for observation", _SCHEDULER + "test_a_slow_cache_hands_no_member_out_twice"),
-    4: ("a reservation runs out before its claim", _SCHEDULER + "test_a_claim_slower_than_any_timer_keeps_its_member"),
+    4: ("a reservation expires before its claim", _SCHEDULER + "test_a_claim_slower_than_any_timer_keeps_its_member"),
     5: ("conflicts go to the tail, without a cap", (
         _SCHEDULER + "test_a_conflict_puts_the_request_before_all_later_ones",
         _SCHEDULER + "test_a_request_is_answered_after_the_maximum_number_of_conflicts",
     )),
-    6: ("members are held by who waits", (
+    6: ("waiting requests hold members", (
         _SCHEDULER + "test_claims_never_exceed_the_limit_and_waiting_claims_hold_no_member"
     )),
     7: ("reservations by name", _SCHEDULER + "test_a_recreated_member_with_the_same_name_is_another_member"),
@@ -138,7 +138,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         _SCHEDULER + "test_shutdown_does_not_wait_for_ever",
         _SCHEDULER + "test_a_deadline_during_a_claim_is_kept_and_the_member_recycled",
     )),
-    9: ("a task for each notification, a list for each refresh, what is gone is kept", (
+    9: ("a task for each notification, a list for each refresh, deleted members are retained", (
         _SCHEDULER + "test_notifying_never_blocks",
         _SCHEDULES + "test_a_day_of_churn_leaves_no_state",
     )),

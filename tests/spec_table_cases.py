@@ -1,7 +1,7 @@
-"""Which test covers which case of the tables and the reconciler over them (spec/schedulers D.5, D.8 and D.9).
+"""Tests that cover the cases of the tables and their reconciler (spec/schedulers D.5, D.8 and D.9).
 
-As in `tests/spec_cases.py`; the names of the cases are those of `tests/spec_names.py`, and `tests/test_spec_cases.py` holds that
-none is missing. What is not built because nobody asks for it is :class:`Elsewhere`, with what is asked instead.
+The notation is that of `tests/spec_cases.py`; the names of the cases are those of `tests/spec_names.py`, and
+`tests/test_spec_cases.py` checks that none is missing. A feature that is not built is :class:`Elsewhere`, with its reason.
 """
 
 from typing import Final
@@ -22,7 +22,7 @@ _RETRIES: Final = _RECONCILER + "test_retries.py::"
 _STATUS: Final = _RECONCILER + "test_status.py::"
 _WEAK: Final = _RECONCILER + "test_weaknesses.py::"
 
-_NO_PREFIX: Final = "keys are equal or not: nobody asks for those that begin with something, nor for them in an order"
+_NO_PREFIX: Final = "keys are only compared for equality: queries by prefix and ordered queries are not needed"
 
 TABLES: Final[dict[str, Coverage]] = {
     "duplicate tables in a transaction": _TRANSACTION + "test_a_table_may_be_named_twice_in_a_transaction",
@@ -64,13 +64,13 @@ TABLES: Final[dict[str, Coverage]] = {
     ),
     "empty keys": _SNAPSHOT + "test_empty_keys_and_values_are_allowed",
     "WriteJSON": Elsewhere(
-        "rows are values of the program; what is shown of releases is written by who shows it",
+        "rows are values of the program; the commands that show releases write them as JSON",
         ("tests/debug/encoding/test_statistics.py::test_statistics_survive_a_round_trip",),
     ),
     "nonUniqueKey": _SNAPSHOT + "test_non_unique_keys_are_not_concatenated",
     "name validation": (_TABLE + "test_valid_names_are_accepted", _TABLE + "test_invalid_names_are_refused"),
     "acquired info": Elsewhere(
-        "nobody waits for a table: a second writer is a mistake, and told as one with the table's name",
+        "no writer waits for a table: a second writer is an error, which names the table",
         (_TRANSACTION + "test_a_table_has_one_writer_at_a_time",),
     ),
     "Regression_29324": _SNAPSHOT + "test_regression_29324_a_list_matches_exactly",
@@ -86,20 +86,20 @@ TABLES: Final[dict[str, Coverage]] = {
     "Fuzz": _RANDOM,
     "Quick": _RANDOM,
     "HTTP x7": Elsewhere(
-        "tables are not served: what people ask for is packages, drift and health, and how much there is, as metrics",
+        "tables are not served: packages, drift and health are, and their numbers are metrics",
         ("tests/runtime/inspection/test_release_metrics.py::test_renders_and_applies_are_counted",),
     ),
-    "LPM x5": Elsewhere("no row has an address: nothing is looked up by its longest prefix"),
+    "LPM x5": Elsewhere("no row has an address, so there are no queries by longest prefix"),
     "part index duplicate keys": _TABLES + "test_contents.py::test_an_index_value_of_many_rows_is_compacted",
     "sortable mutex chaos": Elsewhere(
-        "one thread, and no await in a transaction: there are no locks to be taken in an order",
+        "there is one thread, and no await in a transaction, so there are no locks",
         (
             _TRANSACTION + "test_a_table_has_one_writer_at_a_time",
             _TRANSACTION + "test_all_tables_of_a_transaction_change_together",
         ),
     ),
     "radix tree x45": Elsewhere(
-        "rows by key are in rpds' hash trie, which has tests of its own; what is ours is the log of versions beside it",
+        "rows by key are in rpds' hash trie, which has tests of its own; only the version log is our own",
         (
             _TABLES + "test_version_log.py::test_the_compacted_log_has_all_versions_not_ended",
             _TABLES + "test_version_log.py::test_ended_versions_never_far_outnumber_the_others",
@@ -107,9 +107,7 @@ TABLES: Final[dict[str, Coverage]] = {
             _RANDOM,
         ),
     ),
-    "script": Elsewhere(
-        "tests are written in Python: a language of commands for them would be a second one to learn", (_RANDOM,)
-    ),
+    "script": Elsewhere("tests are written in Python, without a command language of their own", (_RANDOM,)),
 }
 
 _INCREMENTAL: Final = _SCRIPTS + "test_incremental_and_batched_targets_follow_the_table"
@@ -191,7 +189,7 @@ MUST_REPRODUCE: Final[dict[str, Coverage]] = {
     ),
     "1 M benchmark": Elsewhere(
         "a measurement is no test: `python -m bench --long reconciler` makes a million rows Done, each updated exactly once; "
-        "that there is nothing per row but the row is tested",
+        "a test shows that a row needs no task of its own",
         (_SERVICE + "test_the_number_of_tasks_does_not_depend_on_the_rows",),
     ),
 }
@@ -199,7 +197,7 @@ MUST_REPRODUCE: Final[dict[str, Coverage]] = {
 WEAKNESSES: Final[dict[int, tuple[str, tuple[str, ...]]]] = {
     1: ("operations run one after another", (_WEAK + "test_1_a_slow_target_blocks_nothing_else",)),
     2: (
-        "a retry is lost to another reconciler's status",
+        "a retry is lost if another reconciler writes its status",
         (_WEAK + "test_2_a_retry_is_not_lost_to_the_outcome_of_another_reconciler",),
     ),
     3: (
@@ -207,7 +205,7 @@ WEAKNESSES: Final[dict[int, tuple[str, tuple[str, ...]]]] = {
         (_WEAK + "test_3_a_refresh_is_made_once_whatever_another_reconciler_does",),
     ),
     4: (
-        "who waits for a revision that was a deletion hangs",
+        "a wait for the revision of a deletion hangs",
         (
             _WEAK + "test_4_a_deletion_from_before_the_start_does_not_block_a_wait",
             _CHANGES + "test_a_stream_read_to_its_end_has_the_tables_revision",
@@ -243,33 +241,33 @@ WEAKNESSES: Final[dict[int, tuple[str, tuple[str, ...]]]] = {
             _RECONCILER + "test_pruning.py::test_a_failed_prune_is_retried_soon",
         ),
     ),
-    9: ("an outcome is a change of the table", (_WEAK + "test_9_an_outcome_does_not_change_the_table",)),
+    9: ("an outcome counts as a change of the table", (_WEAK + "test_9_an_outcome_does_not_change_the_table",)),
     10: ("the order of outcomes is random", (_WEAK + "test_10_the_same_events_have_the_same_order",)),
     11: (
         "a comparison that fails wakes watches",
         (_TRANSACTION + "test_a_failed_comparison_changes_nothing",),
     ),
     12: (
-        "a tracker that hangs keeps all deletions, and nobody knows which",
+        "a hanging tracker retains all deletions, and cannot be identified",
         (
             _CHANGES + "test_a_tracker_too_far_behind_expires_and_is_named",
             _SERVICE + "test_forgotten_deletions_are_found_by_comparison",
         ),
     ),
     13: (
-        "unique values are not",
+        "unique values are not unique",
         (
             _TRANSACTION + "test_duplicate_unique_values_are_refused",
             "tests/cluster/releases/test_preflight.py::test_an_object_has_one_owner_before_it_is_written",
         ),
     ),
     14: (
-        "age is taken from revisions",
+        "age is computed from revisions",
         (
             _WEAK + "test_14_a_refreshed_row_is_young_however_old_its_revision",
             _MACHINE + "test_rows_are_refreshed_by_age_and_not_by_revision",
         ),
     ),
-    15: ("health has no history of an object", (_WEAK + "test_15_a_failure_has_a_history",)),
-    16: ("what derives dies of its first error", (_CHANGES + "test_a_derived_table_skips_rows_that_fail",)),
+    15: ("an object's health has no history", (_WEAK + "test_15_a_failure_has_a_history",)),
+    16: ("a derived table ends at its first error", (_CHANGES + "test_a_derived_table_skips_rows_that_fail",)),
 }

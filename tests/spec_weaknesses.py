@@ -1,4 +1,4 @@
-"""Which test keeps which weakness of the public peer away: each fails on the weak behaviour. The reference has the numbers."""
+"""Tests against the weaknesses of the public peer: each fails on the weak behaviour. The numbers are the reference's."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _SPEC: Final = "tests/runtime/test_spec_controller.py::"
 
 WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     1: (
-        "a bounded channel that is sent on while a lock is held",
+        "a bounded channel is written while a lock is held",
         (
             "tests/runtime/test_spec_scheduler.py::test_any_number_of_runs_can_be_ordered_at_once",
             "tests/runtime/test_spec_scheduler.py::test_all_runs_ordered_at_once_are_performed",
@@ -24,7 +24,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     2: (
-        "Complete without the number of its run",
+        "Complete does not contain the number of the run",
         (
             "tests/runtime/test_spec_scheduler.py::test_the_end_of_an_older_run_does_not_complete_a_newer_one",
             "tests/runtime/scheduler/test_machine.py::test_a_superseded_run_completes_nothing",
@@ -32,7 +32,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     3: (
-        "one lock for all downloads, and no cancelling inside one",
+        "one lock for all downloads, and no cancellation inside one",
         (
             _STORE + "test_different_artifacts_do_not_wait_for_each_other",
             _STORE + "test_one_artifact_for_many_is_downloaded_once",
@@ -40,7 +40,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     4: (
-        "a link that is removed before the new one is there; trees that are trusted unseen",
+        "a link is removed before the new one exists; trees are trusted without a check",
         (
             _STORE + "test_killed_at_each_step_on_the_disk",
             _STORE + "test_a_damaged_tree_is_unpacked_again",
@@ -48,9 +48,9 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     5: (
-        "a signature that protects the download only",
+        "a signature protects only the download",
         Elsewhere(
-            "nothing is mounted: every file of a tree is checked against the digest of the artifact before it is used",
+            "nothing is mounted: every file of a tree is compared with the digest of the artifact before use",
             (
                 _STORE + "test_a_damaged_tree_is_unpacked_again",
                 _STORE + "test_a_tree_under_another_s_name_is_not_believed",
@@ -66,36 +66,36 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     7: (
-        "stopping one queue holds every other, and gives up on its worker",
+        "stopping one queue blocks all others, and abandons its worker",
         (
             _STOPPING + "test_removing_a_queue_interrupts_its_tasks_and_delays_no_other_queue",
             _STOPPING + "test_a_name_used_again_while_its_queue_is_ending_waits_for_that_end",
         ),
     ),
     8: (
-        "events after a disable make queues that nobody removes",
+        "events after a disable create queues that are never removed",
         (
             _SPEC + "test_late_events_after_a_disable_or_removal_create_no_queue",
             "tests/runtime/tasks/test_start_tasks.py::test_event_hooks_stop_with_the_package",
         ),
     ),
     9: (
-        "a closed channel of events spins",
+        "a closed channel of events causes a busy loop",
         (
             "tests/runtime/core/test_service.py::test_events_and_ticks_reach_the_runtime",
             "tests/hooks/running/test_hook_services.py::test_start_after_close_is_refused",
         ),
     ),
     10: (
-        "synchronisations are waited for without watching one's own cancellation",
+        "a wait for synchronisations cannot be cancelled",
         _SPEC + "test_a_hanging_synchronisation_is_superseded_at_once",
     ),
     11: (
-        "one broken definition holds every package",
+        "one broken definition blocks every package",
         "tests/runtime/tasks/test_crd_tasks.py::test_a_broken_crd_fails_only_its_own_package",
     ),
     12: (
-        "enabled scripts run inside the scheduler, without an end, at every pass",
+        "enabled scripts run inside the scheduler, without a timeout, at every pass",
         (
             "tests/hooks/running/test_enabled_script.py::test_enabled_script_is_ended_before_the_runner_limit",
             "tests/runtime/test_scheduler_votes.py::test_an_outstanding_vote_holds_the_node_and_higher_orders",
@@ -106,7 +106,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "tests/runtime/scheduler/test_machine.py::test_enabling_a_module_schedules_only_that_module",
     ),
     14: (
-        "of several unmet dependencies a random one is told",
+        "only a random one of several unmet dependencies is reported",
         (
             "tests/runtime/scheduler/test_rules.py::test_dependencies_must_be_on_in_a_suitable_version",
             "tests/runtime/scheduler/test_rules.py::test_messages_do_not_depend_on_the_order_of_requirements",
@@ -114,7 +114,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     15: (
-        "drift is absence only, one list that fails makes all unknown, looking holds every package, pauses are lost",
+        "only absence counts as drift, one failed list makes all unknown, checks block every package, pauses are lost",
         (
             "tests/cluster/drift/test_monitor.py::test_a_field_changed_by_another_process_is_corrected",
             "tests/cluster/test_drift_random.py::test_exactly_the_foreign_changes_are_found",
@@ -126,7 +126,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     16: (
-        "health is told at changes of state only; DaemonSets and Jobs are not looked at",
+        "health is reported at changes of state only; DaemonSets and Jobs are ignored",
         (
             "tests/cluster/test_health_workloads.py::test_every_status_change_of_daemon_sets_and_jobs_is_reported",
             _HEALTH + "test_a_release_becomes_healthy_and_every_message_change_is_reported",
@@ -135,7 +135,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     17: (
-        "values changed after helm are followed once; patches grow without end and are lost on reload",
+        "values changed after helm are applied once; patches grow without limit and are lost on reload",
         (
             "tests/runtime/tasks/test_run_tasks.py::test_values_changed_by_afterhelm_hooks_are_applied_until_stable",
             "tests/runtime/tasks/test_run_tasks.py::test_endless_value_changes_of_hooks_are_reported",
@@ -144,7 +144,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     18: (
-        "permanent errors are tried for ever like transient ones",
+        "permanent errors are retried for ever like transient ones",
         (
             "tests/queue/test_service.py::test_a_permanent_failure_parks_until_an_input_changes",
             "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_reason",
@@ -152,7 +152,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     19: (
-        "a desired is adopted and dies with a removal; a change of maintenance alone is not seen; the guard is inverted",
+        "a desired state is adopted and lost with a removal; a change of maintenance alone is ignored; the guard is inverted",
         (
             "tests/runtime/lifecycle/test_lifecycle_machine.py::test_only_a_running_removal_can_be_completed",
             _LIFECYCLE + "test_a_package_recreated_during_its_removal_is_new_afterwards",
@@ -166,22 +166,22 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "tests/hooks/running/test_discovery.py::test_discovery_runs_only_hooks_and_only_with_the_config_argument",
     ),
     21: (
-        "a state told by a fake error; wrong labels",
+        "a state is reported by a fake error; wrong labels",
         "tests/runtime/tasks/test_pipeline.py::test_each_operation_has_its_tasks",
     ),
     22: (
-        "the version is read from the file system; images of what is removed stay",
+        "the version is read from the file system; images of removed packages stay",
         (
             "tests/packages/definition/test_definition.py::test_the_version_in_the_package_wins_over_the_requested_one",
             "tests/packages/store/test_disk_store.py::test_collecting",
         ),
     ),
     23: (
-        "items are not descended; a missing key passes a rule",
+        "items are not checked; a missing key satisfies a rule",
         (
             "tests/formats/cel/test_rules.py::test_rules_are_evaluated_at_every_level",
             "tests/formats/cel/test_rules.py::test_a_missing_key_never_satisfies_a_rule",
         ),
     ),
-    24: ("a hint for listing tags is trusted", Elsewhere("tags are not listed: a version is asked for by its name")),
+    24: ("a hint for listing tags is trusted", Elsewhere("tags are not listed: a version is requested by its name")),
 }

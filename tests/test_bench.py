@@ -1,4 +1,4 @@
-"""The benchmarks: parts whose clients answer from memory run with the product as it is, and the command knows its parts."""
+"""The benchmarks: parts whose clients answer from memory run with the current product, and the command knows its parts."""
 
 import os
 import subprocess

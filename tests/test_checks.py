@@ -26,7 +26,7 @@ MYPY = [sys.executable, "-m", "mypy", "-p", "wharfinger.queue"]
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The tree as it stands, links included."""
+    """A copy of the tree, links included."""
     target = tmp_path / "tree"
     ignored = shutil.ignore_patterns(
         ".git", ".venv", ".cache", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", ".coverage*", "dist", "build"

@@ -1,4 +1,4 @@
-"""The demo is the main job's acceptance: real registry, kubectl and helm, from push to Ready to gone, exit code 0."""
+"""The acceptance test of the main job: real registry, kubectl and helm, from push to Ready to removal, exit code 0."""
 
 import os
 import re
@@ -64,7 +64,7 @@ STEPS = (
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Where the demo makes its own folder; pytest's folders have names too long for the path of a socket."""
+    """The folder in which the demo creates its own; pytest's folders have names too long for the path of a socket."""
     with tempfile.TemporaryDirectory(prefix="demo-") as made:
         yield Path(made)
 

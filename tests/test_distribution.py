@@ -1,8 +1,7 @@
-"""What is shipped: sdist and wheel hold every module and data file, and install where nothing else is.
+"""The distributions: sdist and wheel contain every module and data file, and install into an empty environment.
 
-The quick test builds as `make build` does, each in a build environment of its own (the setuptools that Python brings along is
-too old for our pyproject.toml), and compares lists; the full one installs both into empty environments and runs the
-command from ``/``.
+The quick test builds as `make build` does, each in a build environment of its own (the setuptools of Python is too old for our
+pyproject.toml), and compares lists; the full one installs both into empty environments and runs the command from ``/``.
 """
 
 import os
@@ -55,7 +54,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shipped() -> set[str]:
-    """What must be in a distribution: modules, type marker, and data files, as paths below ``wharfinger/``."""
+    """Return the files that must be in a distribution: modules, type marker, and data files, as paths below ``wharfinger/``."""
     package = ROOT / "wharfinger"
     kinds = {".py", ".yaml", ".json", ".xz", ".sh", ".typed", ".html", ".css", ".js", ".svg"}
     return {str(path.relative_to(package)) for path in package.rglob("*") if path.suffix in kinds}

@@ -1,7 +1,7 @@
 """Every option of every `--help` is used by a test.
 
-An option counts as used if a test module names it together with its command: in a command line, or as an argument. That cannot
-show that the test is good; it shows which options nobody has tried.
+An option counts as used if a test module contains it together with its command: in a command line, or as an argument. This does
+not show that the test is good; it shows options without any test.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def every_option() -> list[Option]:
 
 
 def is_used(command: tuple[str, ...], spellings: tuple[str, ...]) -> bool:
-    """Whether a test module has one of the spellings, and each word of the command."""
+    """Return whether a test module has one of the spellings, and each word of the command."""
     return any(not words.isdisjoint(spellings) and words.issuperset(command[-2:]) for words in WORDS)
 
 

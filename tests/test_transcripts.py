@@ -126,7 +126,7 @@ def prepare(folder: Path) -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Variables for a user who has nothing but this folder."""
+    """Variables of a user who has only this folder."""
     return {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache"), "NO_COLOR": "", "PYTHONUNBUFFERED": "1"}
 
 

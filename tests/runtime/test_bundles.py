@@ -124,7 +124,7 @@ async def test_modules_without_spec_enabled_follow_the_bundle(tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_spec_enabled_takes_precedence_over_the_bundle(tmp_path: Path) -> None:
-    """It can switch a Module on or off, and only as long as it is set."""
+    """A Module is switched on or off by it, as long as it is set."""
     async with open_world(tmp_path) as world:
         await publish(world, "inside", PART_OF_IT)
         await publish(world, "outside")

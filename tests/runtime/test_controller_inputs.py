@@ -108,7 +108,7 @@ async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_p
             await world.client.delete(ObjectKey(SECRET, "prod", "database"))
             await world.until("prod", "shop", has_reason("SettingsSourceMissing"))
         async with ground.open_world() as world:
-            # What this process has to say is what is written already; of this generation only it can have spoken.
+            # The status to report is already written, and only this process can have written one of this generation.
             await world.change("prod", "shop", {"suspend": False})
             blocked = await world.until_state("prod", "shop", "Degraded")
             assert find_str(blocked, "status", "currentVersion", "version") == "1.0.0"

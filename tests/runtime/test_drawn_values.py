@@ -1,4 +1,4 @@
-"""Random values of a chart stay the same if only inputs change that its templates do not see, and whoever wrote in between."""
+"""Random values of a chart stay the same as long as only inputs change that its templates do not see, whoever else writes."""
 
 import base64
 from collections.abc import Callable

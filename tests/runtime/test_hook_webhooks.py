@@ -58,7 +58,7 @@ def test_hooks_validate_mutate_and_convert_objects_until_their_package_is_remove
         refused = try_to_apply(crontab("b", "v1alpha1", ["*"], "docker.example.org/x"))
         assert "Only images from repo.example.com are allowed" in refused, "in the version of its rules"
 
-        # A change by somebody else is undone.
+        # A change by another writer is reverted.
         kubectl("delete", "validatingwebhookconfiguration", "wharfinger-hooks-crons")
         kubectl("wait", "--for=create", "validatingwebhookconfiguration/wharfinger-hooks-crons", "--timeout=50s")
         assert try_to_apply(crontab("b", "v1alpha2", "*", "docker.example.org/x"))

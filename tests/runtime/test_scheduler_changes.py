@@ -1,7 +1,7 @@
-"""One change at a time: what comes of it is what the nodes would give from scratch, and only what it reaches is looked at.
+"""One change at a time: its result equals a computation from scratch, and only the nodes that it reaches are evaluated.
 
-The oracle is slow and plain: who reaches whom is everybody's closure, ranks and orders are recursions, knots are searched pair by
-pair. It shares no code with what it is compared to.
+The oracle is slow and plain: reachability is a closure, ranks and orders are recursions, and knots are searched pair by pair. It
+shares no code with the tested module.
 """
 
 import sys

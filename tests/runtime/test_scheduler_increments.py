@@ -1,7 +1,7 @@
-"""What is decided step by step is what would be decided from scratch: an event is followed only as far as it reaches.
+"""Incremental decisions equal decisions from scratch: an event is followed only as far as it reaches.
 
-Invariants, after every event of a random story: the topology is that of the nodes; every decision is the one that would be taken
-now; and looking at everything once more finds nothing to do.
+Invariants, after every event of a random history: the topology is that of the nodes; every decision is the current one; and
+another evaluation of everything finds nothing to do.
 """
 
 from dataclasses import replace

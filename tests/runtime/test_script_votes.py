@@ -1,7 +1,7 @@
-"""What enabled scripts say while a process starts: of what they look at not everything is there yet.
+"""Votes of enabled scripts while a process starts, before all modules are loaded that the scripts look at.
 
-The module ``scripted`` is on where ``dns`` is, unless there is a file ``no``; ``dns`` is loaded by a process that starts once
-there is no file ``held``, and cannot be loaded while there is a file ``broken``.
+The module ``scripted`` is on if ``dns`` is, unless there is a file ``no``; ``dns`` is loaded by a starting process once there is
+no file ``held``, and cannot be loaded while there is a file ``broken``.
 """
 
 from collections.abc import AsyncIterator

@@ -1,15 +1,15 @@
-"""The pure machines of a package's life together, under every order of wishes, outcomes and times.
+"""The pure machines of a package's life together, under every order of desired states, outcomes and times.
 
-Invariants, checked by the model as it goes (`simulated.py`) and here:
+Invariants, checked by the model at each step (`simulated.py`) and here:
 
-* one operation of a kind at a time, and in the main lane one run at a time; nothing starts of an operation that was superseded;
-* nothing runs after a removal completed: the package has no task, no run and no live operation, until it is wanted again;
-* every accepted update is eventually run or superseded: once everything succeeds, its Load was told to have succeeded, or it
-  was cancelled with a cause;
-* on-done never fires for a superseded run;
-* no task outlives its package;
-* nothing is lost: once everything succeeds, the last desired state is loaded and applied, also if it was set during a
-  removal, a suspension or an update; packages that are off or removed have no objects in the cluster.
+* One operation of a kind runs at a time, and in the main lane one run at a time; nothing of a superseded operation starts.
+* Nothing runs after a completed removal: the package has no task, no run and no live operation, until it is wanted again.
+* Every accepted update is eventually run or superseded: once everything succeeds, its Load has succeeded, or it was cancelled
+  with a cause.
+* The on-done callback is never called for a superseded run.
+* No task outlives its package.
+* Nothing is lost: once everything succeeds, the last desired state is loaded and applied, also if it was set during a removal, a
+  suspension or an update; packages that are off or removed have no objects in the cluster.
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ OUTCOMES: Final = st.sampled_from([*["finished"] * 12, "failed", "failed for goo
 
 
 class Simulation(RuleBasedStateMachine):
-    """One package in a hostile world."""
+    """One package with unpredictable outcomes and times."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""A new desired state waits for nothing: whatever a package is stuck in is over, and what follows has begun, within a second.
+"""A new desired state waits for nothing: a stuck operation ends, and its successor has begun, within a second.
 
-For each way of superseding (another version, a suspend, a removal) and each place to be stuck in. What held the package up,
-with all its processes, is dead before the first task of what follows begins; and that comes to its end.
+This is tested for each way of superseding (another version, a suspend, a removal) and each place to be stuck in. The blocking
+task, with all its processes, is dead before the first task of the successor begins; and the successor runs to its end.
 """
 
 import math

@@ -22,13 +22,13 @@ from wharfinger.runtime.resources.resources import SECRET
 
 @dataclass(slots=True)
 class Quiet:
-    """Whether the controllers' status patches are refused, as if the daemon were killed before them."""
+    """The switch that refuses the controllers' status patches, as if the daemon were killed before them."""
 
     refusing: bool = False
 
 
 class QuietClient(LimitedClient):
-    """A client that refuses status patches while it is told to."""
+    """A client that refuses status patches while they are forbidden."""
 
     def __init__(self, client: ClusterClient, quiet: Quiet) -> None:
         super().__init__(client, Slots(SlotLimits()))

@@ -1,6 +1,6 @@
-"""`wharfinger why` in situations that were brought about for real, as a person sees it (tests/runtime/why_goldens).
+"""`wharfinger why` in real situations, as a user sees it (tests/runtime/why_goldens).
 
-After a change of what is said: ``REWRITE_GOLDENS=1 pytest tests/runtime/test_why.py``, and read what `git diff` shows: each has
+After a change of the texts: ``REWRITE_GOLDENS=1 pytest tests/runtime/test_why.py``, and read what `git diff` shows: each text has
 to be true, name one root cause, and have one remedy.
 """
 

@@ -21,7 +21,7 @@ Unit = dict[str, list[str]]
 
 
 def read_unit(path: Path) -> Unit:
-    """``Section.Key`` to its values in order; an empty value starts the list anew (systemd.syntax(7))."""
+    """Return ``Section.Key`` with its values in order; an empty value resets the list (systemd.syntax(7))."""
     unit: Unit = {}
     section = ""
     for line in path.read_text().splitlines():

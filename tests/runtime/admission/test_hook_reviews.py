@@ -1,4 +1,4 @@
-"""Reviews as they are read and answered."""
+"""Reading of reviews, and answers to them."""
 
 import json
 

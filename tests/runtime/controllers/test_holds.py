@@ -130,7 +130,7 @@ NAMES = st.sampled_from("abcdefgh")
 
 @given(st.lists(st.tuples(NAMES, st.frozensets(NAMES, max_size=5)), max_size=30))
 def test_one_held_removal_never_waits_for_another(asked: list[tuple[str, frozenset[str]]]) -> None:
-    """Edges that close no circle leave one package that waits for no waiting one, in whatever order they are checked."""
+    """Edges that close no cycle leave one package that waits for no waiting one, in any order of checks."""
     waits: dict[str, frozenset[str]] = {}
     for name, going in asked:
         waits[name] = frozenset(each for each in going - {name} if not reaches(waits, each, name))

@@ -125,7 +125,7 @@ async def test_a_compatible_change_made_while_no_daemon_ran_is_applied(tmp_path:
 
 
 def held_up(folder: Path, name: str = "held") -> str:
-    """Return shell code that makes hooks wait for a signal when they are asked for their configuration."""
+    """Return shell code that makes hooks wait for a signal when they are run for their configuration."""
     return f'if [ -p "{folder}/{name}" ]; then read -r _ <"{folder}/{name}"; fi'
 
 

@@ -288,7 +288,7 @@ async def test_a_rollback_restores_hooks_and_secret_settings(tmp_path: Path) -> 
         instance = world.runtime.instances["prod.shop"]
         assert instance.configuration.settings["mode"] == "the-first-password"
         assert "the-first-password" in instance.secrets
-        # Another text in the Secret is another desired state to try.
+        # Another text in the Secret is another desired state, which is tried.
         await world.secret("login", password="the-second-password")
         await world.until_runtime(lambda: instance.desired.version == "2.0.0")
         await world.until_runtime(lambda: instance.desired.version == "1.0.0")

@@ -54,7 +54,7 @@ async def test_a_later_bootstrap_is_noticed(autojump_clock: trio.testing.MockClo
 
 @dataclass
 class Hiding:
-    """A ClusterClient that refuses lists until it is told otherwise."""
+    """A ClusterClient that refuses lists until they are allowed."""
 
     client: ClusterClient
     allowed: trio.Event = field(default_factory=trio.Event)

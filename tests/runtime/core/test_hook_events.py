@@ -26,7 +26,7 @@ def test_stopped_hooks_get_no_task(state: str) -> None:
     assert (task is not None) is (state == "started")
     if task is not None:
         assert (task.lane, task.scope, task.instance) == ("hooks/slow", scope, one)
-    assert inbox.waiting  # a task takes the events when its turn comes
+    assert inbox.waiting  # the queued task will process the events
 
 
 def test_events_do_not_run_readiness_hooks() -> None:

@@ -235,7 +235,7 @@ async def test_problems_of_a_release_are_warnings_without_secrets(
 
 
 class RefusingClient(LimitedClient):
-    """A client that refuses every apply while it is told to."""
+    """A client that refuses every apply while this is switched on."""
 
     refuses = False
 

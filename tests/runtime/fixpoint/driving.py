@@ -56,7 +56,7 @@ class Running:
 
 @dataclass(slots=True)
 class Drive:
-    """One life of a world under the engine."""
+    """One run of a world under the engine."""
 
     world: World
     tape: bytes = b""

@@ -48,7 +48,7 @@ ACCOUNTING: Final[dict[str, Coverage]] = {
         _ACCOUNTING + "test_an_arrival_while_a_body_waits_for_its_slot_is_a_second_run_and_one_charge"
     ),
     "EmitBeforeBlockCancellation": Elsewhere(
-        "what blocks has no way to publish, so such bodies are judged and end by themselves; cancelling stops them too",
+        "a blocked body cannot publish, so such bodies are judged and end by themselves; a cancellation stops them too",
         (_ACCOUNTING + "test_blocked_bodies_publish_nothing_and_are_judged",),
     ),
     "TerminalEmissionFeedback": (
@@ -56,7 +56,7 @@ ACCOUNTING: Final[dict[str, Coverage]] = {
     ),
     "RunnableUpgradeAtCap": _ACCOUNTING + "test_a_queued_run_is_upgraded_only_within_the_budget",
     "Outcome_Compatibility": Elsewhere(
-        "outcomes are types, not numbers that somebody may have stored",
+        "outcomes are types, not numbers that may be stored",
         (_ACCOUNTING + "test_each_outcome_has_its_meaning",),
     ),
     "ContentAndStatusCoalesce": _ACCOUNTING + "test_changes_of_content_and_status_share_one_run",
@@ -64,7 +64,7 @@ ACCOUNTING: Final[dict[str, Coverage]] = {
     "ChargedEpisodeRearms": _ACCOUNTING + "test_further_causes_after_a_charged_run_are_charged",
     "RunnableUpgradeExecution": _ACCOUNTING + "test_an_upgraded_run_is_one_run",
     "ContentPreservesConservativeRetry": Elsewhere(
-        "versions tell exactly what changed during a run, so nothing is retried in case something had",
+        "versions show exactly which ids changed during a run, so there are no precautionary retries",
         (_ACCOUNTING + "test_a_change_of_content_during_a_run_does_not_hide_its_failure",),
     ),
 }

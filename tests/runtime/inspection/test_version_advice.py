@@ -51,7 +51,7 @@ async def advised(world: World, name: str, *, ready: bool = False) -> Explanatio
         assert (
             await advice.add_to(ExplanationSnapshot(name, ready=ready, causes=(), remedy="change something")) == first
         )
-        assert looked_up(world) == downloads  # looked-up versions are cached
+        assert looked_up(world) == downloads  # the found versions are cached
         return first
 
 
