@@ -117,18 +117,21 @@ REMOVAL: Final[dict[str, Coverage]] = {
 }
 
 VALUES: Final[dict[str, Coverage]] = {
-    "context of an application": _PACKED + "test_what_templates_of_an_application_see",
-    "context of a module": _PACKED + "test_what_templates_of_a_module_see",
-    "layers": (_PACKED + "test_layers", "tests/runtime/tasks/test_values.py::test_layers_override_each_other_in_order"),
+    "context of an application": _PACKED + "test_templates_of_an_application_see_values_platform_and_context",
+    "context of a module": _PACKED + "test_templates_of_a_module_see_values_platform_and_context",
+    "layers": (
+        _PACKED + "test_values_are_merged_in_layers",
+        "tests/runtime/tasks/test_values.py::test_layers_override_each_other_in_order",
+    ),
     "defaults only fill what is absent": (
-        _PACKED + "test_layers",
-        _PACKED + "test_without_schemas_there_are_no_defaults",
+        _PACKED + "test_values_are_merged_in_layers",
+        _PACKED + "test_packages_without_schemas_have_no_defaults",
     ),
     "patches are compacted": (
         "tests/hooks/running/test_values_patch.py::test_compacted_patches_give_the_same_values_as_the_original_patches",
         "tests/hooks/running/test_values_patch.py::test_stored_operations_that_no_longer_apply_are_skipped",
     ),
-    "effective settings": _PACKED + "test_effective_settings_have_defaults_and_nothing_of_the_values",
+    "effective settings": _PACKED + "test_effective_settings_include_only_defaults_of_the_settings_schema",
 }
 
 DRIFT: Final[dict[str, Coverage]] = {

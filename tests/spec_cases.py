@@ -116,50 +116,54 @@ QUEUE: Final[dict[str, Coverage]] = {
 }
 
 STORE: Final[dict[str, Coverage]] = {
-    "Deploy success": _STORE + "test_from_registry_to_deployed",
-    "Deploy cancelled": _STORE + "test_cancelled_at_each_await_nothing_partial_is_published",
+    "Deploy success": _STORE + "test_a_package_is_downloaded_installed_and_deployed",
+    "Deploy cancelled": _STORE + "test_a_download_cancelled_at_any_await_publishes_nothing_partial",
     "Deploy registry error as a status error": (
-        _FAULTS + "test_a_transfer_that_fails_leaves_nothing",
+        _FAULTS + "test_a_failed_download_leaves_no_files",
         "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_reason",
     ),
     "partial download not published and retry works": (
-        _FAULTS + "test_a_transfer_that_fails_leaves_nothing",
-        _STORE + "test_whatever_waits_takes_over_from_whatever_was_cancelled",
+        _FAULTS + "test_a_failed_download_leaves_no_files",
+        _STORE + "test_a_waiting_download_takes_over_from_a_cancelled_one",
     ),
     "completed version reused with zero registry calls": (
-        _STORE + "test_what_is_here_is_not_fetched_again",
-        _STORE + "test_what_is_installed_needs_no_registry",
+        _STORE + "test_existing_blobs_are_not_downloaded_again",
+        _STORE + "test_an_installed_package_can_be_deployed_without_its_registry",
     ),
-    "creates the link": _STORE + "test_from_registry_to_deployed",
-    "replaces the link, downgrade": _STORE + "test_deploying_moves_the_link_and_keeps_the_trees",
-    "Undeploy keep": _STORE + "test_deploying_moves_the_link_and_keeps_the_trees",
-    "Undeploy delete": _STORE + "test_collecting",
-    "Undeploy idempotent": _STORE + "test_deploying_moves_the_link_and_keeps_the_trees",
-    "Undeploy keeps several versions": _STORE + "test_deploying_moves_the_link_and_keeps_the_trees",
-    "Cleanup empty preserve removes all": _STORE + "test_collecting",
-    "Cleanup sibling versions, packages, repositories": _SPEC_STORE + "test_what_one_name_gives_up_stays_for_another",
+    "creates the link": _STORE + "test_a_package_is_downloaded_installed_and_deployed",
+    "replaces the link, downgrade": _STORE + "test_deploying_and_undeploying_change_only_the_link",
+    "Undeploy keep": _STORE + "test_deploying_and_undeploying_change_only_the_link",
+    "Undeploy delete": _STORE + "test_collect_deletes_unused_trees_blobs_and_temporary_files",
+    "Undeploy idempotent": _STORE + "test_deploying_and_undeploying_change_only_the_link",
+    "Undeploy keeps several versions": _STORE + "test_deploying_and_undeploying_change_only_the_link",
+    "Cleanup empty preserve removes all": _STORE + "test_collect_deletes_unused_trees_blobs_and_temporary_files",
+    "Cleanup sibling versions, packages, repositories": _SPEC_STORE
+    + "test_packages_deployed_under_another_name_are_not_collected",
     "Cleanup link kept or removed by target": Elsewhere(
         "links decide which trees are retained: a link is deleted with its package, a tree with its last link",
-        (_STORE + "test_collecting", _SPEC_STORE + "test_a_link_to_nowhere_is_replaced"),
+        (
+            _STORE + "test_collect_deletes_unused_trees_blobs_and_temporary_files",
+            _SPEC_STORE + "test_a_broken_link_is_replaced",
+        ),
     ),
-    "Cleanup relative link target": _STORE + "test_from_registry_to_deployed",
-    "Cleanup non-symlink left alone": _STORE + "test_what_is_not_ours_is_left_alone",
+    "Cleanup relative link target": _STORE + "test_a_package_is_downloaded_installed_and_deployed",
+    "Cleanup non-symlink left alone": _STORE + "test_foreign_files_in_the_deployed_folder_are_not_changed",
     "Cleanup `deployed` skipped": Elsewhere(
         "links are beside the store, not in it; only names that are digests are collected",
-        (_STORE + "test_what_is_not_ours_is_left_alone",),
+        (_STORE + "test_foreign_files_in_the_deployed_folder_are_not_changed",),
     ),
     "Cleanup empty dirs collapse": Elsewhere(
         "trees are named by digest in one flat folder: there are no folders of packages to empty",
-        (_STORE + "test_collecting",),
+        (_STORE + "test_collect_deletes_unused_trees_blobs_and_temporary_files",),
     ),
-    "Cleanup missing tree ok": _SPEC_STORE + "test_collecting_where_there_is_nothing",
-    "Cleanup cancelled leaves the tree": _STORE + "test_cancelled_at_each_await_nothing_partial_is_published",
-    "Lifecycle over version sequences": _SPEC_STORE + "test_a_life_of_versions",
+    "Cleanup missing tree ok": _SPEC_STORE + "test_collecting_an_empty_store_deletes_nothing",
+    "Cleanup cancelled leaves the tree": _STORE + "test_a_download_cancelled_at_any_await_publishes_nothing_partial",
+    "Lifecycle over version sequences": _SPEC_STORE + "test_a_name_follows_any_sequence_of_versions",
 }
 
 LOADER: Final[dict[str, Coverage]] = {
     "app complete": _DEFINITION + "test_the_definition_of_an_application_is_read",
-    "app minimal": "tests/packages/test_spec_definition.py::test_the_least_that_is_a_package",
+    "app minimal": "tests/packages/test_spec_definition.py::test_a_minimal_package_has_defaults",
     "app with digests": (
         _DEFINITION + "test_the_definition_of_an_application_is_read",
         _DEFINITION + "test_image_digests_are_read",
@@ -168,7 +172,7 @@ LOADER: Final[dict[str, Coverage]] = {
         _DEFINITION + "test_the_definition_of_a_module_is_read",
         _DEFINITION + "test_module_yaml_is_read_unless_package_yaml_exists",
     ),
-    "module minimal": "tests/packages/test_spec_definition.py::test_the_least_that_is_a_package",
+    "module minimal": "tests/packages/test_spec_definition.py::test_a_minimal_package_has_defaults",
     "module with digests": _DEFINITION + "test_image_digests_are_read",
     "not found": _DEFINITION + "test_a_missing_package_folder_is_refused",
     "invalid dir name": Elsewhere(
@@ -181,7 +185,7 @@ LOADER: Final[dict[str, Coverage]] = {
     ),
     "values loader": (
         _DEFINITION + "test_static_values_can_be_flat_or_in_a_section",
-        "tests/packages/settings/test_values.py::test_layers",
+        "tests/packages/settings/test_values.py::test_values_are_merged_in_layers",
     ),
 }
 

@@ -34,17 +34,17 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     3: (
         "one lock for all downloads, and no cancellation inside one",
         (
-            _STORE + "test_different_artifacts_do_not_wait_for_each_other",
-            _STORE + "test_one_artifact_for_many_is_downloaded_once",
-            _STORE + "test_cancelled_at_each_await_nothing_partial_is_published",
+            _STORE + "test_downloads_of_different_artifacts_run_concurrently",
+            _STORE + "test_an_artifact_for_several_names_is_downloaded_once",
+            _STORE + "test_a_download_cancelled_at_any_await_publishes_nothing_partial",
         ),
     ),
     4: (
         "a link is removed before the new one exists; trees are trusted without a check",
         (
-            _STORE + "test_killed_at_each_step_on_the_disk",
+            _STORE + "test_a_store_killed_at_any_disk_operation_stays_consistent",
             _STORE + "test_a_damaged_tree_is_unpacked_again",
-            "tests/packages/test_disk_store_faults.py::test_a_damaged_tree_stays_until_the_new_one_is_there",
+            "tests/packages/test_disk_store_faults.py::test_a_damaged_tree_stays_until_its_replacement_is_complete",
         ),
     ),
     5: (
@@ -53,7 +53,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
             "nothing is mounted: every file of a tree is compared with the digest of the artifact before use",
             (
                 _STORE + "test_a_damaged_tree_is_unpacked_again",
-                _STORE + "test_a_tree_under_another_s_name_is_not_believed",
+                _STORE + "test_a_tree_under_the_name_of_another_package_is_not_trusted",
             ),
         ),
     ),
@@ -173,7 +173,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "the version is read from the file system; images of removed packages stay",
         (
             "tests/packages/definition/test_definition.py::test_the_version_in_the_package_wins_over_the_requested_one",
-            "tests/packages/store/test_disk_store.py::test_collecting",
+            "tests/packages/store/test_disk_store.py::test_collect_deletes_unused_trees_blobs_and_temporary_files",
         ),
     ),
     23: (

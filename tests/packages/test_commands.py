@@ -58,7 +58,7 @@ def typed(text: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-async def test_push_and_inspect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_pushed_chart_can_be_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with open_registry_server(tmp_path) as address:
         assert await run_beside("push", str(WEB_SERVICE), f"{address}/charts/web-service") == 0
         said = capsys.readouterr().out
@@ -81,7 +81,7 @@ async def test_push_and_inspect(tmp_path: Path, capsys: pytest.CaptureFixture[st
             )
 
 
-async def test_push_and_sign(
+async def test_push_can_sign_the_package(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A package that was pushed with a key is trusted by its public half, and openssl verifies the signature."""
@@ -99,7 +99,7 @@ async def test_push_and_sign(
         assert (await registry.resolve(path, WEB_VERSION)).digest.text in said
 
 
-async def test_push_with_a_tag_of_its_own_and_a_password(
+async def test_push_accepts_another_tag_and_a_password(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = chart(tmp_path / "web", version="1.0.0+a")
@@ -156,7 +156,7 @@ async def test_push_with_a_tag_of_its_own_and_a_password(
         (["inspect", "oci-layout:a/web@sha256:1"], "not of the form sha256"),
     ],
 )
-def test_one_line_says_what_is_wrong(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_reported_in_one_line(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*arguments) == 1
     said = capsys.readouterr()
     assert said.out == ""
@@ -165,7 +165,9 @@ def test_one_line_says_what_is_wrong(arguments: list[str], says: str, capsys: py
     assert says in said.err
 
 
-async def test_a_package_through_a_layout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_package_can_be_pushed_to_a_layout_and_inspected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     said = "type: Module\nname: tuner\nversion: 1.0.0\ndescriptions: {en: Tunes}\n"
     folder = write(tmp_path / "tuner", {"package.yaml": said, "hooks/run.sh": "#!/bin/sh\n"})
     target = f"oci-layout:{tmp_path}/shelf/tuner"
@@ -185,7 +187,7 @@ async def test_a_package_through_a_layout(tmp_path: Path, capsys: pytest.Capture
     assert await run_beside("push", str(folder), f"{target}:2.0.0", "--force") == 0
 
 
-async def test_a_layout_below_where_one_stands(
+async def test_a_layout_can_be_in_the_current_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -202,7 +204,7 @@ async def test_a_package_without_a_version_needs_a_tag(tmp_path: Path, capsys: p
     assert await run_beside("push", str(folder), f"{target}:1.0.0") == 0
 
 
-async def test_logins_come_from_docker_s_configuration(
+async def test_logins_are_read_from_the_docker_configuration(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificate = await trio.to_thread.run_sync(make_certificate, tmp_path / "tls")
@@ -233,7 +235,7 @@ async def test_logins_come_from_docker_s_configuration(
         )
 
 
-def test_wrong_usage_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_usage_exits_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["push"], ["inspect"], ["pull", "x"]):
         with pytest.raises(SystemExit) as caught:
             run(*arguments)
@@ -241,7 +243,7 @@ def test_wrong_usage_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert "usage:" in capsys.readouterr().err
 
 
-def test_plain_http_is_asked_for() -> None:
+def test_plain_http_is_an_option() -> None:
     parser = argparse.ArgumentParser()
     add_package(parser)
     assert parser.parse_args(["push", "x", "y", "--plain-http"]).plain_http is True
@@ -261,7 +263,7 @@ async def inspect_config(config: bytes, media_type: str, capsys: pytest.CaptureF
     return code, said.out, said.err
 
 
-async def test_what_strangers_wrote_does_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_control_characters_of_a_config_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     config = json.dumps({"name": "web\x1b[31m\nname  other", "version": ["x"], "appVersion": 1.5}).encode()
     code, out, _ = await inspect_config(config, HELM_CONFIG, capsys)
     assert code == 0
@@ -270,7 +272,7 @@ async def test_what_strangers_wrote_does_not_reach_the_terminal(capsys: pytest.C
     assert re.search(r"^app version +1\.5$", out, re.MULTILINE)
 
 
-async def test_artifacts_that_are_no_charts_are_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_artifacts_that_are_not_charts_can_be_inspected(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = await inspect_config(b"{}", "application/vnd.oci.image.config.v1+json", capsys)
     assert code == 0
     assert re.search(r"^type +application/vnd\.oci\.image\.config", out, re.MULTILINE)
@@ -278,17 +280,17 @@ async def test_artifacts_that_are_no_charts_are_shown_too(capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("config", [b"[]", b"{", b" " * (MAX_MANIFEST + 1)])
-async def test_a_config_that_cannot_be_read(config: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_unreadable_config_is_reported(config: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = await inspect_config(config, HELM_CONFIG, capsys)
     assert (code, out) == (1, "")
     assert err.startswith("error: config sha256:")
 
 
-def test_an_address_prints_as_it_is_typed() -> None:
+def test_an_address_is_printed_as_typed() -> None:
     assert str(RegistryAddress("127.0.0.1", 5000)) == "127.0.0.1:5000"
 
 
-def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_warnings_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write(tmp_path / "web", FILES)
     assert run("check", str(folder)) == 0
     said = capsys.readouterr().out.splitlines()
@@ -304,7 +306,7 @@ def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_a_terminal_that_knows_ascii_only_is_shown_the_rest_as_escapes(tmp_path: Path) -> None:
+def test_other_characters_are_escaped_for_an_ascii_terminal(tmp_path: Path) -> None:
     schema = "{type: object, x-config-version: 1, properties: {größe✓: {type: wrong}}}"
     folder = write(tmp_path / "web", {"package.yaml": FILES["package.yaml"], "openapi/settings.yaml": schema})
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
@@ -319,7 +321,9 @@ def test_a_terminal_that_knows_ascii_only_is_shown_the_rest_as_escapes(tmp_path:
     assert b"gr\\xf6\\xdfe\\u2713" in done.stdout
 
 
-def test_check_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_validates_given_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write(tmp_path / "web", FILES)
     settings = tmp_path / "settings.yaml"
     settings.write_text("count: 0")
@@ -338,7 +342,7 @@ def test_check_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
         ("a: [", "settings.yaml"),
     ],
 )
-def test_check_needs_settings_in_the_file(
+def test_check_refuses_missing_and_invalid_settings_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, says: str
 ) -> None:
     if text is not None:
@@ -350,7 +354,7 @@ def test_check_needs_settings_in_the_file(
     assert says in err
 
 
-def test_check_where_no_one_can_tell_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_a_temporary_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write(tmp_path / "web", {**FILES, "openapi/conversions/v2.yaml": "{version: 2, conversions: [.dying]}"})
     assert run("check", str(folder)) == 1
     assert "its worker died; the problem may be temporary, try again" in capsys.readouterr().err
@@ -370,7 +374,7 @@ def test_check_prints_its_document_also_for_an_endless_program(
 
 
 @pytest.mark.parametrize("version", ["-1", "x", "1001", "²", "0000001001", "9" * 5000, "0" * 9 + "9" * 5000])
-def test_check_takes_versions_that_there_can_be(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_refuses_impossible_settings_versions(version: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run("check", "a", f"--settings-version={version}")
     said = capsys.readouterr().err
@@ -378,12 +382,12 @@ def test_check_takes_versions_that_there_can_be(version: str, capsys: pytest.Cap
     assert len(said) < 1000
 
 
-def test_check_says_that_there_is_no_such_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_a_missing_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", str(tmp_path / "nowhere")) == 1
     assert "nowhere: no such folder" in capsys.readouterr().err
 
 
-def test_check_says_which_hooks_the_daemon_would_leave_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_hooks_that_the_daemon_would_skip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "web" / "hooks").mkdir(parents=True)
     (tmp_path / "web" / "package.yaml").write_text("name: web\nversion: 1.0.0\n")
     (tmp_path / "web" / "hooks" / "a.sh").write_text("#!/bin/bash\n")

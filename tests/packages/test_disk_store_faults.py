@@ -23,7 +23,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def test_a_transfer_that_fails_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_failed_download_leaves_no_files(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     layer = manifest.layers[0]
@@ -44,7 +44,7 @@ async def test_a_transfer_that_fails_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "archive", [b"", b"not an archive", chart_archive()[:200], chart_archive(name="", version="1")]
 )
-async def test_what_is_no_chart_is_not_installed(archive: bytes, tmp_path: Path) -> None:
+async def test_invalid_chart_archives_are_not_installed(archive: bytes, tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry, archive=archive)
     async with open_store(tmp_path) as store:
@@ -54,7 +54,7 @@ async def test_what_is_no_chart_is_not_installed(archive: bytes, tmp_path: Path)
         assert listing(tmp_path)["trees"] == listing(tmp_path)["tmp"] == []
 
 
-async def test_images_that_cannot_be_applied_or_unpacked(tmp_path: Path) -> None:
+async def test_images_with_invalid_layers_are_refused(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     limits = StoreLimits(archive=ArchiveLimits(max_entries=2))
     refused = await put_image(registry, packed({"a": b""}), media_type="application/vnd.oci.image.layer.v1.tar+zstd")
@@ -76,7 +76,7 @@ async def test_images_that_cannot_be_applied_or_unpacked(tmp_path: Path) -> None
         assert listing(tmp_path)["trees"] == listing(tmp_path)["tmp"] == []
 
 
-async def test_an_upper_layer_that_is_damaged_on_the_disk(tmp_path: Path) -> None:
+async def test_a_damaged_upper_layer_is_reported(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put_image(registry, packed({"a": b""}), packed({"b": b""}))
     blob = tmp_path / "store/blobs/sha256" / manifest.layers[1].digest.hex
@@ -91,7 +91,7 @@ async def test_an_upper_layer_that_is_damaged_on_the_disk(tmp_path: Path) -> Non
         assert listing(tmp_path)["trees"] == listing(tmp_path)["tmp"] == []
 
 
-async def test_a_package_that_is_too_big(tmp_path: Path) -> None:
+async def test_an_oversized_package_is_not_downloaded(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     async with open_store(tmp_path, StoreLimits(package_bytes=1000)) as store:
@@ -100,7 +100,7 @@ async def test_a_package_that_is_too_big(tmp_path: Path) -> None:
     assert registry.fetched == {}
 
 
-async def test_blobs_longer_than_what_is_written_at_once(tmp_path: Path) -> None:
+async def test_blobs_larger_than_the_write_buffer_are_stored(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry, archive=chart_archive(padding=1_000_000))
     async with open_store(tmp_path) as store:
@@ -109,7 +109,7 @@ async def test_blobs_longer_than_what_is_written_at_once(tmp_path: Path) -> None
         assert blob.stat().st_size > 1_000_000
 
 
-async def test_one_process_at_a_time(tmp_path: Path) -> None:
+async def test_a_store_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
     async with open_store(tmp_path):
         with pytest.raises(StoreError, match="another process uses this store"):
             async with open_store(tmp_path):
@@ -118,7 +118,7 @@ async def test_one_process_at_a_time(tmp_path: Path) -> None:
         pass
 
 
-async def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
+async def test_leftovers_of_a_killed_process_are_deleted(tmp_path: Path) -> None:
     async with open_store(tmp_path):
         pass
     (tmp_path / "store/tmp/1-1").mkdir()
@@ -131,7 +131,9 @@ async def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
     ("number", "says"),
     [(errno.ENOSPC, "the disk is full: free some space"), (errno.EACCES, "no permission"), (errno.EROFS, "read-only")],
 )
-async def test_a_disk_that_refuses(number: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_disk_error_leaves_no_partial_files(
+    number: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
 
@@ -153,14 +155,14 @@ async def test_a_disk_that_refuses(number: int, says: str, tmp_path: Path, monke
         await bring(store, registry, manifest)
 
 
-async def test_a_state_folder_that_cannot_be(tmp_path: Path) -> None:
+async def test_a_state_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="opening the store"):
         async with open_store(tmp_path / "file"):
             raise AssertionError("must not open")
 
 
-async def test_a_full_disk_while_downloading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_fails_the_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     monkeypatch.setattr("wharfinger.packages.store.disk_store._create", lambda path: io.FileIO("/dev/full", "wb"))
@@ -170,7 +172,9 @@ async def test_a_full_disk_while_downloading(tmp_path: Path, monkeypatch: pytest
         assert listing(tmp_path)["blobs"] == []
 
 
-async def test_a_damaged_tree_stays_until_the_new_one_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_damaged_tree_stays_until_its_replacement_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Packages run from it: nothing but two renames is between the old one and the new one."""
     registry = MemoryRegistry()
     manifest = await put(registry)
@@ -197,9 +201,7 @@ async def test_a_damaged_tree_stays_until_the_new_one_is_there(tmp_path: Path, m
     assert {"unlink there", "rename there"} <= set(calls)
 
 
-async def test_what_is_left_of_a_failure_is_deleted_beside_the_event_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_leftovers_of_a_failure_are_deleted_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = MemoryRegistry()
     manifest = await put_image(registry, packed({"a": b""}), b"no archive")
     threads: list[bool] = []

@@ -32,7 +32,7 @@ from wharfinger.packages.errors import (
         (ConversionError("x", transient=True), True),
     ],
 )
-def test_what_passes_by_itself(error: PackageError, transient: bool) -> None:
+def test_package_errors_are_transient_or_permanent(error: PackageError, transient: bool) -> None:
     assert isinstance(error, PackageError)
     assert error.transient is transient
     assert str(error) == "x"

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.unmeasured
 @pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
-def test_no_input_breaks_a_reader(target: str, tmp_path: Path) -> None:
+def test_readers_accept_or_refuse_random_input(target: str, tmp_path: Path) -> None:
     """Whatever a file of a package holds, it is read, or refused with the error that says so; no crash, no hang."""
     count = scaled(100_000, 300)
     progress = tmp_path / "progress"

@@ -120,7 +120,7 @@ CHARTS = {
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("where", CHARTS)
 @pytest.mark.parametrize("package", [True, False])
-async def test_a_lookup_finds_what_is_there(where: str, program: str, tmp_path: Path, *, package: bool) -> None:
+async def test_a_lookup_finds_an_existing_object(where: str, program: str, tmp_path: Path, *, package: bool) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS[where])
     async with open_world(program, tmp_path) as world:
         await world.put("seen", a="here")
@@ -129,7 +129,7 @@ async def test_a_lookup_finds_what_is_there(where: str, program: str, tmp_path: 
         assert world.asked == 1
 
 
-async def test_without_access_it_finds_nothing_as_by_hand(program: str, tmp_path: Path) -> None:
+async def test_a_lookup_without_access_finds_nothing(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
         await world.put("seen", a="here")
@@ -138,7 +138,7 @@ async def test_without_access_it_finds_nothing_as_by_hand(program: str, tmp_path
         assert await world.renderer.identity(asked(folder)) is not None
 
 
-async def test_a_chart_that_does_not_look_is_rendered_without_the_cluster(program: str, tmp_path: Path) -> None:
+async def test_a_chart_without_lookups_is_rendered_without_the_cluster(program: str, tmp_path: Path) -> None:
     async def no_access() -> JsonObject:
         raise AssertionError("nobody looks")
 
@@ -147,7 +147,7 @@ async def test_a_chart_that_does_not_look_is_rendered_without_the_cluster(progra
     assert rendered == await HelmRenderer(tool(program), tmp_path / "scratch").render(asked(WEB_SERVICE))
 
 
-async def test_what_was_found_is_never_kept(program: str, tmp_path: Path) -> None:
+async def test_renders_with_lookups_are_not_cached(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
         cache = CachingRenderer(world.renderer, EntryCache(tmp_path / "renders"))
@@ -159,7 +159,7 @@ async def test_what_was_found_is_never_kept(program: str, tmp_path: Path) -> Non
         assert not (tmp_path / "renders").exists()
 
 
-async def test_the_same_chart_looks_or_not_by_its_values(program: str, tmp_path: Path) -> None:
+async def test_values_decide_whether_a_chart_uses_lookups(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["text in values"])
     async with open_world(program, tmp_path) as world:
         assert await world.renderer.identity(asked(folder, {"text": "x"})) is not None
@@ -168,9 +168,7 @@ async def test_the_same_chart_looks_or_not_by_its_values(program: str, tmp_path:
         assert world.asked == 0
 
 
-async def test_whether_a_chart_looks_is_remembered_by_its_digest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_use_of_lookups_is_cached_by_chart_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     monkeypatch.setattr(helm_renderer, "MAX_KNOWN", 2)
     async with open_world("helm", tmp_path) as world:
@@ -192,7 +190,7 @@ async def test_install_and_upgrade_are_distinguished(program: str, tmp_path: Pat
             assert f'"IsUpgrade":{str(is_upgrade).lower()}' in str(report["release"])
 
 
-async def test_which_cluster_it_is_comes_from_the_cluster_with_helm_4(program: str, tmp_path: Path) -> None:
+async def test_helm_4_reads_the_kubernetes_version_from_the_cluster(program: str, tmp_path: Path) -> None:
     """Helm 3 takes what it is given; both are the same thing where the daemon asks."""
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
@@ -202,7 +200,7 @@ async def test_which_cluster_it_is_comes_from_the_cluster_with_helm_4(program: s
         assert report["kube"] == (server if program == "helm" else "v1.31.4")
 
 
-async def test_what_is_in_the_cluster_already_is_no_matter_of_a_render(program: str, tmp_path: Path) -> None:
+async def test_existing_objects_do_not_fail_a_render(program: str, tmp_path: Path) -> None:
     """`helm install --dry-run=server` would refuse somebody else's object, and one that does not fit its schema."""
     odd = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: odd}\nnone: of its fields\n"
     folder = chart(tmp_path / "chart", files={"templates/report.yaml": REPORT % LOOK + odd})
@@ -211,7 +209,7 @@ async def test_what_is_in_the_cluster_already_is_no_matter_of_a_render(program: 
         assert (await report_of(world, asked(folder)))["found"] == "null"
 
 
-async def test_crds_hooks_and_notes_are_distinguished_there_too(program: str, tmp_path: Path) -> None:
+async def test_crds_hooks_and_notes_are_separated_with_lookups(program: str, tmp_path: Path) -> None:
     files = {
         "templates/report.yaml": REPORT % LOOK,
         "templates/NOTES.txt": 'notes {{ (lookup "v1" "ConfigMap" "default" "seen").data.a }}',
@@ -227,7 +225,7 @@ async def test_crds_hooks_and_notes_are_distinguished_there_too(program: str, tm
         assert rendered.tests == rendered.hooks != ()
 
 
-async def test_a_kind_need_not_be_there(program: str, tmp_path: Path) -> None:
+async def test_unknown_kinds_and_existing_objects_do_not_fail_a_render(program: str, tmp_path: Path) -> None:
     """Nor need an object fit its schema, or be nobody else's: a render is no installation."""
     custom = "---\napiVersion: wharf.example/v1\nkind: Pier\nmetadata: {name: a}\n"
     taken = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen, namespace: default}\nnonsense: 1\n"
@@ -242,7 +240,7 @@ async def test_a_kind_need_not_be_there(program: str, tmp_path: Path) -> None:
         assert [find(obj, "metadata", "name") for obj in rendered.hooks] == ["h"]
 
 
-async def test_what_is_rendered_with_a_look_is_what_is_rendered_without(program: str, tmp_path: Path) -> None:
+async def test_manifests_are_equal_with_and_without_lookups(program: str, tmp_path: Path) -> None:
     """Letter by letter: the order of documents of several templates, their ends, and the hooks."""
     block = "data:\n  text: |+\n    a\n\n"
     several = "---\n".join(
@@ -267,7 +265,7 @@ async def test_what_is_rendered_with_a_look_is_what_is_rendered_without(program:
         assert (len(one.objects), len(one.hooks), len(one.crds)) == (7, 1, 1)
 
 
-async def test_what_a_chart_refuses_of_what_it_found_may_change(program: str, tmp_path: Path) -> None:
+async def test_failures_of_charts_with_lookups_are_transient(program: str, tmp_path: Path) -> None:
     needs = '{{ if not (lookup "v1" "ConfigMap" "default" "seen") }}{{ fail "seen is missing" }}{{ end }}'
     folder = chart(tmp_path / "chart", files={"templates/a.yaml": needs})
     async with open_world(program, tmp_path) as world:
@@ -279,7 +277,7 @@ async def test_what_a_chart_refuses_of_what_it_found_may_change(program: str, tm
 
 
 @pytest.mark.parametrize("harm", ["token", "port"])
-async def test_a_cluster_that_does_not_let_it_in(harm: str, program: str, tmp_path: Path) -> None:
+async def test_a_cluster_that_refuses_access_is_a_transient_error(harm: str, program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
         text = world.kubeconfig.read_text()
@@ -302,9 +300,7 @@ async def test_a_cluster_that_does_not_let_it_in(harm: str, program: str, tmp_pa
 
 
 @pytest.mark.slow
-async def test_a_cluster_that_does_not_answer_is_not_waited_for_longer_than_a_render(
-    program: str, tmp_path: Path
-) -> None:
+async def test_a_silent_cluster_fails_the_render_at_its_timeout(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with _silent() as port:
         document: JsonObject = {
@@ -332,7 +328,7 @@ async def _silent() -> AsyncIterator[int]:
         yield int(listener.socket.getsockname()[1])
 
 
-async def test_what_goes_wrong_with_the_access_comes_out(tmp_path: Path) -> None:
+async def test_errors_of_the_access_function_are_raised(tmp_path: Path) -> None:
     class NoTokenError(Exception):
         pass
 
@@ -346,7 +342,7 @@ async def test_what_goes_wrong_with_the_access_comes_out(tmp_path: Path) -> None
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-async def test_a_helm_without_a_version(tmp_path: Path) -> None:
+async def test_a_missing_helm_is_reported(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
 
     async def access() -> JsonObject:
@@ -359,7 +355,7 @@ async def test_a_helm_without_a_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled
-async def test_it_is_what_helm_itself_would_install(program: str, tmp_path: Path) -> None:
+async def test_a_render_with_lookups_equals_a_server_dry_run_of_helm(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
         await world.put("seen", a="here")
@@ -374,7 +370,7 @@ async def test_it_is_what_helm_itself_would_install(program: str, tmp_path: Path
         assert rendered.manifest.split() == str(release["manifest"]).split()
 
 
-async def test_values_that_cannot_be_given_are_refused_as_anywhere(tmp_path: Path) -> None:
+async def test_values_that_cannot_be_encoded_are_refused(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["text in values"])
     async with open_world("helm", tmp_path) as world:
         with pytest.raises(RenderError, match="the values cannot be passed to helm") as caught:

@@ -20,7 +20,7 @@ async def run(*arguments: str) -> int:
     return await trio.to_thread.run_sync(lambda: main(["repository", "mirror", *arguments]))
 
 
-async def test_from_a_folder_to_a_registry_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_packages_are_mirrored_to_a_registry_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     package = await load_package(chart(tmp_path / "web", "web", "1.0.0"))
     pushed = await push_package(package, OciLayout(tmp_path / "one"), "web", "1.0.0")
     source, back = f"oci-layout:{tmp_path}/one", f"oci-layout:{tmp_path}/two"
@@ -71,7 +71,7 @@ async def test_images_of_rendered_manifests_are_copied(tmp_path: Path, capsys: p
     assert copied == image
 
 
-async def test_images_that_were_not_copied_are_named_at_the_end(
+async def test_images_that_were_not_copied_are_listed_at_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """``spec.image`` of a custom resource need not be an image; the images of other packages are copied all the same."""
@@ -114,7 +114,7 @@ async def test_images_that_were_not_copied_are_named_at_the_end(
         (("oci-layout:/none", "oci-layout:/none2", "--package", "web"), "not found"),
     ],
 )
-async def test_one_line_says_what_is_wrong(
+async def test_errors_are_reported_in_one_line(
     arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await run(*arguments) == 1

@@ -13,7 +13,7 @@ from wharfinger.packages.definition.package_file import PackageType
     ("text", "kind"),
     [("type: Application", PackageType.APPLICATION), ("type: Module", PackageType.MODULE)],
 )
-def test_the_least_that_is_a_package(text: str, kind: PackageType, tmp_path: Path) -> None:
+def test_a_minimal_package_has_defaults(text: str, kind: PackageType, tmp_path: Path) -> None:
     found = read_definition(write(tmp_path, {"package.yaml": text}), name="web", version="1.2.3")
     assert (found.layout, found.type, found.name, found.version) == (Layout.PACKAGE, kind, "web", "1.2.3")
     assert (found.settings_schema, found.values_schema, found.static_values) == (None, None, {})

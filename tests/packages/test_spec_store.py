@@ -28,7 +28,7 @@ def deployed(root: Path, name: str) -> str:
         ("2.0.0", "1.0.0", "", "", "3.0.0", ""),
     ],
 )
-async def test_a_life_of_versions(versions: Sequence[str], tmp_path: Path) -> None:
+async def test_a_name_follows_any_sequence_of_versions(versions: Sequence[str], tmp_path: Path) -> None:
     """Up, down and away (empty) in any order: what is deployed is what was deployed last, and no version is fetched twice."""
     registry = MemoryRegistry()
     manifests = {version: await put(registry, version) for version in {*versions} - {""}}
@@ -43,7 +43,7 @@ async def test_a_life_of_versions(versions: Sequence[str], tmp_path: Path) -> No
     assert set(registry.fetched.values()) == {1}
 
 
-async def test_what_one_name_gives_up_stays_for_another(tmp_path: Path) -> None:
+async def test_packages_deployed_under_another_name_are_not_collected(tmp_path: Path) -> None:
     """Instances of one version share it; versions of one package, and packages of one registry, are no family."""
     registry = MemoryRegistry()
     old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
@@ -60,13 +60,13 @@ async def test_what_one_name_gives_up_stays_for_another(tmp_path: Path) -> None:
         assert listing(tmp_path)["trees"] == [new.descriptor.digest.hex]
 
 
-async def test_collecting_where_there_is_nothing(tmp_path: Path) -> None:
+async def test_collecting_an_empty_store_deletes_nothing(tmp_path: Path) -> None:
     async with open_store(tmp_path, NEVER_SPARE) as store:
         assert await store.collect() == 0
         await store.undeploy("prod.web")
 
 
-async def test_a_link_to_nowhere_is_replaced(tmp_path: Path) -> None:
+async def test_a_broken_link_is_replaced(tmp_path: Path) -> None:
     """A tree that a person deleted: the name is not lost with it."""
     registry = MemoryRegistry()
     manifest = await put(registry)

@@ -29,17 +29,17 @@ def options(*arguments: str) -> argparse.Namespace:
 @pytest.mark.parametrize(
     "text", ["r.example/charts/web:1.0.0", "oci-layout:packages/web:1.0.0", f"r.example/web@sha256:{'0' * 64}"]
 )
-def test_a_target_prints_as_it_is_typed(text: str) -> None:
+def test_a_target_is_printed_as_typed(text: str) -> None:
     assert str(read_target(text, plain_http=False)) == text
 
 
 @pytest.mark.parametrize("text", ["oci-layout:", "oci-layout:a/B", "web", "r.example/web:!"])
-def test_targets_that_are_none(text: str) -> None:
+def test_invalid_targets_are_refused(text: str) -> None:
     with pytest.raises(AddressError):
         read_target(text, plain_http=False)
 
 
-async def test_a_login_goes_to_a_foreign_realm_only_if_a_user_names_it(
+async def test_a_login_is_sent_to_another_realm_only_if_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The registry is at localhost, and names a realm at 127.0.0.1."""

@@ -72,12 +72,12 @@ async def told(
     return [str(problem) for problem in report.problems], [str(warning) for warning in report.warnings]
 
 
-async def test_the_rules_of_a_good_package_compile(shop: Definition, rules: CelPool) -> None:
+async def test_valid_rules_of_a_package_compile(shop: Definition, rules: CelPool) -> None:
     await check_package_rules(shop, rules)
     await check_package_rules(replace(shop, settings_schema=None), rules)
 
 
-async def test_settings(shop: Definition, rules: CelPool) -> None:
+async def test_settings_are_checked_by_schema_and_rules(shop: Definition, rules: CelPool) -> None:
     report = await check_settings(shop, {"size": 3}, None, rules)
     assert (report.problems, report.warnings) == ((), ())
     assert report.settings == effective_settings(shop, {"size": 3})
@@ -91,7 +91,7 @@ async def test_settings(shop: Definition, rules: CelPool) -> None:
     )
 
 
-async def test_settings_that_change(shop: Definition, rules: CelPool) -> None:
+async def test_transition_rules_compare_effective_settings(shop: Definition, rules: CelPool) -> None:
     """What is compared has its defaults on both sides."""
     assert await told(shop, {"size": 2, "storageClass": "fast"}, {"size": 3}, rules) == (
         ["size: cannot shrink", "storageClass: cannot be changed once it is set"],
@@ -105,7 +105,7 @@ async def test_settings_that_change(shop: Definition, rules: CelPool) -> None:
     )
 
 
-async def test_values(shop: Definition, rules: CelPool) -> None:
+async def test_values_are_checked_by_rules(shop: Definition, rules: CelPool) -> None:
     bad: JsonObject = {"internal": {"ready": False}, "min": 3, "max": 2, "storageClass": "a"}
     report = await check_values_rules(shop, bad, {"storageClass": "b"}, rules)
     assert [str(problem) for problem in report.problems] == [
@@ -120,7 +120,7 @@ async def test_values(shop: Definition, rules: CelPool) -> None:
     assert (report.problems, report.settings) == ((), bad)
 
 
-async def test_packages_without_a_schema(tmp_path: Path, shop: Definition, rules: CelPool) -> None:
+async def test_packages_without_a_schema_evaluate_no_rules(tmp_path: Path, shop: Definition, rules: CelPool) -> None:
     plain = read_definition(chart(tmp_path / "plain"), name="web", version="1.2.3")
     assert (await check_settings(plain, {"a": 1}, None, rules)).settings == {"a": 1}
     problems, _ = await told(replace(shop, settings_schema=None), {"a": 1}, None, rules)
@@ -128,12 +128,12 @@ async def test_packages_without_a_schema(tmp_path: Path, shop: Definition, rules
     assert rules.statistics().requests == 0
 
 
-async def test_settings_that_are_out_of_all_proportion(shop: Definition, rules: CelPool) -> None:
+async def test_oversized_settings_are_refused(shop: Definition, rules: CelPool) -> None:
     problems, _ = await told(shop, {"sets": [{"name": "x" * 5_000_000}]}, None, rules)
     assert problems[0].endswith("is over the limit of 4194304")
 
 
-async def test_a_package_with_bad_rules_is_refused(tmp_path: Path, rules: CelPool) -> None:
+async def test_a_package_with_invalid_rules_is_refused(tmp_path: Path, rules: CelPool) -> None:
     definition = package(
         tmp_path,
         "properties: {a: {type: string, x-kubernetes-validations: [{rule: 'self > 1'}]}}",
@@ -148,7 +148,7 @@ async def test_a_package_with_bad_rules_is_refused(tmp_path: Path, rules: CelPoo
     assert "; values schema: properties.b.x-deckhouse-validations[0]: does not compile: 1:" in message
 
 
-async def test_many_bad_rules_are_cut(tmp_path: Path, rules: CelPool) -> None:
+async def test_a_long_list_of_invalid_rules_is_truncated(tmp_path: Path, rules: CelPool) -> None:
     listed = ", ".join(["{expression: '" + "nope + " * 20 + "1', message: m}"] * (MAX_SHOWN + 2))
     definition = package(tmp_path, "x-deckhouse-validations: [" + listed + "]")
     with pytest.raises(ArtifactError, match="and 2 more"):
@@ -172,7 +172,7 @@ async def test_many_bad_rules_are_cut(tmp_path: Path, rules: CelPool) -> None:
         ("x-kubernetes-list-type: bag", "", "openapi/settings.yaml: x-kubernetes-list-type"),
     ],
 )
-def test_what_is_no_rule_is_refused_when_the_package_is_read(
+def test_malformed_rules_are_refused_when_the_package_is_read(
     tmp_path: Path, settings: str, values: str, why: str
 ) -> None:
     with pytest.raises(ArtifactError, match=why):

@@ -61,7 +61,9 @@ def pushed(folder: Path) -> Digest:
     return trio.run(main)
 
 
-def test_everything_is_listed_with_its_signer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_signatures_and_statements_are_listed_with_their_signer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     digest = pushed(tmp_path)
     assert run(tmp_path, {"keys": [public_pem(KEY)], "keyless": KEYLESS, "attestations": [PROVENANCE]}) == 0
     lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
@@ -82,7 +84,7 @@ def test_everything_is_listed_with_its_signer(tmp_path: Path, capsys: pytest.Cap
     ]
 
 
-def test_what_is_not_trusted_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_untrusted_package_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pushed(tmp_path)
     wanted: JsonObject = {"keys": [public_pem(KEY)], "attestations": ["https://else.example"]}
     assert run(tmp_path, wanted) == EXIT_UNTRUSTED
@@ -99,7 +101,7 @@ def test_what_is_not_trusted_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
         ({"keys": [public_pem(KEY)]}, "", "give a tag or a digest"),
     ],
 )
-def test_what_cannot_be_verified(
+def test_missing_policies_and_packages_are_reported(
     verify: JsonObject | None, tag: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trio.run(push, OciLayout(tmp_path / "layout"), "1.0.0")
@@ -107,7 +109,7 @@ def test_what_cannot_be_verified(
     assert message in capsys.readouterr().err
 
 
-def test_a_digest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_package_can_be_verified_by_digest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     digest = pushed(tmp_path)
     assert run(tmp_path, {"keys": [public_pem(KEY)]}, f"@{digest}") == 0
     assert "trusted      yes" in capsys.readouterr().out

@@ -47,7 +47,7 @@ def program(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(cel_pool, "_COMMAND", Command((sys.executable, "-I", "-c", text), cwd=Path("/"), env={}))
 
 
-async def test_answers(ledger: ProcessLedger) -> None:
+async def test_rules_are_checked_and_evaluated(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=PATIENT) as pool:
         assert pool.statistics().workers == 0
         assert await pool.check(rules("self > 1")) == ()
@@ -64,20 +64,20 @@ async def test_answers(ledger: ProcessLedger) -> None:
     assert pool.statistics().workers == 0
 
 
-async def test_a_value_without_a_form_is_not_even_asked(ledger: ProcessLedger) -> None:
+async def test_a_value_that_cannot_be_encoded_is_not_sent_to_a_worker(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, limits=PATIENT) as pool:
         with pytest.raises(ShapeError, match="surrogate"):
             await pool.evaluate(rules("true"), "\ud800")
         assert pool.statistics().requests == 0
 
 
-async def test_large_values(ledger: ProcessLedger) -> None:
+async def test_large_values_are_evaluated(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=PATIENT) as pool:
         assert await pool.evaluate(rules("self.size() == 4000000"), "x" * 4_000_000) == ()
 
 
 @pytest.mark.slow
-async def test_rules_that_take_too_long_are_a_finding(ledger: ProcessLedger) -> None:
+async def test_rules_that_exceed_the_cpu_limit_are_a_finding(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=CelLimits(cpu_seconds=1, seconds=60)) as pool:
         (finding,) = await pool.evaluate(rules("true", *[SLOW] * 500), SLOW_VALUE)
         assert finding.kind is FindingKind.ERROR
@@ -91,9 +91,7 @@ async def test_rules_that_take_too_long_are_a_finding(ledger: ProcessLedger) -> 
         assert await pool.check(rules("true")) == ()
 
 
-async def test_a_worker_is_told_how_much_cpu_time_a_request_may_take(
-    ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_cpu_limit_is_passed_to_the_worker(ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch) -> None:
     program(
         monkeypatch,
         """import sys; sys.stdin.readline(); print('{"at":"%s"}' % sys.argv[1:], flush=True); sys.exit(1)""",
@@ -103,7 +101,7 @@ async def test_a_worker_is_told_how_much_cpu_time_a_request_may_take(
     assert finding.at == "['7']"
 
 
-async def test_running_out_of_memory_costs_a_worker_and_nothing_else(ledger: ProcessLedger) -> None:
+async def test_a_rule_that_exhausts_the_memory_replaces_only_its_worker(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=PATIENT) as pool:
         (finding,) = await pool.evaluate(rules("lists.range(1000000000).size() > 0"), 1)
         assert finding.message == "could not be evaluated: takes too much memory"
@@ -124,7 +122,7 @@ async def test_running_out_of_memory_costs_a_worker_and_nothing_else(ledger: Pro
         ("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", "could not be evaluated within 5 s of CPU time"),
     ],
 )
-async def test_workers_that_misbehave(
+async def test_misbehaving_workers_are_reported_as_findings(
     ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch, text: str, why: str
 ) -> None:
     program(monkeypatch, text)
@@ -137,7 +135,7 @@ async def test_workers_that_misbehave(
 
 
 @pytest.mark.parametrize(("said", "place"), [("", ""), ('{"at":"x"}', ", at x")])
-async def test_a_worker_that_gets_no_time_is_no_fault_of_the_rules(
+async def test_a_worker_that_times_out_is_a_transient_error(
     ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch, said: str, place: str
 ) -> None:
     """Weakness: time on the clock was a fault of the settings, for good, and a busy machine enough for it."""
@@ -154,7 +152,7 @@ async def test_a_worker_that_gets_no_time_is_no_fault_of_the_rules(
     }
 
 
-async def test_a_worker_that_was_killed_by_another_process_is_replaced(ledger: ProcessLedger) -> None:
+async def test_a_worker_killed_during_a_request_is_replaced(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=PATIENT) as pool:
         await pool.check(rules("true"))
         (entry,) = ledger.entries()
@@ -172,7 +170,7 @@ async def test_a_worker_that_was_killed_by_another_process_is_replaced(ledger: P
         assert after.pid != entry.pid
 
 
-async def test_one_that_dies_with_nothing_to_do_is_replaced_at_the_next_request(ledger: ProcessLedger) -> None:
+async def test_an_idle_worker_that_dies_is_replaced_at_the_next_request(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=PATIENT) as pool:
         await pool.check(rules("true"))
         (entry,) = ledger.entries()
@@ -182,7 +180,7 @@ async def test_one_that_dies_with_nothing_to_do_is_replaced_at_the_next_request(
         assert await pool.check(rules("true")) == ()
 
 
-async def test_a_caller_that_leaves_costs_no_one_an_answer(ledger: ProcessLedger) -> None:
+async def test_a_cancelled_request_does_not_disturb_the_next(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=PATIENT) as pool:
         for number in range(scaled(50, 5)):
             with trio.move_on_after(0) as scope:
@@ -193,7 +191,7 @@ async def test_a_caller_that_leaves_costs_no_one_an_answer(ledger: ProcessLedger
         assert pool.statistics().workers == 1
 
 
-async def test_one_who_leaves_in_the_middle(ledger: ProcessLedger) -> None:
+async def test_a_request_cancelled_during_evaluation_does_not_replace_the_worker(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=PATIENT) as pool:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(pool.evaluate, rules(SLOW), SLOW_VALUE)
@@ -204,7 +202,7 @@ async def test_one_who_leaves_in_the_middle(ledger: ProcessLedger) -> None:
         assert pool.statistics().replaced == 0
 
 
-async def test_many_at_once(ledger: ProcessLedger) -> None:
+async def test_concurrent_requests_share_a_limited_number_of_workers(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=2, limits=PATIENT) as pool:
         async with trio.open_nursery() as nursery:
 
@@ -217,14 +215,16 @@ async def test_many_at_once(ledger: ProcessLedger) -> None:
         assert pool.statistics().workers <= 2
 
 
-async def test_without_a_process_there_is_an_error(ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_that_cannot_be_started_is_an_error(
+    ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cel_pool, "_COMMAND", Command(("/nowhere/python",), cwd=Path("/"), env={}))
     async with open_cel_pool(ledger, limits=PATIENT) as pool:
         with pytest.raises(RulesError, match="no process for the rules"):
             await pool.check(rules("true"))
 
 
-async def test_leaving_the_block_tells_all_of_them(ledger: ProcessLedger) -> None:
+async def test_closing_the_pool_fails_all_waiting_requests(ledger: ProcessLedger) -> None:
     told: list[str] = []
 
     async def ask() -> None:

@@ -58,7 +58,7 @@ def texts(problems: tuple[Problem, ...]) -> list[str]:
     return [str(problem) for problem in problems]
 
 
-async def test_settings_that_fit(definition: Definition) -> None:
+async def test_valid_settings_pass_the_check(definition: Definition) -> None:
     async with checker() as one:
         found = await one.check(definition, {"replicas": 2})
         assert (found.problems, found.warnings, found.settings) == ((), (), {"replicas": 2, "host": "localhost"})
@@ -80,7 +80,7 @@ async def test_settings_that_fit(definition: Definition) -> None:
         ({"replicas": 1, "most": 0}, 0, [""]),
     ],
 )
-async def test_settings_that_do_not_fit(
+async def test_problems_of_invalid_settings_are_returned(
     definition: Definition, settings: JsonObject, version: int, says: list[str]
 ) -> None:
     async with checker() as one:
@@ -90,14 +90,14 @@ async def test_settings_that_do_not_fit(
         assert text in problem
 
 
-async def test_everything_that_is_wrong_is_told_at_once(definition: Definition) -> None:
+async def test_all_problems_and_warnings_are_returned_together(definition: Definition) -> None:
     async with checker() as one:
         found = await one.check(definition, {"replicas": 11, "typo": 1, "old": "x"})
     assert len(found.problems) == 2
     assert [warning.path for warning in found.warnings] == ["old"]
 
 
-async def test_values_are_checked_once_settings_fit(definition: Definition) -> None:
+async def test_values_are_checked_only_if_the_settings_are_valid(definition: Definition) -> None:
     wrong = replace(definition, static_values={"size": "middle", "most": 1})
     async with checker() as one:
         found = await one.check(wrong, {"replicas": 2})
@@ -108,7 +108,7 @@ async def test_values_are_checked_once_settings_fit(definition: Definition) -> N
         assert "over the limit" in str((await one.check(huge, {"replicas": 2})).problems[0])
 
 
-async def test_against_what_was_set_before(definition: Definition) -> None:
+async def test_transition_rules_compare_with_the_previous_settings(definition: Definition) -> None:
     async with checker() as one:
         first = await one.check(definition, {"replicas": 1, "class": "a"}, old=None)
         same = await one.check(definition, {"replicas": 1, "class": "a"}, old={"replicas": 9, "class": "a"})
@@ -117,7 +117,7 @@ async def test_against_what_was_set_before(definition: Definition) -> None:
     assert [problem.path for problem in other.problems] == ["class"]
 
 
-async def test_what_cannot_be_told_now_is_raised(definition: Definition) -> None:
+async def test_a_dead_worker_raises_a_transient_error(definition: Definition) -> None:
     async with checker(RealJq(dying={RENAME})) as one:
         with pytest.raises(ConversionError, match="its worker died") as caught:
             await one.check(definition, {"count": 2}, 1)

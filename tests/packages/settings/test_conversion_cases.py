@@ -18,7 +18,7 @@ def read(folder: Path, text: str, name: str = "testcases.yaml") -> tuple[Convers
     return read_cases(open_files(write(folder, {f"openapi/conversions/{name}": text}), "web"), CHAIN)
 
 
-def test_what_is_read(tmp_path: Path) -> None:
+def test_conversion_cases_are_read(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         """
@@ -62,14 +62,14 @@ def test_what_is_read(tmp_path: Path) -> None:
         (f"testcases: [{'1, ' * (MAX_CASES + 1)}]", f"testcases: more than {MAX_CASES} cases"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_invalid_conversion_cases_are_refused(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ArtifactError) as caught:
         read(tmp_path, text)
     assert says in str(caught.value)
     assert str(caught.value).startswith("openapi/conversions/testcases.yaml: ")
 
 
-async def test_an_example_comes_true_or_not() -> None:
+async def test_a_case_passes_or_reports_the_difference() -> None:
     good = ConversionCase("here", "a", 1, 2, {"auth": {"password": "x"}, "n": 1}, {"auth": {}, "n": 1.0})
     assert await run_case(good, CHAIN, RealJq()) == ""
     bad = ConversionCase("here", "a", 1, 2, {"auth": {"password": "x"}}, {"auth": {"password": "x"}})
@@ -79,7 +79,7 @@ async def test_an_example_comes_true_or_not() -> None:
     assert said == 'expected {}, got {"a":"' + "x" * (MAX_SHOWN - 6) + "…"
 
 
-async def test_an_example_that_cannot_be_converted() -> None:
+async def test_a_case_that_cannot_be_converted_is_reported() -> None:
     case = ConversionCase("here", "a", 1, 3, {"n": "text"}, {})
     assert "settings cannot be converted to version 3, program 2 of 2" in await run_case(case, CHAIN, RealJq())
     with pytest.raises(ConversionError):

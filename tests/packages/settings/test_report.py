@@ -32,7 +32,7 @@ async def reported(
     return [str(problem) for problem in report.problems], [str(warning) for warning in report.warnings]
 
 
-async def test_problems_of_all_kinds_are_told_together_and_sorted(rules: CelPool) -> None:
+async def test_problems_of_all_kinds_are_reported_together_and_sorted(rules: CelPool) -> None:
     schema: JsonObject = {
         "properties": {
             "b": {"type": "integer", "maximum": 5, KUBERNETES: [rule("self < 3", "is not small")]},
@@ -64,7 +64,7 @@ async def test_problems_of_all_kinds_are_told_together_and_sorted(rules: CelPool
     )
 
 
-async def test_a_rule_that_cannot_be_evaluated_names_itself_and_the_place(rules: CelPool) -> None:
+async def test_a_rule_that_cannot_be_evaluated_is_reported_with_its_place(rules: CelPool) -> None:
     schema: JsonObject = {"properties": {"a": {"additionalProperties": {KUBERNETES: [rule("self.nope > 1")]}}}}
     assert await reported(rules, schema, {"a": {"k": {}}}) == (
         [f"a.k: the rule properties.a.additionalProperties.{PLACE} could not be evaluated: no such key: nope"],
@@ -92,7 +92,7 @@ async def test_a_rule_that_cannot_be_evaluated_names_itself_and_the_place(rules:
         ),
     ],
 )
-async def test_what_follows_from_another_problem_is_left_out(
+async def test_problems_that_follow_from_others_are_omitted(
     rules: CelPool, value: JsonObject, problems: list[str]
 ) -> None:
     inner: JsonObject = {
@@ -121,7 +121,7 @@ MADE = "'made: ' + self.host"
         "oldSelf.key.substring(1)",
     ],
 )
-async def test_no_message_is_made_of_a_secret_in_whatever_form(rules: CelPool, told: str) -> None:
+async def test_computed_messages_that_contain_secrets_are_not_used(rules: CelPool, told: str) -> None:
     """Weakness: the value's secrets were looked for as they are, and those of the value before not at all."""
     schema: JsonObject = {
         "properties": {"key": SECRET, "host": {"type": "string"}},
@@ -150,7 +150,7 @@ async def test_no_message_is_made_of_a_secret_in_whatever_form(rules: CelPool, t
         ),
     ],
 )
-async def test_where_a_rule_sees_a_secret_its_own_message_is_said(
+async def test_rules_that_can_read_secrets_report_their_static_message(
     rules: CelPool, value: JsonObject, old: JsonObject, said: str
 ) -> None:
     schema: JsonObject = {
@@ -160,7 +160,7 @@ async def test_where_a_rule_sees_a_secret_its_own_message_is_said(
     assert await reported(rules, schema, {"host": "h", **value}, {"host": "h", **old}) == ([said], [])
 
 
-async def test_a_rule_that_sees_no_secret_may_make_its_message(rules: CelPool) -> None:
+async def test_rules_without_access_to_secrets_may_compute_their_message(rules: CelPool) -> None:
     made = rule("false", "static", messageExpression=MADE, fieldPath=".host")
     users: JsonObject = {
         "x-kubernetes-list-type": "map",
@@ -193,7 +193,7 @@ async def test_a_rule_that_sees_no_secret_may_make_its_message(rules: CelPool) -
     assert await reported(rules, document, value, old) == (hidden, [])
 
 
-async def test_secrets_of_all_items_and_of_both_values_count(rules: CelPool) -> None:
+async def test_secrets_in_all_items_and_in_both_values_are_considered(rules: CelPool) -> None:
     made = rule("false", "static", messageExpression=MADE)
     inner: JsonObject = {"properties": {"b": {"properties": {"host": {}}, KUBERNETES: [made]}}}
     seen: JsonObject = {"b": {"host": "h"}}
@@ -207,7 +207,7 @@ async def test_secrets_of_all_items_and_of_both_values_count(rules: CelPool) -> 
     assert await reported(rules, items, {"l": [beside, within]}) == (["l[0].b: static", "l[1].b: static"], [])
 
 
-async def test_of_too_many_secrets_all_is_one(rules: CelPool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_secrets_disable_all_computed_messages(rules: CelPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings_report, "MAX_SECRETS", 2)
     schema: JsonObject = {
         "properties": {
@@ -221,7 +221,7 @@ async def test_of_too_many_secrets_all_is_one(rules: CelPool, monkeypatch: pytes
     assert await reported(rules, schema, many) == (["plain: static"], [])
 
 
-async def test_text_of_others_is_printable(rules: CelPool) -> None:
+async def test_texts_of_a_schema_are_made_printable(rules: CelPool) -> None:
     schema: JsonObject = {
         "properties": {"a": {"x-deprecated": "use\x1b[2J b"}},
         KUBERNETES: [rule("false", messageExpression="'\\u0000\\u001b[31m' + 'red\\u202e'")],
@@ -233,7 +233,7 @@ async def test_text_of_others_is_printable(rules: CelPool) -> None:
     assert all(text.isprintable() for text in (*problems, *warnings))
 
 
-async def test_a_message_that_cannot_be_made_is_a_warning(rules: CelPool) -> None:
+async def test_a_message_that_cannot_be_computed_is_a_warning(rules: CelPool) -> None:
     schema: JsonObject = {
         "properties": {"a": {KUBERNETES: [rule("self > 5", "too small", messageExpression="self.nope")]}}
     }
@@ -243,14 +243,14 @@ async def test_a_message_that_cannot_be_made_is_a_warning(rules: CelPool) -> Non
     )
 
 
-async def test_a_value_without_a_form_in_json(rules: CelPool) -> None:
+async def test_a_value_that_cannot_be_encoded_as_json_is_a_problem(rules: CelPool) -> None:
     problems, _ = await reported(rules, {KUBERNETES: [rule("true")]}, {"a": "\ud800"})
     assert len(problems) == 1
     assert "surrogate" in problems[0]
 
 
 @pytest.mark.slow
-async def test_rules_that_cost_too_much_are_a_problem() -> None:
+async def test_rules_that_exceed_the_cpu_limit_are_a_problem() -> None:
     async with open_cel_pool(None, workers=1, limits=CelLimits(cpu_seconds=1, seconds=60)) as pool:
         schema: JsonObject = {KUBERNETES: [rule("self.l.map(x, x + 1).size() > 0")] * 500}
         (problem,), warnings = await reported(pool, schema, {"l": list(range(2_000))})
@@ -259,7 +259,7 @@ async def test_rules_that_cost_too_much_are_a_problem() -> None:
         assert warnings == []
 
 
-async def test_no_rules_no_worker(rules: CelPool) -> None:
+async def test_a_schema_without_rules_needs_no_worker(rules: CelPool) -> None:
     schema: Schema = compile_schema({"properties": {"a": {"type": "integer"}}}, what="s")
     assert await report_on(schema, {"a": 1}, {"a": 1}, None, rules) == SettingsReport((), (), {"a": 1})
     assert rules.statistics().requests == 0

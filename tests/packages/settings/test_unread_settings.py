@@ -41,12 +41,12 @@ def unread(folder: Path, settings: JsonObject, files: dict[str, str]) -> list[st
         {"global": {"anything": 1}, "tags": {"front": True}, "list": [], "replicas": None},
     ],
 )
-def test_what_is_read_is_no_warning(settings: JsonObject, tmp_path: Path) -> None:
+def test_settings_read_by_templates_have_no_warning(settings: JsonObject, tmp_path: Path) -> None:
     settings = {key: value for key, value in settings.items() if key not in {"list", "empty"}}
     assert not unread(tmp_path, settings, {"templates/r.txt": READS})
 
 
-def test_what_is_not_read_is_a_warning(tmp_path: Path) -> None:
+def test_settings_not_read_by_templates_are_warnings(tmp_path: Path) -> None:
     settings: JsonObject = {
         "replicaCount": 3,
         "image": {"tga": "1", "tag": "2"},
@@ -74,17 +74,17 @@ def test_what_is_not_read_is_a_warning(tmp_path: Path) -> None:
         '{{ dig "a" "b" "" .Values }}',
     ],
 )
-def test_nothing_is_claimed_about_a_chart_that_reads_values_in_another_way(template: str, tmp_path: Path) -> None:
+def test_charts_that_read_values_dynamically_have_no_warnings(template: str, tmp_path: Path) -> None:
     assert not unread(tmp_path, {"nobody": 1}, {"templates/r.txt": template})
 
 
-def test_a_text_that_tpl_renders_reads_values(tmp_path: Path) -> None:
+def test_settings_read_by_texts_that_tpl_renders_have_no_warning(tmp_path: Path) -> None:
     files = {"templates/r.txt": "{{ tpl .Values.text . }}", "values.yaml": "text: '{{ .Values.byDefault }}'\n"}
     settings: JsonObject = {"text": "{{ .Values.own }}", "own": 1, "byDefault": 2, "other": 3}
     assert unread(tmp_path, settings, files) == ["other: no template of the chart reads this setting"]
 
 
-def test_values_of_charts_in_the_chart_are_below_their_names(tmp_path: Path) -> None:
+def test_settings_of_subcharts_are_read_below_their_names(tmp_path: Path) -> None:
     files = {"Chart.yaml": DEPENDENT, **SUB}
     settings: JsonObject = {
         "db": {"size": 1, "sizes": 2},
@@ -96,12 +96,12 @@ def test_values_of_charts_in_the_chart_are_below_their_names(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_corpus_of_charts_has_no_false_alarm(name: str, tmp_path: Path) -> None:
+def test_the_chart_corpus_has_no_false_warning(name: str, tmp_path: Path) -> None:
     for made in unpack(name, tmp_path):
         use = chart_use(made.folder, is_package=False)
         assert not unread_settings(use, made.values)
 
 
-def test_a_chart_whose_declaration_cannot_be_read(tmp_path: Path) -> None:
+def test_a_chart_with_an_unreadable_chart_file_has_no_warnings(tmp_path: Path) -> None:
     made = write(chart(tmp_path / "chart"), {"Chart.yaml": "a: ["})
     assert not unread_settings(chart_use(made, is_package=False), {"nobody": 1})

@@ -88,7 +88,7 @@ def plain(tmp_path: Path) -> Definition:
     return read_definition(chart(tmp_path / "plain", files={"values.yaml": "text: a"}), name="web", version="1.2.3")
 
 
-def test_effective_settings_have_defaults_and_nothing_of_the_values(application: Definition) -> None:
+def test_effective_settings_include_only_defaults_of_the_settings_schema(application: Definition) -> None:
     given_settings: JsonObject = {"host": "h", "sets": [{"name": "a"}], "limits": {"memory": 1}}
     assert effective_settings(application, given_settings) == {
         "replicas": 2,
@@ -100,7 +100,7 @@ def test_effective_settings_have_defaults_and_nothing_of_the_values(application:
     assert given_settings == {"host": "h", "sets": [{"name": "a"}], "limits": {"memory": 1}}
 
 
-def test_all_problems_in_one_line(application: Definition) -> None:
+def test_all_problems_are_reported_in_one_line(application: Definition) -> None:
     with pytest.raises(SettingsError) as caught:
         effective_settings(application, {"replicas": 0, "hosst": "h"})
     assert isinstance(caught.value, PackageError)
@@ -111,13 +111,13 @@ def test_all_problems_in_one_line(application: Definition) -> None:
     assert "\n" not in message
 
 
-def test_one_problem_is_not_counted(application: Definition) -> None:
+def test_a_single_problem_is_reported_without_a_count(application: Definition) -> None:
     with pytest.raises(SettingsError, match=r"^spec\.settings: sets\[1\]\.port: ") as caught:
         effective_settings(application, {"sets": [{}, {"port": "x"}]})
     assert len(caught.value.problems) == 1
 
 
-def test_many_and_long_problems_are_cut() -> None:
+def test_many_and_long_problems_are_truncated() -> None:
     error = SettingsError([Problem(f"p{number}", "x\n" * 500) for number in range(MAX_SHOWN + 3)])
     assert len(error.problems) == MAX_SHOWN + 3
     assert str(error).endswith("…; and 3 more")
@@ -125,7 +125,7 @@ def test_many_and_long_problems_are_cut() -> None:
     assert "\n" not in str(error)
 
 
-def test_a_write_only_value_is_in_no_message(application: Definition) -> None:
+def test_write_only_values_are_not_printed(application: Definition) -> None:
     bads: list[JsonValue] = ["hunter2", ["hunter2"], {"a": "hunter2"}]
     for bad in bads:
         with pytest.raises(SettingsError, match="password") as caught:
@@ -133,7 +133,9 @@ def test_a_write_only_value_is_in_no_message(application: Definition) -> None:
         assert "hunter2" not in str(caught.value)
 
 
-def test_settings_without_a_schema(folder: Definition, plain: Definition, tmp_path: Path) -> None:
+def test_a_package_without_a_settings_schema_accepts_no_settings(
+    folder: Definition, plain: Definition, tmp_path: Path
+) -> None:
     settings: JsonObject = {"anything": 1}
     assert effective_settings(folder, settings) == settings
     assert effective_settings(plain, settings) == settings
@@ -145,7 +147,7 @@ def test_settings_without_a_schema(folder: Definition, plain: Definition, tmp_pa
         effective_settings(package, settings)
 
 
-def test_layers(application: Definition) -> None:
+def test_values_are_merged_in_layers(application: Definition) -> None:
     values = merged_values(application, {"list": [3], "limits": {"memory": 5}, "sets": [{"name": "a"}]})
     assert values == {
         "static": "values-file",
@@ -162,33 +164,33 @@ def test_layers(application: Definition) -> None:
     assert application.static_values == {"static": "values-file", "list": [1, 2], "image": "values-file"}
 
 
-def test_without_schemas_there_are_no_defaults(folder: Definition) -> None:
+def test_packages_without_schemas_have_no_defaults(folder: Definition) -> None:
     assert merged_values(folder, {"opts": {"b": [1]}, "sleep": None}) == {"sleep": None, "opts": {"a": 1, "b": [1]}}
     check_values(folder, {"any": "thing"})
 
 
-def test_the_values_schema_has_its_say(application: Definition) -> None:
+def test_values_are_checked_against_the_values_schema(application: Definition) -> None:
     with pytest.raises(SettingsError, match=r"^values: 2 problems: ") as caught:
         check_values(application, {"internal": {"ready": "no"}, "unknown": 1})
     assert sorted(problem.path for problem in caught.value.problems) == ["internal.ready", "unknown"]
 
 
-def test_what_hooks_see(folder: Definition) -> None:
+def test_hooks_see_global_values_and_their_section(folder: Definition) -> None:
     assert hook_values(folder, GLOBAL, {"sleep": 1}) == {"global": GLOBAL, "sysctlTuner": {"sleep": 1}}
     assert camel_name("sysctl-tuner") == folder.camel
 
 
-def test_what_templates_of_a_chart_see(plain: Definition) -> None:
+def test_templates_of_a_chart_see_only_its_settings(plain: Definition) -> None:
     assert helm_values(plain, CONTEXT, GLOBAL, {"text": "b"}, {"ignored": 1}) == {"text": "b"}
     assert merged_values(plain, {"text": "b"}) == {"text": "b"}
 
 
-def test_what_templates_of_a_module_folder_see(folder: Definition) -> None:
+def test_templates_of_a_module_folder_see_global_values_and_their_section(folder: Definition) -> None:
     seen = helm_values(folder, CONTEXT, GLOBAL, {"sleep": 5}, {"sleep": 5, "opts": {}})
     assert seen == {"global": GLOBAL, "sysctlTuner": {"sleep": 5, "opts": {}}}
 
 
-def test_what_templates_of_an_application_see(application: Definition) -> None:
+def test_templates_of_an_application_see_values_platform_and_context(application: Definition) -> None:
     settings = effective_settings(application, {"host": "h"})
     values = merged_values(application, {"host": "h"})
     seen = helm_values(application, CONTEXT, GLOBAL, settings, values)
@@ -211,7 +213,7 @@ def test_what_templates_of_an_application_see(application: Definition) -> None:
     assert find(without, "Application", "Package", "Images", "web") == f"web-shop@{DIGEST}"
 
 
-def test_what_templates_of_a_module_see(module: Definition) -> None:
+def test_templates_of_a_module_see_values_platform_and_context(module: Definition) -> None:
     values = merged_values(module, {"host": "h"})
     seen = helm_values(module, CONTEXT, GLOBAL, {}, values)
     assert seen["webShop"] == values
@@ -229,12 +231,12 @@ def test_what_templates_of_a_module_see(module: Definition) -> None:
     }
 
 
-def test_what_is_required_for_helm(application: Definition) -> None:
+def test_values_required_for_helm_are_checked(application: Definition) -> None:
     with pytest.raises(SettingsError, match=r"^values for the templates: .*internal"):
         helm_values(application, CONTEXT, GLOBAL, {}, {"host": "h"})
 
 
-def test_globals_of_the_package_stay_and_roots_are_not_taken(tmp_path: Path) -> None:
+def test_package_globals_are_merged_and_reserved_roots_are_refused(tmp_path: Path) -> None:
     package = read_definition(write(tmp_path, {"package.yaml": "type: Application"}), name="web", version="")
     seen = helm_values(package, CONTEXT, GLOBAL, {}, {"global": {"zone": "b", "deep": {"y": 2}}})
     assert seen["global"] == {"zone": "b", "deep": {"x": 1, "y": 2}}
@@ -252,7 +254,7 @@ def nested(depth: int) -> JsonObject:
     return value
 
 
-def test_defaults_out_of_proportion(application: Definition, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_defaults_are_refused(application: Definition, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.formats.schemas.values.MAX_NODES", 3)
     with pytest.raises(SettingsError, match=r"^spec\.settings: .*more than 3 parts"):
         effective_settings(application, {"sets": [{}, {}, {}]})
@@ -260,7 +262,7 @@ def test_defaults_out_of_proportion(application: Definition, monkeypatch: pytest
         merged_values(application, {})
 
 
-def test_everything_has_an_end(folder: Definition, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_depth_and_size_of_values_are_limited(folder: Definition, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = replace(folder, static_values=nested(MAX_DEPTH + 5))
     with pytest.raises(SettingsError, match="nested deeper than"):
         merged_values(deep, nested(MAX_DEPTH + 5))

@@ -39,7 +39,7 @@ def source_of(data: bytes, url: str = "", *, name: str = "web", version: str = "
 
 
 @pytest.mark.parametrize("top", ["", "web-1.0.0/"])
-async def test_an_archive_by_url_has_the_digest_of_its_folder(tmp_path: Path, top: str) -> None:
+async def test_an_archive_from_a_url_has_the_digest_of_its_folder(tmp_path: Path, top: str) -> None:
     data = packed({f"{top}a.yaml": manifest("a"), f"{top}more/b.yaml": manifest("b")})
     (tmp_path / "web.tar.gz").write_bytes(data)
     with serving(tmp_path) as url:
@@ -61,7 +61,7 @@ async def test_an_archive_by_url_has_the_digest_of_its_folder(tmp_path: Path, to
                 await registry.tags(path)
 
 
-async def test_a_chart_that_is_carried_is_the_chart_in_a_folder(tmp_path: Path) -> None:
+async def test_an_inline_chart_has_the_digest_of_its_folder(tmp_path: Path) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
     async with open_source(source_of(pack_chart(folder)), "web") as (registry, path):
         assert await registry.resolve(path, "1.0.0") == (await load_package(folder, "web")).manifest.descriptor
@@ -107,14 +107,14 @@ async def test_hostile_archives_are_refused(data: bytes, why: str) -> None:
         pack_files(data, "web", "1.0.0", "web")
 
 
-def test_names() -> None:
+def test_archive_sources_have_a_host_and_a_distinct_text() -> None:
     one, other = source_of(b"a", "https://files.example/a.tgz"), source_of(b"b", "https://files.example/a.tgz")
     assert (source_host(one), source_host(source_of(b"a"))) == ("files.example", "")
     assert source_text(one) != source_text(other)
 
 
 @pytest.mark.slow
-async def test_a_login_is_for_the_named_server_only(tmp_path: Path) -> None:
+async def test_a_login_is_sent_only_to_the_named_server(tmp_path: Path) -> None:
     data = packed({"a.yaml": manifest("a")})
     (tmp_path / "web.tgz").write_bytes(data)
     logins: list[str] = []

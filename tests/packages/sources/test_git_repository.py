@@ -32,7 +32,7 @@ def below(folder: str, files: dict[str, str]) -> dict[str, str]:
     return {f"{folder}/{name}": text for name, text in files.items()}
 
 
-async def test_a_folder_of_a_tag_is_a_package_with_the_digest_of_the_folder(tmp_path: Path) -> None:
+async def test_a_tagged_folder_has_the_digest_of_a_local_folder(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "packages")
     first = commit(folder, below("web", CHART), "v1.0.0")
     commit(folder, {"web/templates/a.yaml": manifest("b")}, "v1.1.0", "other", annotated=True)
@@ -53,7 +53,7 @@ async def test_a_folder_of_a_tag_is_a_package_with_the_digest_of_the_folder(tmp_
                 await registry.resolve(path, "1.1.0")
 
 
-async def test_a_repository_of_one_package(tmp_path: Path) -> None:
+async def test_a_repository_of_one_package_has_no_other(tmp_path: Path) -> None:
     folder = make_repository(tmp_path)
     commit(folder, below("deploy", {"a.yaml": manifest("a")}), "1.0.0")
     source = GitSource(f"file://{folder}", "deploy", "web")
@@ -65,7 +65,7 @@ async def test_a_repository_of_one_package(tmp_path: Path) -> None:
                 await request
 
 
-async def test_a_moved_tag_has_another_digest_and_an_unmoved_one_is_not_fetched_again(tmp_path: Path) -> None:
+async def test_only_a_moved_tag_is_fetched_again(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "p")
     commit(folder, below("web", {"a.yaml": manifest("a")}), "1.0.0")
     with serving_git(tmp_path) as server:
@@ -80,7 +80,7 @@ async def test_a_moved_tag_has_another_digest_and_an_unmoved_one_is_not_fetched_
         assert moved.manifest.descriptor != first.manifest.descriptor
 
 
-async def test_a_package_that_states_another_version_is_refused(tmp_path: Path) -> None:
+async def test_a_package_with_a_version_other_than_its_tag_is_refused(tmp_path: Path) -> None:
     folder = make_repository(tmp_path)
     commit(folder, below("web", {"package.yaml": "type: Application\nversion: 1.0.0\n"}), "2.0.0")
     with pytest.raises(ArtifactError, match=r": 2.0.0: web: package.yaml: version: 1.0.0 was published as 2.0.0"):
@@ -96,7 +96,7 @@ async def test_a_link_out_of_the_package_is_refused(tmp_path: Path) -> None:
         await GitPacker(GitRepositories(), GitSource(str(folder))).pack("web", "1.0.0")
 
 
-async def test_a_login_is_used_and_a_wrong_one_is_in_no_message(tmp_path: Path) -> None:
+async def test_a_login_is_used_and_never_printed(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "p")
     commit(folder, below("web", {"a.yaml": manifest("a")}), "1.0.0")
     with serving_git(tmp_path, login=LOGIN.basic()) as server:
@@ -109,7 +109,7 @@ async def test_a_login_is_used_and_a_wrong_one_is_in_no_message(tmp_path: Path) 
         assert "hush" not in repr(source)
 
 
-async def test_a_key_for_ssh_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_the_configured_ssh_key_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(make_repository(tmp_path / "git"), below("web", {"a.yaml": manifest("a")}), "1.0.0")
     ssh = fake_ssh(tmp_path / "bin")
     monkeypatch.setenv("PATH", ssh.path)
@@ -139,7 +139,7 @@ async def test_a_key_for_ssh_and_no_other(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-async def test_a_real_server_of_ssh(tmp_path: Path) -> None:
+async def test_a_real_ssh_server_accepts_the_key(tmp_path: Path) -> None:
     """A wrong key, and a server with another key than the known one, are refused with one line."""
     commit(make_repository(tmp_path / "git"), below("web", {"a.yaml": manifest("a")}), "1.0.0")
     with serving_ssh(tmp_path / "ssh") as server:
@@ -157,7 +157,7 @@ async def test_a_real_server_of_ssh(tmp_path: Path) -> None:
             await GitPacker(GitRepositories(), replace(source, ssh=replace(server.key, known_hosts=host))).check()
 
 
-async def test_authorities_are_trusted_beside_those_of_the_system(tmp_path: Path) -> None:
+async def test_a_configured_certificate_authority_is_accepted(tmp_path: Path) -> None:
     certificate = make_certificate(tmp_path / "tls")
     source = GitSource("https://127.0.0.1:1/p", ca=certificate.file.read_text())
     with pytest.raises(RegistryError, match=r"git ls-remote: ") as caught:
@@ -165,7 +165,7 @@ async def test_authorities_are_trusted_beside_those_of_the_system(tmp_path: Path
     assert caught.value.transient
 
 
-async def test_what_is_kept_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_size_of_cached_packages_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wharfinger.packages.sources.git_repository.MAX_KEPT", 1)
     folder = make_repository(tmp_path)
     commit(folder, below("web", {"a.yaml": manifest("a")}), "1.0.0")
@@ -176,7 +176,7 @@ async def test_what_is_kept_is_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     assert git(folder, "status", "--porcelain") == ""
 
 
-def test_addresses() -> None:
+def test_git_addresses_are_parsed() -> None:
     assert str(read_git_url("https://Git.example:8443/a/b")) == "git.example:8443"
     assert str(read_git_url("ssh://git@git.example/a")) == "git.example"
     assert (read_git_url("file:///srv/a"), read_git_url("/srv/a")) == (None, None)

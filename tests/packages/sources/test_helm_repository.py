@@ -89,7 +89,7 @@ async def test_a_chart_has_the_digest_under_which_it_would_be_pushed(tmp_path: P
         assert source_host(source) == url.removeprefix("http://")
 
 
-async def test_a_version_that_is_no_tag_hides_no_other(tmp_path: Path) -> None:
+async def test_a_version_that_cannot_be_a_tag_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "index.yaml").write_text(
         "entries: {web: [{version: 1.0.0, urls: [a.tgz]}, {version: 1.0.0 beta, urls: [b.tgz]}]}"
     )
@@ -98,9 +98,7 @@ async def test_a_version_that_is_no_tag_hides_no_other(tmp_path: Path) -> None:
             assert await registry.tags(path) == ("1.0.0",)
 
 
-async def test_an_index_that_has_not_changed_is_not_read_again(
-    tmp_path: Path, mock_clock: trio.testing.MockClock
-) -> None:
+async def test_an_unchanged_index_is_not_downloaded_again(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
     publish(tmp_path / "charts", "1.0.0")
     log, network = Log(), Network()
     with serving(tmp_path / "charts", logging_to(log)) as url:
@@ -122,7 +120,7 @@ async def test_an_index_that_has_not_changed_is_not_read_again(
 
 
 @pytest.mark.slow
-async def test_a_login_goes_to_the_server_of_the_repository_only(tmp_path: Path) -> None:
+async def test_a_login_is_sent_only_to_the_server_of_the_repository(tmp_path: Path) -> None:
     """The index has absolute URLs of another server, which does not get the login."""
     own, other = Log(), Log()
     (tmp_path / "files").mkdir()
@@ -140,7 +138,7 @@ async def test_a_login_goes_to_the_server_of_the_repository_only(tmp_path: Path)
                 await registry.resolve(path, "1.0.0")
 
 
-async def test_what_is_wrong_is_named(tmp_path: Path) -> None:
+async def test_missing_versions_and_changed_archives_are_reported(tmp_path: Path) -> None:
     publish(tmp_path / "charts", "1.0.0", "1.1.0")
     with serving(tmp_path / "charts") as url:
         async with open_source(HelmSource(url), "web") as (registry, path):
@@ -171,7 +169,7 @@ async def test_an_archive_of_another_version_is_refused(tmp_path: Path) -> None:
                 await registry.resolve(path, "1.0.0")
 
 
-async def test_a_server_that_is_no_helm_repository(tmp_path: Path) -> None:
+async def test_a_server_that_is_not_a_helm_repository_is_reported(tmp_path: Path) -> None:
     (tmp_path / "index.yaml").write_text("- a\n- [")
     with serving(tmp_path) as url:
         async with open_source(HelmSource(url), "web") as (registry, path):
@@ -192,7 +190,7 @@ async def test_a_repository_can_be_checked_without_a_package(tmp_path: Path) -> 
                         await registry.check()
 
 
-async def test_an_index_that_was_read_with_a_login_is_not_for_others(tmp_path: Path) -> None:
+async def test_an_index_read_with_a_login_is_not_shared(tmp_path: Path) -> None:
     publish(tmp_path / "charts", "1.0.0")
     network = Network()
     with serving(tmp_path / "charts", logging_to(Log(), demands_login=True)) as url:
@@ -235,7 +233,7 @@ entries:
     assert found == {"web": {"1.0.0": ChartEntry("1.0.0", "https://charts.example/stable/a.tgz", "ab")}}
 
 
-async def test_a_login_that_is_refused(tmp_path: Path) -> None:
+async def test_a_refused_login_is_reported(tmp_path: Path) -> None:
     class Refusing(Quiet):
         def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
             self.send_error(401)

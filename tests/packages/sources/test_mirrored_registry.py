@@ -32,7 +32,7 @@ def source(address: RegistryAddress) -> RegistrySource:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("check", READ_CONTRACT)
-async def test_a_mirror_is_read_as_a_registry_is(check: ReadCheck, tmp_path: Path) -> None:
+async def test_a_mirrored_registry_fulfils_the_contract(check: ReadCheck, tmp_path: Path) -> None:
     """The contract, with a mirror that has nothing."""
     async with open_registry_server(tmp_path) as address, open_faulty_registry() as empty:
         async with open_registry(address, scheme="http") as registry:
@@ -43,7 +43,7 @@ async def test_a_mirror_is_read_as_a_registry_is(check: ReadCheck, tmp_path: Pat
             await check(opened)
 
 
-async def test_the_registry_itself_is_asked_last_and_with_its_login(tmp_path: Path) -> None:
+async def test_the_registry_is_used_with_its_login_if_mirrors_fail(tmp_path: Path) -> None:
     async with open_registry_server(tmp_path, with_password=True) as address, open_faulty_registry() as mirror:
         async with open_registry(address, scheme="http", credentials=LOGIN) as registry:
             pushed = await push(registry, "1.0.0", b"the layer")
@@ -57,7 +57,7 @@ async def test_the_registry_itself_is_asked_last_and_with_its_login(tmp_path: Pa
         assert not any("authorization" in request.headers for request in mirror.requests)
 
 
-async def test_a_mirror_for_digests_only_is_not_asked_for_tags(tmp_path: Path) -> None:
+async def test_a_digest_only_mirror_is_not_used_for_tags(tmp_path: Path) -> None:
     async with open_registry_server(tmp_path) as address, open_faulty_registry() as mirror:
         async with open_registry(address, scheme="http") as registry:
             pushed = await push(registry, "1.0.0")
@@ -70,7 +70,7 @@ async def test_a_mirror_for_digests_only_is_not_asked_for_tags(tmp_path: Path) -
             assert len(mirror.requests) == 1
 
 
-async def test_a_mirror_that_sends_other_bytes_is_passed_over(tmp_path: Path) -> None:
+async def test_a_mirror_that_sends_other_bytes_is_skipped(tmp_path: Path) -> None:
     async with open_registry_server(tmp_path) as address, open_faulty_registry() as mirror:
         async with open_registry(address, scheme="http") as registry:
             pushed = await push(registry, "1.0.0")
@@ -80,7 +80,7 @@ async def test_a_mirror_that_sends_other_bytes_is_passed_over(tmp_path: Path) ->
             assert (await opened.manifest(path, pushed.digest)).descriptor == pushed
 
 
-async def test_all_places_fail(tmp_path: Path) -> None:
+async def test_failures_of_registry_and_mirrors_are_reported_together(tmp_path: Path) -> None:
     async with open_faulty_registry() as own, open_faulty_registry() as mirror:
         network = mirrored(tmp_path, own.address, f'location = "{mirror.address}"')
         async with open_source(source(own.address), "web", network=network) as (opened, path):

@@ -33,11 +33,11 @@ class OneChart:
 
 
 @pytest.mark.parametrize("check", READ_CONTRACT)
-async def test_the_contract(check: ReadCheck, tmp_path: Path) -> None:
+async def test_a_packed_registry_fulfils_the_contract(check: ReadCheck, tmp_path: Path) -> None:
     await check(PackedRegistry(OneChart(chart(tmp_path / "web", "web", "1.0.0")), "here"))
 
 
-async def test_another_digest_is_unknown(tmp_path: Path) -> None:
+async def test_an_unknown_digest_is_not_found(tmp_path: Path) -> None:
     registry = PackedRegistry(OneChart(chart(tmp_path / "web", "web", "1.0.0")), "here")
     await registry.resolve("charts/web", "1.0.0")
     with pytest.raises(ArtifactNotFoundError) as caught:

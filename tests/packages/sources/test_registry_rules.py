@@ -83,17 +83,19 @@ def rules(folder: Path, text: str = FILE) -> RegistryRules:
         ),
     ],
 )
-def test_the_places_of_a_repository(asked: str, places: list[tuple[str, str]], tmp_path: Path) -> None:
+def test_rules_give_the_candidate_addresses_of_a_repository(
+    asked: str, places: list[tuple[str, str]], tmp_path: Path
+) -> None:
     found = rules(tmp_path).candidates(parse_repository(asked))
     assert [(f"{each.address.scheme}://{each.address}", each.pull) for each in found] == places
 
 
-def test_without_rules_a_repository_stands_for_itself() -> None:
+def test_a_repository_without_rules_is_its_only_candidate() -> None:
     repository = parse_repository("ghcr.example/org/web")
     assert [each.address for each in NO_RULES.candidates(repository)] == [repository]
 
 
-def test_a_blocked_repository(tmp_path: Path) -> None:
+def test_a_blocked_repository_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RegistryError) as caught:
         rules(tmp_path).candidates(parse_repository("ghcr.example/org/secret/web"))
     assert str(caught.value) == (
@@ -103,13 +105,13 @@ def test_a_blocked_repository(tmp_path: Path) -> None:
     assert not caught.value.transient
 
 
-def test_hosts_are_compared_without_regard_to_case(tmp_path: Path) -> None:
+def test_hosts_are_compared_case_insensitively(tmp_path: Path) -> None:
     text = '[[registry]]\nprefix = "GHCR.example/evil"\nblocked = true\n'
     with pytest.raises(RegistryError, match="blocked by the rule"):
         rules(tmp_path, text).candidates(parse_repository("ghcr.example/evil/web"))
 
 
-def test_a_rule_that_leads_to_no_repository(tmp_path: Path) -> None:
+def test_a_rule_with_an_invalid_result_is_refused(tmp_path: Path) -> None:
     found = rules(tmp_path, '[[registry]]\nprefix = "a.example/team"\nlocation = "b.example"\n')
     with pytest.raises(RegistryError, match=r"leads to b\.example/, which is not a valid repository; correct the rule"):
         found.candidates(parse_repository("a.example/team"))
@@ -137,12 +139,12 @@ def test_a_rule_that_leads_to_no_repository(tmp_path: Path) -> None:
         ("[[registry", "not TOML: "),
     ],
 )
-def test_files_that_cannot_be_followed(text: str, message: str, tmp_path: Path) -> None:
+def test_invalid_rules_files_are_refused(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(RulesFileError, match=message):
         rules(tmp_path, text)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_missing_and_oversized_rules_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RulesFileError, match="cannot be read: No such file"):
         read_registry_rules(tmp_path / "none")
     (tmp_path / "large").write_bytes(b"#" * (1024 * 1024 + 1))
@@ -151,7 +153,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 @given(st.from_regex(r"[a-z0-9]{1,5}(\.[a-z]{1,5})?(:[1-9][0-9]{0,3})?(/[a-z]{1,4}){1,3}", fullmatch=True))
-def test_a_place_keeps_the_rest_of_the_path(text: str) -> None:
+def test_a_mirror_address_retains_the_rest_of_the_path(text: str) -> None:
     host, _, path = text.partition("/")
     found = RegistryRules((Rule(host, Place("b.example/x")),)).candidates(parse_repository(text))
     assert [str(each.address) for each in found] == [f"b.example/x/{path}"]

@@ -29,7 +29,7 @@ from wharfinger.packages.sources.source import (
 LOGIN = Credentials(USER, PASSWORD)
 
 
-async def test_a_registry_with_its_login_and_its_authority(tmp_path: Path) -> None:
+async def test_a_registry_source_uses_its_login_and_authority(tmp_path: Path) -> None:
     certificate = await trio.to_thread.run_sync(make_certificate, tmp_path / "tls")
     ca = certificate.file.read_text()
     async with open_registry_server(tmp_path, with_password=True, certificate=certificate) as address:
@@ -47,14 +47,14 @@ async def test_a_registry_with_its_login_and_its_authority(tmp_path: Path) -> No
                 await opened.resolve(path, "1.0.0")
 
 
-async def test_a_folder_of_layouts(tmp_path: Path) -> None:
+async def test_a_layout_source_is_read(tmp_path: Path) -> None:
     pushed = await push(OciLayout(tmp_path), "1.0.0", repository="web")
     async with open_source(LayoutSource(tmp_path), "web") as (opened, path):
         assert path == "web"
         assert await opened.resolve(path, "1.0.0") == pushed
 
 
-async def test_a_folder_of_packages(tmp_path: Path) -> None:
+async def test_a_folder_source_is_read(tmp_path: Path) -> None:
     chart(tmp_path / "web", version="1.0.0")
     async with open_source(FolderSource(tmp_path), "web") as (opened, path):
         assert (await opened.manifest(path, (await opened.resolve(path, "1.0.0")).digest)).layers
@@ -71,13 +71,13 @@ SOURCES: list[Source] = [
 
 @pytest.mark.parametrize("name", ["", "..", "../web", "/etc", "Web", "a b", "web:1", "web@x", "a//b", "a" * 300])
 @pytest.mark.parametrize("source", SOURCES, ids=source_text)
-async def test_names_that_are_none(name: str, source: Source) -> None:
+async def test_invalid_package_names_are_refused(name: str, source: Source) -> None:
     with pytest.raises(AddressError):
         async with open_source(source, name):
             raise AssertionError("must not open")
 
 
-def test_a_policy_goes_with_its_source() -> None:
+def test_a_policy_is_part_of_its_source() -> None:
     layout = LayoutSource(Path("/packages"), POLICY)
     assert with_expected_version(layout, "1.0.0") == LayoutSource(Path("/packages"), replace(POLICY, version="1.0.0"))
     assert without_policy(layout) == LayoutSource(Path("/packages"))
@@ -88,7 +88,7 @@ def test_a_policy_goes_with_its_source() -> None:
         assert without_policy(source) == source
 
 
-async def test_a_source_with_a_policy_passes_on_what_is_signed(tmp_path: Path) -> None:
+async def test_a_source_with_a_policy_returns_only_signed_packages(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     pushed, other = await push(layout, "1.0.0", repository="web"), await push(layout, "2.0.0", b"two", repository="web")
     await sign(layout, "web", pushed.digest)
@@ -100,7 +100,7 @@ async def test_a_source_with_a_policy_passes_on_what_is_signed(tmp_path: Path) -
         assert await opened.resolve(path, "2.0.0") == other
 
 
-def test_texts_tell_sources_apart_and_hold_no_secrets() -> None:
+def test_texts_of_sources_are_distinct_and_contain_no_secrets() -> None:
     registry = SOURCES[2]
     assert isinstance(registry, RegistrySource)
     secret = RegistrySource(registry.address, Credentials("porter", "s3cret"), "PEM")

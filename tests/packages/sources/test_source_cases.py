@@ -12,13 +12,13 @@ from wharfinger.packages.sources.source import Source
 ANSWERS = [(kind.__name__, question, answer) for kind, answers in CASES.items() for question, answer in answers.items()]
 
 
-def test_every_kind_of_source_answers_every_question() -> None:
+def test_the_table_covers_every_question_for_every_source() -> None:
     assert set(CASES) == set(get_args(Source))
     assert all(tuple(answers) == QUESTIONS for answers in CASES.values())
 
 
 @pytest.mark.parametrize(("kind", "question", "answer"), ANSWERS)
-def test_an_answer_is_a_test_or_a_reason(kind: str, question: str, answer: str) -> None:
+def test_each_answer_is_an_existing_test_or_a_reason(kind: str, question: str, answer: str) -> None:
     if answer.startswith("- "):
         assert len(answer) > 10
         return

@@ -27,17 +27,17 @@ TAGS = ("v1.0.0", "1.1.0+b", "web-2.0.0", "dns-3.0.0", "release/4.0.0", "a/b", "
         ("x{version}", {}),
     ],
 )
-def test_versions(pattern: str, versions: dict[str, str]) -> None:
+def test_versions_are_extracted_from_tags(pattern: str, versions: dict[str, str]) -> None:
     assert read_pattern(pattern).versions(TAGS, "web") == versions
 
 
 @pytest.mark.parametrize(
     "text", ["v", "{version}{version}", "{version} x", "{other}-{version}", "{version}" + "x" * 200]
 )
-def test_other_texts_are_refused(text: str) -> None:
+def test_invalid_patterns_are_refused(text: str) -> None:
     with pytest.raises(AddressError, match=r"expected \{version\} once"):
         read_pattern(text)
 
 
-def test_the_default() -> None:
+def test_an_empty_pattern_is_the_default() -> None:
     assert read_pattern("") == TagPattern()

@@ -22,7 +22,7 @@ async def test_a_token_is_a_password_or_an_identity_token(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"a\nb", b"\xff", b"x" * (MAX_TOKEN + 1)])
-async def test_files_without_a_token(content: bytes, tmp_path: Path) -> None:
+async def test_files_without_exactly_one_token_are_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "token").write_bytes(content)
     with pytest.raises(RegistryError) as caught:
         await read_token_file(TokenFile(tmp_path / "token"))
@@ -30,13 +30,13 @@ async def test_files_without_a_token(content: bytes, tmp_path: Path) -> None:
     assert caught.value.transient
 
 
-async def test_a_file_that_is_missing(tmp_path: Path) -> None:
+async def test_a_missing_token_file_is_a_transient_error(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match="the token file cannot be read: No such file") as caught:
         await read_token_file(TokenFile(tmp_path / "token"))
     assert caught.value.transient
 
 
-async def test_a_token_that_was_rotated_is_read_again(tmp_path: Path) -> None:
+async def test_a_rotated_token_is_read_again(tmp_path: Path) -> None:
     """The node replaces the file while the package is being read; the refused request is sent once more."""
     file, artifact = tmp_path / "token", sample()
     file.write_text("first")

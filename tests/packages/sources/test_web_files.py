@@ -12,7 +12,7 @@ from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.sources.web_files import WebPlace, WebServer, get_file, is_same_server, read_url
 
 
-def test_the_parts_of_a_url() -> None:
+def test_urls_are_parsed() -> None:
     assert read_url("https://a.example") == WebPlace(RegistryAddress("a.example"), "https", "/")
     assert read_url("http://a.example:80/b/c?d=e") == WebPlace(RegistryAddress("a.example", 80), "http", "/b/c?d=e")
 
@@ -30,19 +30,19 @@ def test_the_parts_of_a_url() -> None:
         "http://a\n",
     ],
 )
-def test_urls_that_are_none(url: str) -> None:
+def test_invalid_urls_are_refused_without_printing_passwords(url: str) -> None:
     with pytest.raises(AddressError) as caught:
         read_url(url)
     assert "u:p" not in str(caught.value)
 
 
-def test_a_server_is_a_scheme_a_host_and_a_port() -> None:
+def test_servers_are_compared_by_scheme_host_and_port() -> None:
     assert is_same_server("https://a.example/b", "https://a.example/c?d")
     for other in ("http://a.example/b", "https://b.example/b", "https://a.example:444/b"):
         assert not is_same_server("https://a.example/b", other)
 
 
-async def test_a_file_through_a_proxy(tmp_path: Path) -> None:
+async def test_a_file_is_downloaded_through_a_proxy(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     with serving(tmp_path) as url:
         port = url.rpartition(":")[2]
@@ -53,7 +53,7 @@ async def test_a_file_through_a_proxy(tmp_path: Path) -> None:
             assert proxy.requests == [f"GET {named}/file?x=1"]
 
 
-async def test_a_file_that_is_too_long_or_missing(tmp_path: Path) -> None:
+async def test_oversized_and_missing_files_are_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     with serving(tmp_path) as url:
         with pytest.raises(RegistryError, match=rf"{url}/file: the answer has more than 3 bytes"):
@@ -63,6 +63,6 @@ async def test_a_file_that_is_too_long_or_missing(tmp_path: Path) -> None:
         assert "secret" not in str(caught.value)
 
 
-async def test_an_authority_that_cannot_be_read() -> None:
+async def test_an_invalid_certificate_authority_is_refused() -> None:
     with pytest.raises(RegistryError, match="expected PEM text with certificates"):
         await get_file(WebServer("https://a.example", ca="hello"), "https://a.example/x", max_bytes=1)

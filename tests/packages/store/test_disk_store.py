@@ -31,7 +31,7 @@ def deployed_version(root: Path, name: str = "prod.web") -> str:
     return (root / "deployed" / name / "Chart.yaml").read_text().rpartition("version: ")[2].strip()
 
 
-async def test_from_registry_to_deployed(tmp_path: Path) -> None:
+async def test_a_package_is_downloaded_installed_and_deployed(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     async with open_store(tmp_path) as store:
@@ -49,7 +49,7 @@ async def test_from_registry_to_deployed(tmp_path: Path) -> None:
         assert store.statistics() == {"locked": 0, "temporary": 0, "pinned": 1}
 
 
-async def test_an_image_is_its_layers_on_top_of_each_other(tmp_path: Path) -> None:
+async def test_layers_of_an_image_are_applied_in_order(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     below = packed({"package.yaml": b"old", "hooks/run.sh": b"#!/bin/sh", "lib/gone": b"", "lib/also": b""})
     above = packed({"package.yaml": b"new", "lib/.wh..wh..opq": b"", "lib/kept": b"k", "templates/a.yaml": b"a"})
@@ -64,7 +64,7 @@ async def test_an_image_is_its_layers_on_top_of_each_other(tmp_path: Path) -> No
         assert link.readlink().name == "package"
 
 
-async def test_what_is_installed_needs_no_registry(tmp_path: Path) -> None:
+async def test_an_installed_package_can_be_deployed_without_its_registry(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     chart, image = await put(registry), await put_image(registry, packed({"package.yaml": b""}), tag="2.0.0")
     async with open_store(tmp_path, NEVER_SPARE) as store:
@@ -85,7 +85,7 @@ async def test_what_is_installed_needs_no_registry(tmp_path: Path) -> None:
         assert await store.collect() == 0
 
 
-async def test_a_tree_under_another_s_name_is_not_believed(tmp_path: Path) -> None:
+async def test_a_tree_under_the_name_of_another_package_is_not_trusted(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
     trees = tmp_path / "store/trees"
@@ -117,7 +117,7 @@ async def test_trees_of_an_older_version_are_unpacked_again(tmp_path: Path) -> N
         assert sorted(path.name for path in tree.iterdir()) == ["package", "tree.json"]
 
 
-async def test_what_is_here_is_not_fetched_again(tmp_path: Path) -> None:
+async def test_existing_blobs_are_not_downloaded_again(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     for _ in range(2):
@@ -127,7 +127,7 @@ async def test_what_is_here_is_not_fetched_again(tmp_path: Path) -> None:
     assert set(registry.fetched.values()) == {1}
 
 
-async def test_a_damaged_blob_is_fetched_again(tmp_path: Path) -> None:
+async def test_a_damaged_blob_is_downloaded_again(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     blob = tmp_path / "store/blobs/sha256" / manifest.layers[0].digest.hex
@@ -186,7 +186,7 @@ async def test_an_unchanged_tree_is_read_once(tmp_path: Path, monkeypatch: pytes
         assert read == [digest.hex] * 3
 
 
-async def test_a_link_that_is_right_is_not_replaced(tmp_path: Path) -> None:
+async def test_a_correct_link_is_not_replaced(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     one, two = await put(registry), await put(registry, version="2.0.0")
     async with open_store(tmp_path) as store:
@@ -200,7 +200,7 @@ async def test_a_link_that_is_right_is_not_replaced(tmp_path: Path) -> None:
         assert link.lstat().st_ino != before.st_ino
 
 
-async def test_a_name_is_deployed_only_while_its_link_and_its_tree_are_right(tmp_path: Path) -> None:
+async def test_a_name_counts_as_deployed_only_with_valid_link_and_tree(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     one, two = await put(registry), await put(registry, version="2.0.0")
     async with open_store(tmp_path) as store:
@@ -219,7 +219,7 @@ async def test_a_name_is_deployed_only_while_its_link_and_its_tree_are_right(tmp
         assert await store.deployed("prod.web", two) is None
 
 
-async def test_one_artifact_for_many_is_downloaded_once(tmp_path: Path) -> None:
+async def test_an_artifact_for_several_names_is_downloaded_once(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     async with open_store(tmp_path) as store, trio.open_nursery() as nursery:
@@ -229,7 +229,7 @@ async def test_one_artifact_for_many_is_downloaded_once(tmp_path: Path) -> None:
     assert len(listing(tmp_path)["deployed"]) == 10
 
 
-async def test_different_artifacts_do_not_wait_for_each_other(tmp_path: Path) -> None:
+async def test_downloads_of_different_artifacts_run_concurrently(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     slow, quick = await put(registry, "1.0.0"), await put(registry, "2.0.0")
     held, release = trio.Event(), trio.Event()
@@ -249,7 +249,7 @@ async def test_different_artifacts_do_not_wait_for_each_other(tmp_path: Path) ->
         release.set()
 
 
-async def test_whatever_waits_takes_over_from_whatever_was_cancelled(tmp_path: Path) -> None:
+async def test_a_waiting_download_takes_over_from_a_cancelled_one(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     held = trio.Event()
@@ -295,7 +295,7 @@ class CancelAtStep(trio.abc.Instrument):
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_cancelled_at_each_await_nothing_partial_is_published(tmp_path: Path) -> None:
+async def test_a_download_cancelled_at_any_await_publishes_nothing_partial(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     old = await put(registry, "1.0.0")
     new = await put_image(registry, packed({"x": b""}), packed(chart_files(version="2.0.0")), tag="2.0.0")
@@ -329,7 +329,7 @@ async def test_cancelled_at_each_await_nothing_partial_is_published(tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("kind", ["chart", "image"] if FULL else ["image"])
-def test_killed_at_each_step_on_the_disk(kind: str, tmp_path: Path) -> None:
+def test_a_store_killed_at_any_disk_operation_stays_consistent(kind: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.packages.support.crash_store", str(tmp_path), kind],
         cwd=ROOT,
@@ -342,7 +342,7 @@ def test_killed_at_each_step_on_the_disk(kind: str, tmp_path: Path) -> None:
     assert int(done.stdout) > 30
 
 
-async def test_deploying_moves_the_link_and_keeps_the_trees(tmp_path: Path) -> None:
+async def test_deploying_and_undeploying_change_only_the_link(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
     async with open_store(tmp_path) as store:
@@ -361,7 +361,7 @@ async def test_deploying_moves_the_link_and_keeps_the_trees(tmp_path: Path) -> N
     "name",
     ["", ".", "..", "../x", "a/b", "/etc", "A", "-a", "a-", "a.", ".a", "a b", "a\n", "a\0", "a" * 201, "ä", "a_b"],
 )
-async def test_names_that_could_leave_the_folder(name: str, tmp_path: Path) -> None:
+async def test_invalid_deployed_names_are_refused(name: str, tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     async with open_store(tmp_path) as store:
@@ -373,7 +373,7 @@ async def test_names_that_could_leave_the_folder(name: str, tmp_path: Path) -> N
         assert not caught.value.transient
 
 
-async def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+async def test_foreign_files_in_the_deployed_folder_are_not_changed(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     async with open_store(tmp_path) as store:
@@ -390,7 +390,7 @@ async def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
         assert listing(tmp_path)["deployed"] == ["file", "foreign", "prod.web"]
 
 
-async def test_steps_in_the_wrong_order_say_which_is_missing(tmp_path: Path) -> None:
+async def test_steps_in_the_wrong_order_are_refused(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     async with open_store(tmp_path) as store:
@@ -402,7 +402,7 @@ async def test_steps_in_the_wrong_order_say_which_is_missing(tmp_path: Path) -> 
         assert listing(tmp_path)["tmp"] == listing(tmp_path)["deployed"] == []
 
 
-async def test_collecting(tmp_path: Path) -> None:
+async def test_collect_deletes_unused_trees_blobs_and_temporary_files(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
     async with open_store(tmp_path) as store:
@@ -419,7 +419,7 @@ async def test_collecting(tmp_path: Path) -> None:
         assert listing(tmp_path) == {"blobs": [], "trees": [], "tmp": [], "deployed": []}
 
 
-async def test_collecting_spares_what_is_on_its_way_for_a_while(tmp_path: Path) -> None:
+async def test_collect_spares_recently_downloaded_packages(tmp_path: Path) -> None:
     """A clock that is moved by hand: the store works in threads."""
     registry = MemoryRegistry()
     manifest = await put(registry)
@@ -441,7 +441,7 @@ async def test_collecting_spares_what_is_on_its_way_for_a_while(tmp_path: Path) 
     await trio.to_thread.run_sync(lambda: trio.run(run, clock=clock))
 
 
-async def test_collecting_while_others_install(tmp_path: Path) -> None:
+async def test_collect_can_run_during_installations(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifests = [await put(registry, f"1.0.{number}") for number in range(8)]
     async with open_store(tmp_path) as store, trio.open_nursery() as nursery:

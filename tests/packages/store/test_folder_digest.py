@@ -24,7 +24,7 @@ def changed(folder: Path, before: tuple[str, str]) -> tuple[bool, bool]:
     return after[0] != before[0], after[1] != before[1]
 
 
-def test_the_same_files_elsewhere_have_the_same_digest(tmp_path: Path) -> None:
+def test_equal_folders_have_equal_digests_and_different_stamps(tmp_path: Path) -> None:
     write(tmp_path / "one", FILES)
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     assert folder_digest(tmp_path / "one") == folder_digest(tmp_path / "two")
@@ -33,12 +33,12 @@ def test_the_same_files_elsewhere_have_the_same_digest(tmp_path: Path) -> None:
     assert both(tmp_path / "link") == both(tmp_path / "one")
 
 
-def test_nothing_is_nothing(tmp_path: Path) -> None:
+def test_an_unchanged_folder_retains_stamp_and_digest(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     assert changed(tmp_path, both(tmp_path)) == (False, False)
 
 
-def test_touched_is_not_changed(tmp_path: Path) -> None:
+def test_a_changed_modification_time_changes_only_the_stamp(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     before = both(tmp_path)
     os.utime(tmp_path / "values.yaml", ns=(1, 1))
@@ -46,7 +46,7 @@ def test_touched_is_not_changed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["content", "name", "mode", "more", "less", "folder", "link", "moved"])
-def test_every_change_is_seen(how: str, tmp_path: Path) -> None:
+def test_every_change_changes_stamp_and_digest(how: str, tmp_path: Path) -> None:
     write(tmp_path, FILES)
     before = both(tmp_path)
     values, hook = tmp_path / "values.yaml", tmp_path / "hooks" / "a.sh"
@@ -71,7 +71,7 @@ def test_every_change_is_seen(how: str, tmp_path: Path) -> None:
     assert changed(tmp_path, before) == (True, True)
 
 
-def test_a_link_counts_as_what_it_says_and_as_the_file_it_leads_to(tmp_path: Path) -> None:
+def test_the_digest_covers_texts_of_links_and_linked_files(tmp_path: Path) -> None:
     write(tmp_path, {"in/a": "", "out/file": "1", "out/folder/x": ""})
     (tmp_path / "in" / "file").symlink_to("../out/file")
     (tmp_path / "in" / "folder").symlink_to("../out/folder")
@@ -88,7 +88,9 @@ def test_a_link_counts_as_what_it_says_and_as_the_file_it_leads_to(tmp_path: Pat
 
 
 @pytest.mark.parametrize("ask", [folder_stamp, folder_digest])
-def test_what_cannot_be_read(ask: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_and_oversized_folders_are_refused(
+    ask: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ArtifactError, match=r"none: cannot be read: No such file or directory"):
         ask(tmp_path / "none")
     write(tmp_path, FILES)

@@ -21,7 +21,7 @@ async def walk(store: Store, registry: MemoryRegistry, manifest: Manifest, name:
     return link
 
 
-async def test_the_steps_in_order_and_again(tmp_path: Path) -> None:
+async def test_all_steps_can_be_repeated(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     async with open_store(tmp_path) as store:

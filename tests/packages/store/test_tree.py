@@ -33,7 +33,7 @@ def build(manifest: Manifest, tree: Path, *archives: bytes) -> None:
     build_tree(layers, manifest, tree, LIMITS, should_stop=lambda: False)
 
 
-async def test_a_tree_is_the_chart_and_its_record(manifest: Manifest, tmp_path: Path) -> None:
+async def test_a_tree_contains_the_chart_and_its_record(manifest: Manifest, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     build(manifest, tree, chart_archive())
     assert sorted(path.name for path in tree.iterdir()) == ["package", "tree.json"]
@@ -45,7 +45,7 @@ async def test_a_tree_is_the_chart_and_its_record(manifest: Manifest, tmp_path: 
     assert sound_record(tree) == record
 
 
-async def test_a_tree_of_an_image(image: Manifest, tmp_path: Path) -> None:
+async def test_a_tree_of_an_image_contains_the_merged_layers(image: Manifest, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     build(image, tree, packed({"a": b"1", "c": b""}), packed({"b": b"2", ".wh.c": b""}))
     assert sorted(path.name for path in (tree / "package").iterdir()) == ["a", "b"]
@@ -55,7 +55,7 @@ async def test_a_tree_of_an_image(image: Manifest, tmp_path: Path) -> None:
     assert is_sound(tree)
 
 
-async def test_a_tree_that_was_changed_is_not_sound(manifest: Manifest, tmp_path: Path) -> None:
+async def test_a_changed_tree_is_not_sound(manifest: Manifest, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     build(manifest, tree, chart_archive())
     edit(tree / "package" / "Chart.yaml")
@@ -65,7 +65,7 @@ async def test_a_tree_that_was_changed_is_not_sound(manifest: Manifest, tmp_path
     assert not is_sound(tmp_path / "absent")
 
 
-async def test_a_tree_is_read_only_and_what_was_changed_is_logged(
+async def test_a_tree_is_read_only_and_changes_are_logged(
     image: Manifest, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tree = tmp_path / ("0" * 64)
@@ -90,7 +90,7 @@ async def test_a_tree_is_read_only_and_what_was_changed_is_logged(
     assert len(caplog.messages) == 2
 
 
-async def test_a_tree_that_no_one_could_check_is_not_made(
+async def test_a_tree_with_too_many_files_is_not_created(
     image: Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wharfinger.packages.files.disk_files.MAX_NAMES", 1)
@@ -110,14 +110,14 @@ async def test_a_tree_that_no_one_could_check_is_not_made(
         "\0",
     ],
 )
-def test_a_record_that_cannot_be_read_is_none(text: str, tmp_path: Path) -> None:
+def test_an_unreadable_record_is_ignored(text: str, tmp_path: Path) -> None:
     (tmp_path / "tree.json").write_text(text)
     assert read_record(tmp_path) is None
     assert read_record(tmp_path / "tree.json") is None
     assert not is_sound(tmp_path)
 
 
-async def test_what_is_no_package_makes_no_record(manifest: Manifest, image: Manifest, tmp_path: Path) -> None:
+async def test_an_invalid_package_gets_no_record(manifest: Manifest, image: Manifest, tmp_path: Path) -> None:
     for number, (one, archive) in enumerate(
         [(manifest, b""), (manifest, packed({"Chart.yaml": b""})), (image, b""), (image, packed({}))]
     ):

@@ -13,14 +13,14 @@ from wharfinger.packages.trust.bundles import BUNDLE_TYPE, read_bundle
 BUNDLE = GOOD.bundle(statement(digest_of(b"x")))
 
 
-def test_versions() -> None:
+def test_supported_bundle_versions_are_recognized() -> None:
     kinds = [f"application/vnd.dev.sigstore.bundle+json;version=0.{number}" for number in (1, 2, 3)]
     assert all(BUNDLE_TYPE.match(kind) for kind in (*kinds, "application/vnd.dev.sigstore.bundle.v0.3+json"))
     assert not BUNDLE_TYPE.match("application/vnd.dev.sigstore.bundle.v0.4+json")
     assert not BUNDLE_TYPE.match("application/vnd.dev.sigstore.bundle.v0.3+json2")
 
 
-def test_the_chain_of_an_older_bundle() -> None:
+def test_the_certificate_chain_of_an_older_bundle_is_read() -> None:
     material = find_object(BUNDLE, "verificationMaterial")
     certificate = find(material, "certificate")
     listed: list[JsonValue] = [certificate, certificate]
@@ -30,7 +30,7 @@ def test_the_chain_of_an_older_bundle() -> None:
     assert AUTHORITY.name not in found.certificate
 
 
-def test_a_bundle_of_a_key() -> None:
+def test_a_bundle_with_a_public_key_has_no_certificate() -> None:
     found = read_bundle(encode_json({**BUNDLE, "verificationMaterial": {"publicKey": {"hint": "x"}}}))
     assert (found.certificate, found.entry) == ("", None)
 
@@ -44,13 +44,13 @@ def test_a_bundle_of_a_key() -> None:
         ({"verificationMaterial": {"certificate": {"rawBytes": "!"}}}, "the bundle cannot be read"),
     ],
 )
-def test_bundles_that_cannot_be_used(change: JsonObject, message: str) -> None:
+def test_invalid_bundles_are_refused(change: JsonObject, message: str) -> None:
     with pytest.raises(ArtifactError, match=message):
         read_bundle(encode_json({**BUNDLE, **change}))
 
 
 @given(st.binary(max_size=100))
 @pytest.mark.sampled(30)
-def test_anything_else(data: bytes) -> None:
+def test_arbitrary_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(ArtifactError):
         read_bundle(data)

@@ -22,13 +22,13 @@ from wharfinger.packages.trust.certificates import (
 DER = GOOD.certificate.public_bytes(serialization.Encoding.DER)
 
 
-def test_an_identity() -> None:
+def test_the_identity_of_a_signer_is_read_and_verified() -> None:
     assert str(identity_of(GOOD.certificate)) == f"{SUBJECT} (issuer {ISSUER})"
     assert check_chain(GOOD.certificate, [], AUTHORITY.pem, NOW) == AUTHORITY.between
 
 
 @pytest.mark.parametrize("length", [1, 127, 128, 255])
-def test_issuers_of_any_length(length: int) -> None:
+def test_issuers_of_any_length_are_read(length: int) -> None:
     issuer = "i" * length
     assert identity_of(GOOD.but(issuer=issuer).certificate).issuer == issuer
 
@@ -36,7 +36,7 @@ def test_issuers_of_any_length(length: int) -> None:
 @pytest.mark.parametrize(
     "value", [b"", b"\x0c", b"\x13\x01i", b"\x0c\x02i", b"\x0c\x81\x09i", b"\x0c\x82\x00\x01i", b"\x0c\x01\xff"]
 )
-def test_issuers_that_are_no_text(value: bytes) -> None:
+def test_issuers_that_are_not_text_are_refused(value: bytes) -> None:
     builder = certificate_builder("", "x", SIGNER, NOW, NOW + timedelta(minutes=1))
     builder = builder.add_extension(x509.SubjectAlternativeName([x509.RFC822Name("a@example")]), critical=True)
     oid = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.8")
@@ -49,7 +49,7 @@ def test_issuers_that_are_no_text(value: bytes) -> None:
         identity_of(made)
 
 
-def test_a_name_that_is_too_long_is_not_cut() -> None:
+def test_an_overlong_name_is_refused_and_not_truncated() -> None:
     """Otherwise the beginning of a stranger's name could be a trusted one."""
     prefix = "https://evil.example/"
     name = prefix + "x" * (500 - len(prefix) - len("@ours.example")) + "@ours.example"
@@ -60,7 +60,7 @@ def test_a_name_that_is_too_long_is_not_cut() -> None:
         identity_of(GOOD.but(issuer="i" * 501).certificate)
 
 
-def test_a_certificate_without_an_issuer_or_a_name() -> None:
+def test_a_certificate_without_an_issuer_or_a_name_is_refused() -> None:
     with pytest.raises(ArtifactError, match="names 1 signers, by the issuer ''"):
         identity_of(GOOD.but(issuer_oid="1.2.3.4").certificate)
     with pytest.raises(ArtifactError, match="names 0 signers"):
@@ -69,13 +69,13 @@ def test_a_certificate_without_an_issuer_or_a_name() -> None:
         identity_of(AUTHORITY.root)
 
 
-def test_the_certificate_of_an_authority_signs_nothing() -> None:
+def test_the_certificate_of_an_authority_cannot_sign_artifacts() -> None:
     for certificate in (AUTHORITY.root, AUTHORITY.between):
         with pytest.raises(ArtifactError, match="the certificate"):
             check_chain(certificate, [], AUTHORITY.pem, NOW)
 
 
-def test_a_chain_that_is_too_deep() -> None:
+def test_a_certificate_chain_that_is_too_deep_is_refused() -> None:
     """The intermediate authority may certify signers, and no further authorities."""
     key = ec.derive_private_key(71, ec.SECP256R1())
     builder = certificate_builder("deeper", f"signing.{AUTHORITY.name}", key, NOW, NOW + timedelta(days=1))
@@ -99,13 +99,13 @@ def test_a_chain_that_is_too_deep() -> None:
         check_chain(leaf.sign(key, hashes.SHA256()), [deeper], AUTHORITY.pem, NOW)
 
 
-def test_authorities_that_are_none() -> None:
+def test_invalid_certificate_authorities_are_refused() -> None:
     for text in ("", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"):
         with pytest.raises(ArtifactError, match="expected certificates in PEM text"):
             read_certificates(text, "x")
 
 
-def test_a_key_of_another_kind() -> None:
+def test_keys_of_unsupported_kinds_are_refused() -> None:
     key = ed448.Ed448PrivateKey.generate()
     builder = x509.CertificateBuilder(AUTHORITY.root.subject, AUTHORITY.root.subject, key.public_key(), 7, NOW, NOW)
     with pytest.raises(ArtifactError, match="with a key for ECDSA, RSA or Ed25519"):
@@ -114,7 +114,7 @@ def test_a_key_of_another_kind() -> None:
 
 @given(st.integers(0, len(DER) - 1), st.integers(1, 255))
 @pytest.mark.sampled(60)
-def test_a_changed_certificate_is_never_that_of_the_signer(place: int, difference: int) -> None:
+def test_a_changed_certificate_is_refused(place: int, difference: int) -> None:
     changed = bytearray(DER)
     changed[place] ^= difference
     try:
@@ -130,5 +130,5 @@ def test_a_changed_certificate_is_never_that_of_the_signer(place: int, differenc
             assert "certificate" in str(error)
 
 
-def test_several_certificates() -> None:
+def test_several_certificates_in_one_text_are_read() -> None:
     assert len(read_certificates(AUTHORITY.pem + pem_of(GOOD.certificate), "x")) == 3

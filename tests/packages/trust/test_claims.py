@@ -18,13 +18,13 @@ OF_COSIGN = (
 """The payload that `cosign sign` makes."""
 
 
-def test_a_payload_of_cosign() -> None:
+def test_a_payload_of_cosign_is_read_and_written() -> None:
     assert read_claim(OF_COSIGN.encode()) == Claim(DIGEST, "registry.example/web")
     assert write_claim(Claim(DIGEST, "registry.example/web")) == OF_COSIGN.encode()
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.binary(max_size=5))
-def test_a_claim_is_read_as_it_was_written(reference: str, version: str, content: bytes) -> None:
+def test_a_written_claim_is_read_back(reference: str, version: str, content: bytes) -> None:
     claim = Claim(digest_of(content), reference, version)
     assert read_claim(write_claim(claim)) == claim
 

@@ -8,7 +8,7 @@ from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.trust.envelopes import IN_TOTO, read_envelope, read_statement
 
 
-def test_the_signed_bytes() -> None:
+def test_the_signed_bytes_follow_the_specification() -> None:
     """The example in the specification."""
     envelope = read_envelope(
         {"payload": "aGVsbG8gd29ybGQ=", "payloadType": "http://example.com/HelloWorld", "signatures": []}
@@ -19,12 +19,12 @@ def test_the_signed_bytes() -> None:
 @pytest.mark.parametrize(
     "value", [None, [], {"payload": "!"}, {"payload": "", "signatures": [{"sig": "!"}]}, {"signatures": [{}] * 11}]
 )
-def test_envelopes_that_cannot_be_read(value: JsonValue) -> None:
+def test_invalid_envelopes_are_refused(value: JsonValue) -> None:
     with pytest.raises(FormatError):
         read_envelope(value)
 
 
-def test_a_statement() -> None:
+def test_a_statement_is_read() -> None:
     subjects: list[JsonValue] = [{"digest": {"sha256": "a" * 64}}, {"digest": {"sha512": "b" * 128}}]
     found = read_statement(
         encode_json(
@@ -50,6 +50,6 @@ def test_a_statement() -> None:
         (b'{"_type":"https://in-toto.io/Statement/v1","subject":3}', "cannot be read"),
     ],
 )
-def test_statements_that_cannot_be_read(payload: bytes, message: str) -> None:
+def test_invalid_statements_are_refused(payload: bytes, message: str) -> None:
     with pytest.raises(ArtifactError, match=message):
         read_statement(payload)

@@ -3,7 +3,7 @@
 from wharfinger.packages.trust.evidence import Signature
 
 
-def test_bytes_are_not_shown() -> None:
+def test_bytes_of_a_signature_are_not_printed() -> None:
     assert repr(Signature(b"payload", b"signature", "certificate", "chain")) == (
         "Signature(entry=None, envelope=None, problem='')"
     )

@@ -104,7 +104,7 @@ async def artifact(registry: WritableRegistry, version: str = "1.0.0") -> Digest
     ],
     ids=["as Fulcio does", "the older extension", "an address", "first in the log", "late in the log"],
 )
-async def test_signers_without_keys_are_trusted(made: Made, tmp_path: Path) -> None:
+async def test_keyless_signatures_are_trusted(made: Made, tmp_path: Path) -> None:
     """Both forms: annotations of older signatures, and bundles."""
     for form in ("annotations", "bundle"):
         registry = OciLayout(tmp_path / form / "layout")
@@ -117,14 +117,14 @@ async def test_signers_without_keys_are_trusted(made: Made, tmp_path: Path) -> N
         assert digest_of(b"layer").hex in await fetch(registry, tmp_path / form, KEYLESS)
 
 
-async def test_certificates_that_were_logged(tmp_path: Path) -> None:
+async def test_certificates_in_a_certificate_log_are_trusted(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path / "layout")
     digest = await artifact(registry)
     await push_bundles(registry, digest, GOOD.but(certificate_log=CERTIFICATE_LOG).bundle(statement(digest)))
     assert digest_of(b"layer").hex in await fetch(registry, tmp_path, LOGGED_ONLY)
 
 
-async def test_a_demanded_statement_is_a_signature(tmp_path: Path) -> None:
+async def test_a_required_statement_counts_as_a_signature(tmp_path: Path) -> None:
     policy = replace(KEYLESS, predicates=(PROVENANCE,))
     for form in ("bundle", "annotations"):
         registry = OciLayout(tmp_path / form / "layout")
@@ -471,9 +471,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
 
 
 @pytest.mark.parametrize(("attack", "policy", "rule"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-async def test_nothing_of_an_attack_reaches_the_store(
-    attack: Attack, policy: Policy, rule: str, tmp_path: Path
-) -> None:
+async def test_attacks_are_refused_and_store_nothing(attack: Attack, policy: Policy, rule: str, tmp_path: Path) -> None:
     registry = OciLayout(tmp_path / "layout")
     digest = await artifact(registry)
     await attack(registry, digest)
@@ -486,7 +484,7 @@ async def test_nothing_of_an_attack_reaches_the_store(
     assert stored(tmp_path) == ""
 
 
-async def test_an_old_artifact_under_a_new_version(tmp_path: Path) -> None:
+async def test_an_old_artifact_under_a_new_version_is_refused(tmp_path: Path) -> None:
     """A signature that is good, of an old package: its manifest states the old version."""
     registry = OciLayout(tmp_path / "layout")
     digest = await artifact(registry, "0.9.0")

@@ -27,7 +27,7 @@ KINDS: list[Signing] = [
 
 
 @pytest.mark.parametrize("key", KINDS, ids=lambda key: type(key).__name__)
-def test_a_signature_is_of_one_key_and_one_payload(key: Signing) -> None:
+def test_a_signature_is_valid_for_one_key_and_one_payload(key: Signing) -> None:
     public = PublicKey("a", public_pem(key))
     signature = sign(key, b"payload")
     assert public.has_signed(b"payload", signature)
@@ -38,7 +38,7 @@ def test_a_signature_is_of_one_key_and_one_payload(key: Signing) -> None:
 
 
 @pytest.mark.parametrize("key", KINDS[:3], ids=lambda key: type(key).__name__)
-def test_openssl_agrees(key: Signing, tmp_path: Path) -> None:
+def test_openssl_and_wharfinger_verify_each_others_signatures(key: Signing, tmp_path: Path) -> None:
     """Both ways: openssl verifies our signature, and its own is verified here."""
     (tmp_path / "key").write_bytes(private_pem(key))
     (tmp_path / "pub").write_text(public_pem(key))
@@ -76,7 +76,7 @@ DSA = dsa.generate_private_key(1024)  # noqa: S505 - to be refused
         ),
     ],
 )
-def test_private_keys_that_cannot_be_used(pem: bytes, password: str, message: str) -> None:
+def test_invalid_private_keys_are_refused(pem: bytes, password: str, message: str) -> None:
     with pytest.raises(KeyFormatError) as caught:
         load_private(pem, password, "f")
     assert message in str(caught.value)
@@ -97,7 +97,7 @@ def test_private_keys_that_cannot_be_used(pem: bytes, password: str, message: st
         ("x" * 70_000, "k: expected a public key in PEM text"),
     ],
 )
-def test_public_keys_that_cannot_be_used(pem: str, message: str) -> None:
+def test_invalid_public_keys_are_refused(pem: str, message: str) -> None:
     with pytest.raises(KeyFormatError) as caught:
         load_public(pem, "k")
     assert message in str(caught.value)

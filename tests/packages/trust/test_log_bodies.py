@@ -52,7 +52,7 @@ def older_intoto(document: bytes, _signature: bytes, pem: str) -> JsonObject:
 
 
 @pytest.mark.parametrize("kind", [hashedrekord, dsse, intoto, older_intoto])
-def test_an_entry_names_its_signature(kind: Callable[[bytes, bytes, str], JsonObject]) -> None:
+def test_an_entry_about_another_signature_is_refused(kind: Callable[[bytes, bytes, str], JsonObject]) -> None:
     check_body(canonical_json(kind(LOGGED.payload, LOGGED.signature, PEM)), LOGGED)
     others = [(b"other", LOGGED.signature, PEM), (LOGGED.payload, LOGGED.signature, PEM.replace("d", "e"))]
     others.append((LOGGED.payload, LOGGED.signature, "a key"))
@@ -74,6 +74,6 @@ def test_an_entry_names_its_signature(kind: Callable[[bytes, bytes, str], JsonOb
         (b'{"kind":"dsse","apiVersion":"0.0.1","spec":3}', "cannot be read"),
     ],
 )
-def test_other_bodies(body: bytes, message: str) -> None:
+def test_invalid_bodies_are_refused(body: bytes, message: str) -> None:
     with pytest.raises(ArtifactError, match=message):
         check_body(body, LOGGED)

@@ -16,7 +16,7 @@ ENTRY = read_entry(GOOD.bundle_entry(BODY))
 KEYS = [OTHER_LOG.public_key(), LOG.public_key()]
 
 
-def test_both_forms_are_the_same_entry() -> None:
+def test_annotations_and_bundles_have_equal_entries() -> None:
     assert read_annotation(encode_json(GOOD.entry(BODY)).decode()).body == ENTRY.body
     check_entry(ENTRY, KEYS)
     check_entry(replace(ENTRY, proof=None), KEYS)
@@ -25,7 +25,7 @@ def test_both_forms_are_the_same_entry() -> None:
 
 @given(st.integers(1, 40), st.data())
 @pytest.mark.sampled(60)
-def test_every_entry_of_a_tree_has_a_proof_and_no_other_has(size: int, data: st.DataObject) -> None:
+def test_inclusion_proofs_verify_only_their_entry(size: int, data: st.DataObject) -> None:
     leaves = [b"%d" % number for number in range(size)]
     index = data.draw(st.integers(0, size - 1))
     root, path = tree_root(leaves), path_of(leaves, index)
@@ -50,7 +50,7 @@ def test_every_entry_of_a_tree_has_a_proof_and_no_other_has(size: int, data: st.
         "a\n6\n!\n\n\u2014 l AAAA",
     ],
 )
-def test_checkpoints_that_are_none(note: str) -> None:
+def test_invalid_checkpoints_are_refused(note: str) -> None:
     assert ENTRY.proof is not None
     with pytest.raises(ArtifactError, match="proof of inclusion does not verify"):
         check_entry(replace(ENTRY, proof=replace(ENTRY.proof, checkpoint=note)), KEYS)
@@ -69,7 +69,7 @@ def test_checkpoints_that_are_none(note: str) -> None:
         ("inclusionProof", {"hashes": [3], "logIndex": "1", "treeSize": "2"}),
     ],
 )
-def test_entries_that_cannot_be_read(field: str, value: JsonObject | str) -> None:
+def test_invalid_log_entries_are_refused(field: str, value: JsonObject | str) -> None:
     entry = {**GOOD.bundle_entry(BODY), field: value}
     if field == "inclusionProof" and find_object(entry, field).get("hashes") == [3]:
         assert read_entry(entry).proof is not None  # it verifies with no root
@@ -78,7 +78,7 @@ def test_entries_that_cannot_be_read(field: str, value: JsonObject | str) -> Non
         read_entry(entry)
 
 
-def test_an_annotation_that_cannot_be_read() -> None:
+def test_invalid_annotations_are_refused() -> None:
     for text in ("", "[]", '{"Payload": {"logID": "xyz"}}'):
         with pytest.raises(ArtifactError, match="entry of the transparency log cannot be read"):
             read_annotation(text)

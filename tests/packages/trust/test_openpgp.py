@@ -14,14 +14,14 @@ __all__ = ["pgp"]
 TEXT = b"name: web\n"
 
 
-async def test_a_signed_text(pgp: Pgp) -> None:
+async def test_a_signed_text_is_verified(pgp: Pgp) -> None:
     keyring = read_keyring(pgp.keyring("other", "ours"))
     found = await verify_text(pgp.sign(TEXT), keyring)
     assert found.text == TEXT
     assert found.fingerprint in pgp.run("--list-keys", "--with-colons").decode()
 
 
-async def test_text_around_the_signed_one_is_not_returned(pgp: Pgp) -> None:
+async def test_unsigned_text_around_the_signed_text_is_not_returned(pgp: Pgp) -> None:
     signed = b"name: evil\n\n" + pgp.sign(TEXT) + b"\nname: evil\n"
     with suppress(ArtifactError):  # some versions of gpgv refuse it
         assert (await verify_text(signed, read_keyring(pgp.keyring("ours")))).text == TEXT
@@ -37,13 +37,13 @@ async def test_text_around_the_signed_one_is_not_returned(pgp: Pgp) -> None:
         (lambda signed: signed + signed, "the signature does not verify"),
     ],
 )
-async def test_texts_that_are_refused(pgp: Pgp, change: object, message: str) -> None:
+async def test_changed_texts_are_refused(pgp: Pgp, change: object, message: str) -> None:
     assert callable(change)
     with pytest.raises(ArtifactError, match=message):
         await verify_text(change(pgp.sign(TEXT)), read_keyring(pgp.keyring("ours")))
 
 
-async def test_other_keys_are_refused(pgp: Pgp) -> None:
+async def test_unknown_and_expired_keys_are_refused(pgp: Pgp) -> None:
     with pytest.raises(ArtifactError, match=r"with a key that is not in spec\.verify\.keyring"):
         await verify_text(pgp.sign(TEXT, "other"), read_keyring(pgp.keyring("ours")))
     late = pgp.sign(TEXT, "late", at="20200101T120000!")
@@ -66,7 +66,7 @@ async def test_a_revoked_key_is_refused(pgp: Pgp) -> None:
         await verify_text(signed, read_keyring(pgp.keyring("gone")))
 
 
-async def test_the_program_may_be_missing(tmp_path: Path) -> None:
+async def test_a_missing_gpgv_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match=r"gpgv cannot be run: .*install gpgv") as caught:
         await verify_text(TEXT, b"", {"PATH": str(tmp_path)})
     assert caught.value.transient
@@ -81,14 +81,14 @@ async def test_the_program_may_be_missing(tmp_path: Path) -> None:
         ("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nA\n-----END PGP PUBLIC KEY BLOCK-----", "its text is not base64"),
     ],
 )
-def test_keyrings_that_are_none(text: str, message: str) -> None:
+def test_invalid_keyrings_are_refused(text: str, message: str) -> None:
     with pytest.raises(ArtifactError, match=message):
         read_keyring(text)
 
 
 @pytest.mark.parametrize("filler", ["\n", "A\n", "=abcd\n", " ", "Version: \n"])
 @pytest.mark.parametrize("end", ["", "-----END PGP PUBLIC KEY BLOCK-----"])
-def test_a_hostile_keyring_takes_no_time(filler: str, end: str) -> None:
+def test_a_hostile_keyring_is_refused_quickly(filler: str, end: str) -> None:
     text = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n" + filler * (200_000 // len(filler)) + end
     begun = process_time()
     with suppress(ArtifactError):
@@ -96,7 +96,7 @@ def test_a_hostile_keyring_takes_no_time(filler: str, end: str) -> None:
     assert process_time() - begun < 2.0
 
 
-def test_a_keyring_with_headers() -> None:
+def test_a_keyring_with_headers_is_read() -> None:
     begin, end = (f"-----{word} PGP PUBLIC KEY BLOCK-----\n" for word in ("BEGIN", "END"))
     block = f"{begin}Version: x\nComment: y\n\naGVs\nbG8=\n=abcd\n{end}"
     assert read_keyring(block + "text\n" + block.replace("\n", "\r\n")) == b"hello" * 2

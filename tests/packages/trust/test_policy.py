@@ -7,7 +7,7 @@ from wharfinger.packages.trust.keys import public_pem
 from wharfinger.packages.trust.policy import Policy, TrustedKey
 
 
-def test_the_checksum_changes_with_the_rules_only() -> None:
+def test_the_checksum_of_a_policy_depends_only_on_its_rules() -> None:
     other = TrustedKey("spec.verify.keys[1]", public_pem(OTHER))
     rules = [POLICY, Policy((other,)), Policy((*POLICY.keys, other)), replace(POLICY, require_version=False), Policy()]
     assert len({policy.checksum for policy in rules}) == len(rules)

@@ -34,5 +34,5 @@ V02: JsonObject = {"builder": {"id": "b"}, "invocation": {"configSource": {"uri"
         ("https://spdx.dev/Document", {"name": "n" * 1000}, "SPDX of " + "n" * (MAX_LINE - 8)),
     ],
 )
-def test_a_line(kind: str, predicate: JsonObject, line: str) -> None:
+def test_predicates_are_summarized_in_one_line(kind: str, predicate: JsonObject, line: str) -> None:
     assert summary(Statement(NONE, kind, predicate)) == line

@@ -74,7 +74,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
-async def test_what_is_refused(case: Case, pgp: Pgp, tmp_path: Path) -> None:
+async def test_invalid_provenance_files_are_refused(case: Case, pgp: Pgp, tmp_path: Path) -> None:
     digest = hashlib.sha256(case.archive).hexdigest()
     signed = pgp.sign(case.text or provenance_text(case.name, case.version, digest), case.by)
     registry = await pushed(tmp_path, b"archive", signed)
@@ -85,7 +85,7 @@ async def test_what_is_refused(case: Case, pgp: Pgp, tmp_path: Path) -> None:
     assert stored(tmp_path) == ""
 
 
-async def test_a_chart_in_a_registry(pgp: Pgp, tmp_path: Path) -> None:
+async def test_a_chart_in_a_registry_is_verified_by_its_provenance_file(pgp: Pgp, tmp_path: Path) -> None:
     policy = Policy(keyring=pgp.keyring("other", "ours"))
     registry = await pushed(tmp_path, b"archive", pgp.provenance("web", "1.0.0", b"archive"))
     assert digest_of(b"archive").hex in await fetch(registry, tmp_path, policy)
@@ -94,7 +94,7 @@ async def test_a_chart_in_a_registry(pgp: Pgp, tmp_path: Path) -> None:
     assert "but web 2.0.0 was requested" in (await report_on(registry, REPOSITORY, digest, "2.0.0", policy)).refused
 
 
-async def test_a_chart_without_the_file(pgp: Pgp, tmp_path: Path) -> None:
+async def test_missing_and_oversized_provenance_files_are_refused(pgp: Pgp, tmp_path: Path) -> None:
     registry = await pushed(tmp_path, b"archive", None)
     with pytest.raises(TrustError, match=MISSED) as caught:
         await fetch(registry, tmp_path, Policy(keyring=pgp.keyring("ours")))
@@ -105,7 +105,7 @@ async def test_a_chart_without_the_file(pgp: Pgp, tmp_path: Path) -> None:
     assert stored(tmp_path) == ""
 
 
-async def test_a_helm_repository(pgp: Pgp, tmp_path: Path) -> None:
+async def test_charts_of_a_helm_repository_are_verified_by_provenance_files(pgp: Pgp, tmp_path: Path) -> None:
     root = tmp_path / "served"
     root.mkdir()
     entries = []

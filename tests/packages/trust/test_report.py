@@ -8,7 +8,7 @@ from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.trust.report import report_on
 
 
-async def test_a_channel_names_no_version(tmp_path: Path) -> None:
+async def test_a_channel_is_verified_without_a_version(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path)
     digest = (await push(registry, "1.0.0")).digest
     assert (await report_on(registry, REPOSITORY, digest, "1.0.0", POLICY)).refused.startswith("expected a signature")

@@ -36,7 +36,7 @@ async def test_signatures_are_added_and_replaced(tmp_path: Path) -> None:
     assert [(each.payload, each.signature) for each in found] == [(b"two", b"b"), (b"one", b"c")]
 
 
-async def test_a_signature_by_another_key_is_kept(tmp_path: Path) -> None:
+async def test_a_signature_by_another_key_is_retained(tmp_path: Path) -> None:
     """Keys are rotated by signing with both for a while; both sign the same payload."""
     registry = OciLayout(tmp_path)
     digest = (await push(registry, "1.0.0")).digest
@@ -60,7 +60,7 @@ async def test_the_number_of_signatures_is_bounded(tmp_path: Path) -> None:
     assert [each.signature for each in found[:2]] == [b"", b"a"]
 
 
-async def test_a_payload_that_is_too_large_does_not_hide_others(tmp_path: Path) -> None:
+async def test_an_oversized_payload_does_not_hide_other_signatures(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path)
     digest = (await push(registry, "1.0.0")).digest
     await push_signature(registry, REPOSITORY, digest, b"x" * (MAX_PAYLOAD + 1), b"a")
@@ -70,7 +70,7 @@ async def test_a_payload_that_is_too_large_does_not_hide_others(tmp_path: Path) 
     assert (good.payload, good.signature, good.problem) == (b"good", b"b", "")
 
 
-async def test_a_manifest_that_cannot_be_read_does_not_hide_others(tmp_path: Path) -> None:
+async def test_an_unreadable_manifest_does_not_hide_other_signatures(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path)
     pushed = await push(registry, "1.0.0")
     await push_signature(registry, REPOSITORY, pushed.digest, b"good", b"b")

@@ -190,13 +190,13 @@ def stored(root: Path) -> str:
 
 
 @pytest.mark.parametrize(("attack", "rule"), ATTACKS, ids=[attack.__name__ for attack, _ in ATTACKS])
-async def test_nothing_of_an_attack_reaches_the_store(attack: Attack, rule: str, tmp_path: Path) -> None:
+async def test_attacks_are_refused_and_store_nothing(attack: Attack, rule: str, tmp_path: Path) -> None:
     await attacked("layout", attack, rule, tmp_path)
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("attack", "rule"), ATTACKS[:-1], ids=[attack.__name__ for attack, _ in ATTACKS[:-1]])
-async def test_nothing_of_an_attack_on_a_registry_reaches_the_store(attack: Attack, rule: str, tmp_path: Path) -> None:
+async def test_attacks_on_a_registry_are_refused_and_store_nothing(attack: Attack, rule: str, tmp_path: Path) -> None:
     """The last one is left out: docker-registry refuses what is no manifest."""
     await attacked("registry", attack, rule, tmp_path)
 
@@ -234,7 +234,7 @@ async def test_a_signed_index_covers_its_image(tmp_path: Path) -> None:
     assert digest_of(b"layer").hex in await fetch(registry, tmp_path)
 
 
-async def test_the_version_of_a_chart_is_in_its_manifest(tmp_path: Path) -> None:
+async def test_a_missing_version_in_a_signature_is_read_from_the_manifest(tmp_path: Path) -> None:
     """`cosign sign` knows no version, and the manifest that it signs has one."""
     registry = OciLayout(tmp_path / "layout")
     pushed = await stated(registry, "1.0.0_b1", "v1.0.0+b1")
@@ -242,13 +242,13 @@ async def test_the_version_of_a_chart_is_in_its_manifest(tmp_path: Path) -> None
     assert digest_of(b"layer").hex in await fetch(registry, tmp_path, tag="1.0.0_b1")
 
 
-async def test_versions_may_be_left_unchecked(tmp_path: Path) -> None:
+async def test_the_check_of_versions_can_be_disabled(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path / "layout")
     await no_version(registry, tmp_path)
     assert digest_of(b"layer").hex in await fetch(registry, tmp_path, replace(POLICY, require_version=False))
 
 
-async def test_one_of_several_keys_is_enough(tmp_path: Path) -> None:
+async def test_a_signature_by_one_of_several_keys_is_sufficient(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path / "layout")
     pushed = await push(registry, "1.0.0")
     await sign(registry, REPOSITORY, pushed.digest)
@@ -256,7 +256,7 @@ async def test_one_of_several_keys_is_enough(tmp_path: Path) -> None:
     assert await fetch(registry, tmp_path, policy)
 
 
-async def test_a_signature_that_refers_to_its_artifact(tmp_path: Path) -> None:
+async def test_a_signature_in_the_referrers_is_found(tmp_path: Path) -> None:
     """A signature as cosign pushes it since OCI 1.1: found through the referrers, with no tag of its own."""
     registry = OciLayout(tmp_path / "layout")
     pushed = await push(registry, "1.0.0")
@@ -282,7 +282,7 @@ async def test_a_signature_that_refers_to_its_artifact(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["layout", "registry"])
-async def test_a_layer_that_was_tampered_with_is_not_kept(kind: str, tmp_path: Path) -> None:
+async def test_a_tampered_layer_is_not_stored(kind: str, tmp_path: Path) -> None:
     """Its bytes are changed where the server keeps them, below a manifest with a good signature."""
     hexadecimal = digest_of(b"layer").hex
     async with opened(kind, tmp_path) as registry:
@@ -299,7 +299,7 @@ async def test_a_layer_that_was_tampered_with_is_not_kept(kind: str, tmp_path: P
     assert digest_of(b"lazer").hex not in stored(tmp_path)
 
 
-async def test_blobs_that_no_trusted_manifest_names(tmp_path: Path) -> None:
+async def test_blobs_outside_of_trusted_manifests_are_refused(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path / "layout")
     pushed = await push(registry, "1.0.0")
     trusted = TrustedRegistry(registry, POLICY, "registry.example")
@@ -311,7 +311,7 @@ async def test_blobs_that_no_trusted_manifest_names(tmp_path: Path) -> None:
         await trusted.manifest(REPOSITORY, pushed.digest)
 
 
-async def test_signatures_that_cannot_be_asked_for_are_none(tmp_path: Path) -> None:
+async def test_an_error_while_reading_signatures_is_raised(tmp_path: Path) -> None:
     class Failing(OciLayout):
         async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
             raise RegistryError("the registry failed (503)", transient=True)
@@ -323,7 +323,7 @@ async def test_signatures_that_cannot_be_asked_for_are_none(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("check", [each for each in READ_CONTRACT if each.__name__ not in REFUSED])
-async def test_a_trusted_registry_is_read_as_any_other(check: ReadCheck, tmp_path: Path) -> None:
+async def test_a_trusted_registry_fulfils_the_contract(check: ReadCheck, tmp_path: Path) -> None:
     registry = OciLayout(tmp_path)
     pushed = await push(registry, "1.0.0")
     await sign(registry, REPOSITORY, pushed.digest)
@@ -341,7 +341,7 @@ class _WithoutSignatures(OciLayout):
         return tuple(tag for tag in await super().tags(repository) if not tag.endswith(".sig"))
 
 
-async def test_a_digest_must_state_the_version_that_is_expected(tmp_path: Path) -> None:
+async def test_an_artifact_requested_by_digest_must_have_the_expected_version(tmp_path: Path) -> None:
     """A followed range requests the digest that a scan has found, and a registry may have moved an old package there."""
     registry = OciLayout(tmp_path)
     old = await push(registry, "2.0.0")
@@ -355,7 +355,7 @@ async def test_a_digest_must_state_the_version_that_is_expected(tmp_path: Path) 
                 await trusted.manifest(REPOSITORY, old.digest)
 
 
-async def test_a_digest_may_be_covered_by_the_index_of_its_version(tmp_path: Path) -> None:
+async def test_an_image_requested_by_digest_can_be_covered_by_a_signed_index(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path)
     image, other = await push(registry, "image"), await push(registry, "other", b"other")
     index = await push_index(registry, "1.0.0", entry(image))
