@@ -149,7 +149,7 @@ def test_a_planted_defect_is_found(copy: Path, plant: Callable[[Path], None], co
     assert says in output
 
 
-def test_an_unused_module_is_found_by_its_coverage(tmp_path: Path) -> None:
+def test_a_module_that_never_runs_is_found_by_its_coverage(tmp_path: Path) -> None:
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "modules.py", tmp_path / ".ci")
     for module in (

@@ -80,7 +80,7 @@ def test_the_demo_prints_every_step_and_exits_with_zero(folder: Path) -> None:
     assert places == sorted(places)
     for name, stage in product(NAMES, STAGES):
         assert re.search(rf"^  {re.escape(name)} +{stage} +True$", said, re.MULTILINE), (name, stage)
-    assert said.count('"GET /v2/packages/') == len(NAMES), "each package was asked for by its digest"
+    assert said.count('"GET /v2/packages/') == len(NAMES), "each package was requested by its digest"
     assert list(folder.iterdir()) == []
 
 

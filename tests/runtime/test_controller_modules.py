@@ -106,7 +106,7 @@ async def conflict(world: World) -> None:
 
 
 @pytest.mark.slow
-async def test_a_released_name_goes_to_the_waiting_package(tmp_path: Path) -> None:
+async def test_a_freed_release_goes_to_the_waiting_package(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await conflict(world)
         await world.delete("", "web")

@@ -112,7 +112,9 @@ async def test_a_patch_that_changes_nothing_is_not_recorded(tmp_path: Path) -> N
         assert world.runtime.instances["prod.app"].patches == ()
 
 
-async def test_excessive_output_of_a_hook_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_excessive_output_of_a_hook_is_logged_only_in_part(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger")
     async with open_world(tmp_path) as world:
         await installed(world, tmp_path, bash(ON_STARTUP, f"seq 1 {BURST_LINES + 50}"), state="Ready")

@@ -50,7 +50,7 @@ def test_changes_by_another_process_are_corrected_or_reported(tmp_path: Path) ->
 
         change(kubectl, CONFIG, '{"data": {"text": "theirs", "more": "theirs"}}')
         kubectl.wait(CONFIG, "{.data.text}=none")
-        assert kubectl.value(CONFIG, ".data.more") == "theirs", "a field that the chart does not have is not ours"
+        assert kubectl.value(CONFIG, ".data.more") == "theirs", "fields that are not in the chart are not corrected"
         kubectl("delete", CONFIG)
         kubectl("wait", "--for=create", CONFIG, "--timeout=50s")
         assert kubectl.value(CONFIG, ".data.text") == "none"

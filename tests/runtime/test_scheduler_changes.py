@@ -163,7 +163,7 @@ def test_the_result_does_not_depend_on_the_order_of_changes(changes: list[Change
     arrival: list[Change] = [*story.nodes.values(), *story.opinions.items()]
     shuffler.shuffle(arrival)
     for change in arrival:
-        assert other.tell(change), "nodes that are no cycle together are none in part"
+        assert other.tell(change), "a subset of an acyclic set of nodes has no cycle"
     assert other.topology == story.topology
     assert other.decisions == story.decisions
 

@@ -102,7 +102,7 @@ def test_incremental_decisions_agree_with_decisions_from_scratch(seed: int, grou
         if not graph.paused:
             assert {name: entry.decision for name, entry in graph.entries.items()} == graph.decisions()
             again, effects = step(graph, Resumed())
-            assert effects == (), "looking at everything once more finds nothing to do"
+            assert effects == (), "another evaluation finds nothing to do"
             assert {name: replace(entry, lacks=()) for name, entry in again.entries.items()} == {
                 name: replace(entry, lacks=()) for name, entry in graph.entries.items()
             }

@@ -175,7 +175,7 @@ def test_a_changed_kubernetes_version_pauses_and_resumes_a_package() -> None:
     assert world.graph.facts == Facts("1.31.0", "")
 
 
-def test_a_provisional_no_uninstalls_nothing_until_it_is_confirmed() -> None:
+def test_a_provisional_negative_vote_uninstalls_nothing_until_it_is_confirmed() -> None:
     """After a restart a script may run before the Modules that it depends on are loaded, so its first no must not uninstall."""
     world = running(node("app", script=True))
     world.tell(ScriptVoted("app", None))

@@ -89,7 +89,7 @@ async def restarted_and_refused(ground: Ground, folder: Path, uid: str) -> Async
 
 
 @pytest.mark.slow
-async def test_a_no_before_all_modules_are_loaded_is_asked_again(tmp_path: Path) -> None:
+async def test_a_script_that_voted_no_early_votes_again_once_all_modules_are_loaded(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         for _ in range(2):
@@ -105,7 +105,7 @@ async def test_a_no_before_all_modules_are_loaded_is_asked_again(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_a_no_uninstalls_nothing_while_a_module_cannot_be_loaded(tmp_path: Path) -> None:
+async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loaded(tmp_path: Path) -> None:
     """Even after many failures: the module is installed, and the vote of the script with it is unknown."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
@@ -124,16 +124,16 @@ async def test_a_no_uninstalls_nothing_while_a_module_cannot_be_loaded(tmp_path:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("how", ["says no again", "nobody is left"])
-async def test_a_no_uninstalls_the_module_once_all_modules_are_loaded(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("how", ["votes no again", "dns is removed"])
+async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded(tmp_path: Path, how: str) -> None:
     """Also if the module that was missing is removed instead of loaded."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "held").touch()
-        if how == "says no again":
+        if how == "votes no again":
             (tmp_path / "no").touch()
         async with restarted_and_refused(ground, tmp_path, uid) as world:
-            if how == "says no again":
+            if how == "votes no again":
                 (tmp_path / "held").unlink()
             else:
                 await world.delete("", "dns")

@@ -123,4 +123,4 @@ def test_endless_templates_do_not_delay_other_namespaces(tmp_path: Path) -> None
         states = kubectl("get", "applications.wharfinger.dev", "--output=jsonpath={.items[*].status.summary.state}")
         assert "Failed" not in states.split()
         running.process.terminate()
-        assert running.wait() == 0, "a stop cuts renders, and nothing goes on spinning"
+        assert running.wait() == 0, "a stop ends renders, and no process keeps running"

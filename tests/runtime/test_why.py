@@ -161,7 +161,7 @@ def test_each_golden_has_one_root_cause_and_one_remedy(name: str) -> None:
     assert chain
     assert len(set(chain)) == len(chain)
     for subject, following in zip(lines[:remedy], chain[1:], strict=False):
-        assert following in subject, "each comes from the next, and says so"
+        assert following in subject, "each cause names the next one"
     assert all(line.startswith("also: ") for line in lines[remedy + 1 :])
 
 

@@ -27,7 +27,7 @@ def test_a_conversion_review_is_read_and_rebuilt() -> None:
 
 
 @pytest.mark.parametrize("wrong", [b"x", b"[]", b"{}", body("Other", "v1", {"uid": "u"})])
-def test_other_bodies_are_refused(wrong: bytes) -> None:
+def test_invalid_bodies_are_refused(wrong: bytes) -> None:
     for read in (reviews.read_admission_review, reviews.read_conversion_review):
         with pytest.raises(FormatError):
             read(wrong)

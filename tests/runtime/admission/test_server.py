@@ -135,7 +135,9 @@ async def test_a_certificate_is_replaced_without_a_failed_request(
             assert second is not None
             assert second.authorities[1] == first.authorities[0] != second.authorities[0]
         async with admitting(world, calendar):
-            assert read_certificate(await world.client.get(SECRET_KEY)) == second, "the next daemon uses what is kept"
+            assert read_certificate(await world.client.get(SECRET_KEY)) == second, (
+                "the next daemon uses the stored certificate"
+            )
             with pytest.raises(InvalidError, match=REFUSAL):
                 await world.client.create(repository("a"))
 

@@ -129,7 +129,7 @@ NAMES = st.sampled_from("abcdefgh")
 
 
 @given(st.lists(st.tuples(NAMES, st.frozensets(NAMES, max_size=5)), max_size=30))
-def test_one_held_removal_never_waits_for_another(asked: list[tuple[str, frozenset[str]]]) -> None:
+def test_at_least_one_held_change_waits_for_no_other_held_one(asked: list[tuple[str, frozenset[str]]]) -> None:
     """Edges that close no cycle leave one package that waits for no waiting one, in any order of checks."""
     waits: dict[str, frozenset[str]] = {}
     for name, going in asked:

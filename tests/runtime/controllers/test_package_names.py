@@ -25,7 +25,7 @@ def placed(namespace: str, revision: int = 3) -> JsonObject:
     return {"status": {"release": {"namespace": namespace, "revision": revision}}}
 
 
-def test_names_of_both_kinds() -> None:
+def test_packages_of_both_kinds_have_names() -> None:
     assert (package_name(APP), package_name(DNS)) == ("prod.shop", "dns")
     assert [is_ignored(key) for key in (APP, DNS, DOTTED)] == [False, False, True]
 

@@ -122,7 +122,7 @@ async def test_missing_rights_are_logged_once_and_checked_again_with_backoff(
         assert told[-1] == ""
 
 
-async def test_an_unreachable_server_is_asked_again(
+async def test_an_unreachable_server_is_queried_again(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with cluster() as client:

@@ -100,7 +100,7 @@ class Drive:
         while self.move(ahead):
             assert len(self.dispatched) < MOST, "it does not end"
         if not self.cancelled:
-            assert self.converged, "nobody has anything to do, and the engine does not say that this is the end"
+            assert self.converged, "nothing is left to do, and the engine has not converged"
         return self
 
     def begin(self, seeds: Iterable[Id] | None = None) -> None:
@@ -310,7 +310,7 @@ class Hand:
     def run(self, one: Id, outcome: Outcome, *, sweep: bool = False) -> Dispatch:
         """Check that the next dispatch is for this node, and report this outcome."""
         order = self.pull()
-        assert order is not None, f"{one} is not ordered"
+        assert order is not None, f"{one} is not dispatched"
         assert order.id == one
         self.end(one, outcome, sweep=sweep)
         return order

@@ -77,7 +77,7 @@ RECOVERY: Final[dict[str, Coverage]] = {
         _RECOVERY + "test_a_permanent_failure_is_not_retried",
     ),
     "RunningWakeAndReplacement": (
-        _RECOVERY + "test_a_wake_around_the_end_of_a_run_is_followed_only_if_needed",
+        _RECOVERY + "test_a_wake_by_an_id_no_longer_failed_for_causes_no_run",
         _RECOVERY + "test_a_wake_by_the_failed_dependency_is_followed_in_both_orders",
     ),
     "MultiHopRecovery": _RECOVERY + "test_recovery_passes_through_several_hops",

@@ -37,7 +37,7 @@ def test_there_are_no_more_charges_than_the_budget() -> None:
         assert account.charges == charges
     assert account is not None
     assert charge(account._replace(paid=False)) is None
-    assert charge(account) == account, "what is paid stays paid"
+    assert charge(account) == account, "a paid run is not charged again"
     assert charge(Account(), budget=0) is None
 
 

@@ -54,7 +54,7 @@ def test_after_a_cancellation_no_false_verdict_and_no_dispatch_follows(
         here = next(index for index, (event, _) in enumerate(cut.log) if isinstance(event, Cancelled))
         assert all(not effects for _, effects in cut.log[here:])
         for one, said in cut.verdicts().items():
-            assert said in {"none", truth[one]}, f"{one} is said to be {said}"
+            assert said in {"none", truth[one]}, f"{one} has the result {said}"
             if said == "none":
                 assert not isinstance(cut.state.phase(one), Done)
 
@@ -128,7 +128,7 @@ class Living:
         self.orders.append(Dispatch(id, at, level, loop))
         self.inside[id] += 1
         self.most = max(self.most, self.inside.total())
-        assert self.inside[id] == 1, f"{id} runs beside itself"
+        assert self.inside[id] == 1, f"{id} runs twice at once"
         try:
             await trio.sleep(self.time())
             if at == self.crash_at:

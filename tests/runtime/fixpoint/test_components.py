@@ -69,7 +69,7 @@ def test_groups_agree_with_reachability(lacks: Lacks) -> None:
         for _ in group:
             ids = found.union(*(lacks[one] for one in found))
             found |= {one for one in group if one in ids or ids & set(lacks[one])}
-        assert found == set(group), "no group can be parted"
+        assert found == set(group), "no group can be divided"
 
 
 @given(graphs)

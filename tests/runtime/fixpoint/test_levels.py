@@ -114,7 +114,7 @@ def test_a_new_member_lowers_the_level_of_its_group() -> None:
     hand.end(B, Blocked((A, X)))
     hand.seed(C)
     hand.run(C, Blocked((B, Y)))
-    assert orders(hand) == [("c", Level.CASCADE, "")], "not a by force: c may bring something"
+    assert orders(hand) == [("c", Level.CASCADE, "")], "a is not forced, because c may emit something"
     hand.end(C, Blocked((B, Y)))
     assert orders(hand) == [("a", Level.FORCE, "ab")]
 

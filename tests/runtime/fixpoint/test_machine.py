@@ -233,7 +233,7 @@ def test_a_node_removed_during_its_run_and_added_again_is_new(back: Event) -> No
     hand.tell(back)
     hand.tell(back)
     assert hand.state.present(A)
-    assert hand.pull_all() == [B], "never beside its old body"
+    assert hand.pull_all() == [B], "never at the same time as its old body"
     hand.tell(Asked(A))
     hand.running.pop(A)
     state, effects = step(hand.state, Finished(A, order.run, Terminal("late", (), (emission(C),))))
@@ -323,7 +323,7 @@ def test_an_idle_engine_without_drain_resets_charges() -> None:
     assert isinstance(exhausted, Exhausted)
     assert hand.state.charges(A) == 2
     hand.tell(Asked(A))
-    assert hand.pull_all() == [], "not even when it is asked, while the storm lasts"
+    assert hand.pull_all() == [], "not even on request during the storm"
     hand.end(B, Terminal("ready"))
     assert hand.state.at_rest()
     assert hand.state.charges(A) == 0

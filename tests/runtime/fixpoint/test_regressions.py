@@ -101,7 +101,9 @@ def test_a13_3_only_a_terminal_outcome_has_emissions() -> None:
     fields = {kind: {one.name for one in dataclasses.fields(kind)} for kind in kinds}
     assert [kind for kind in kinds if "emissions" in fields[kind]] == [Terminal]
     assert fields[Blocked] == {"lacks"}
-    assert not any(hasattr(one, "__dict__") for one in (Blocked((A,)), Noop(), Outside())), "nothing can be smuggled in"
+    assert not any(hasattr(one, "__dict__") for one in (Blocked((A,)), Noop(), Outside())), (
+        "no other field can be added"
+    )
 
 
 def test_a13_3_nodes_blocked_on_each_other_publish_nothing_and_are_judged() -> None:
@@ -401,4 +403,4 @@ def test_a_forced_dispatch_contains_the_cycle() -> None:
         hand.end(one, Blocked(needs[one]))
     order = hand.pull()
     assert order == Dispatch(A, order.run if order else 0, Level.FORCE, (A, B, C))
-    assert hand.pull() is None, "one of each cycle is told"
+    assert hand.pull() is None, "one member of each cycle is forced"

@@ -129,7 +129,7 @@ def test_a_change_of_content_on_top_of_any_cause_costs_one_charge_and_no_run(why
     assert (order.id, order.level) == (A, Level.NONE)
     for running in list(hand.running):
         hand.end(running, Terminal("ready"))
-    assert hand.pull_all() == [], "one place in the queue, and nothing left of the causes"
+    assert hand.pull_all() == [], "one place in the queue, and no causes are left"
     assert hand.state.charges(A) == 1
     assert not any(isinstance(effect, Unresolved) for effect in hand.effects)
 
@@ -312,7 +312,7 @@ def test_a_change_of_content_during_a_run_does_not_hide_its_failure() -> None:
     hand.bring(X)
     hand.end(A, DependencyFailed((X,), "for x"))
     hand.run(A, DependencyFailed((X,), "for x"))
-    assert hand.pull_all() == [], "nothing happened since, and nothing is tried in case it had"
+    assert hand.pull_all() == [], "there is no precautionary retry"
     assert hand.state.charges(A) == 1
 
 

@@ -62,13 +62,13 @@ def test_a_permanent_failure_is_not_retried() -> None:
     hand.run(A, fails(B))
     hand.tell(Asked(B))
     hand.run(B, Terminal("failed"))
-    assert hand.pull_all() == [], "the same again is no news"
+    assert hand.pull_all() == [], "an equal result is not a change"
     assert hand.state.result(A) == "dependency"
 
 
 @pytest.mark.parametrize("wake_first", [True, False], ids=["wake, then end", "end, then wake"])
 @pytest.mark.parametrize("then", ["success", "other dependencies", "failure of its own", "cancelled"])
-def test_a_wake_around_the_end_of_a_run_is_followed_only_if_needed(then: str, wake_first: bool) -> None:
+def test_a_wake_by_an_id_no_longer_failed_for_causes_no_run(then: str, wake_first: bool) -> None:
     """B, for which A had failed before, becomes ready around the end of a run of A."""
     hand = Hand()
     hand.seed(A, B)

@@ -94,7 +94,7 @@ def check_books(state: Fixpoint) -> None:
     assert set(state.loops) <= set(state.nodes)
     assert set(state.sweepers) == {who for who, found in state.nodes.items() if found.sweep}
     if not state.running:
-        assert all(mark.present for mark in state.marks.values()), "what is gone leaves nothing"
+        assert all(mark.present for mark in state.marks.values()), "a removed id leaves no state"
     assert state.at_rest() == (not stages[Stage.RUNNABLE] and not stages[Stage.RUNNING])
 
 
@@ -114,7 +114,7 @@ def test_the_invariants_hold_after_any_events(told: list[Event | Outcome], drain
         before, copied = state, repr(state)
         state, effects = step(state, event)
         check_books(state)
-        assert repr(before) == copied, "an event changes no state but makes another"
+        assert repr(before) == copied, "states are immutable"
         running += [effect for effect in effects if isinstance(effect, Dispatch)]
         assert {order.id for order in running} == {who for who in state.nodes if isinstance(state.phase(who), Running)}
 
@@ -223,7 +223,7 @@ def test_the_invariants_hold_after_a_cancellation() -> None:
     hand.end(C, Terminal("ready"))
     check_books(hand.state)
     assert hand.state.phase(A) == Parked((B,))
-    assert hand.state.phase(C) == Runnable(), "out of date, and runs no more"
+    assert hand.state.phase(C) == Runnable(), "it is outdated and no longer runs"
     assert hand.state.waiters(B) == (A,)
 
 

@@ -38,11 +38,11 @@ OUTCOMES: dict[str, Outcome] = {
 NEW, X_COMES, X_AGAIN = (Arrived(emission(*one)) for one in ((A, "new"), (X, "1"), (X, "2")))
 WAKES: dict[str, tuple[Event, ...]] = {
     "new content": (NEW,),
-    "asked": (Asked(A),),
+    "requested": (Asked(A),),
     "both": (Asked(A), NEW),
-    "three times asked": (Asked(A),) * 3,
-    "what it lacks or reads comes": (X_COMES,),
-    "all of it": (X_COMES, NEW, Asked(A), X_AGAIN),
+    "requested three times": (Asked(A),) * 3,
+    "a lacked or read id arrives": (X_COMES,),
+    "all causes": (X_COMES, NEW, Asked(A), X_AGAIN),
 }
 
 
@@ -59,7 +59,7 @@ def test_any_wakes_of_a_running_body_cause_one_more_run(wake: str, outcome: str)
         hand.tell(event)
     assert hand.pull() is None  # never twice at once
     hand.end(A, OUTCOMES[outcome])
-    looks_on = outcome not in {"crashed"} or wake != "what it lacks or reads comes"
+    looks_on = outcome not in {"crashed"} or wake != "a lacked or read id arrives"
     assert isinstance(hand.state.phase(A), Runnable) is looks_on
     if looks_on:
         second = hand.run(A, Terminal("last", (X,)))
@@ -81,7 +81,11 @@ def test_wakes_of_a_node_that_does_not_run_share_one_run(where: str, wake: str) 
     assert isinstance(hand.state.phase(A), Runnable)
     hand.run(A, Terminal("ready", (X,)))
     assert hand.pull_all() == []
-    charged = {"new content", "both", "all of it"} if where != "done" else set(WAKES) - {"asked", "three times asked"}
+    charged = (
+        {"new content", "both", "all causes"}
+        if where != "done"
+        else set(WAKES) - {"requested", "requested three times"}
+    )
     assert hand.state.charges(A) == (wake in charged and where != "runnable"), "a first run costs nothing"
 
 
@@ -139,7 +143,7 @@ def test_equal_content_is_not_a_change() -> None:
     assert hand.pull_all() == [A, B]
     hand.end(A, Terminal("ready", (X,), (emission(C),)))
     hand.end(B, Blocked((Y, C)))
-    assert hand.pull_all() == [C, B], "c is new, and b has to look again for it"
+    assert hand.pull_all() == [C, B], "c is new, and b lacks it"
     hand.end(B, Blocked((Y, C)))
     hand.end(C, Terminal("ready"))
     assert hand.pull_all() == [B]
@@ -249,7 +253,7 @@ def test_a_node_that_waits_outside_prevents_convergence_and_judgement() -> None:
     assert hand.effects == []
     hand.tell(Answered(A, order.run))
     hand.run(A, Terminal("ready"))
-    assert hand.pull_all() == [C], "it wants to look once more, and y has come since"
+    assert hand.pull_all() == [C], "it requested a sweep, and y has arrived since"
     hand.end(C, Noop(), sweep=True)
     order_of_b = hand.pull()
     assert order_of_b is not None
@@ -340,7 +344,7 @@ def test_a_removal_wakes_dependents(where: str) -> None:
     assert hand.state.phase(A) is None
     assert hand.state.result(B) == "it is gone"
     hand.bring(X)
-    assert hand.pull_all() == [], "nobody waits for x any more"
+    assert hand.pull_all() == [], "no node waits for x any more"
     assert hand.effects[-1] == Converged()
 
 
@@ -384,7 +388,7 @@ def test_without_drain_a_storm_is_stopped_until_the_engine_is_idle() -> None:
     assert storm() == 3
     assert isinstance(hand.state.phase(A), Done)
     hand.bring(A, "from outside")
-    assert storm() == 2, "what comes from outside is charged as well"
+    assert storm() == 2, "arrivals from outside are charged as well"
 
 
 def test_arriving_data_create_no_node() -> None:

@@ -201,9 +201,9 @@ class Watcher:
     def _effect(self, before: Fixpoint, event: Event, effect: Effect, after: Fixpoint, running: Collection[Id]) -> None:
         match effect:
             case Dispatch(id=one, run=run, level=level):
-                assert isinstance(event, Pulled), f"{one} is ordered though nobody pulled"
-                assert one not in running, f"{one} is ordered while it runs"
-                assert run > self.runs.get(one, 0), f"{one} is ordered under an old number"
+                assert isinstance(event, Pulled), f"{one} is dispatched without a pull"
+                assert one not in running, f"{one} is dispatched while it runs"
+                assert run > self.runs.get(one, 0), f"{one} is dispatched with an old number"
                 if level is not Level.NONE:
                     self._judged(effect)
                 self._caused(one)
@@ -211,8 +211,8 @@ class Watcher:
                 assert after.phase(one) == Running(run, level)
                 self._loop(effect)
             case Unresolved(id=one, lacks=lacks):
-                assert self.quiet == self.clock, f"{one} is given up though not all is quiet"
-                assert isinstance(before.phase(one), Parked), f"{one} is given up though it is not parked"
+                assert self.quiet == self.clock, f"{one} is unresolved without a fixpoint"
+                assert isinstance(before.phase(one), Parked), f"{one} is unresolved without being parked"
                 blocked = self.last[one]
                 assert isinstance(blocked, Blocked)
                 assert sorted(set(blocked.lacks)) == sorted(lacks)
@@ -223,20 +223,20 @@ class Watcher:
                 self.finished[one] = self.changed[one] = self.clock
                 self.results[one] = "exhausted"
             case Converged():
-                assert self.quiet == self.clock, "this is not the end: not all is quiet"
+                assert self.quiet == self.clock, "the engine has not converged: there is no fixpoint"
                 if self.rules.drain:
                     parked = [one for one in self.known if isinstance(after.phase(one), Parked)]
-                    assert not parked, f"this is not the end: {parked}"
+                    assert not parked, f"the engine has not converged: {parked}"
 
     def _judged(self, order: Dispatch) -> None:
         """Check that a node is judged only if it is certain that the lacked ids will not arrive."""
         one = order.id
         assert self.rules.drain
         blocked = self.last.get(one)
-        assert isinstance(blocked, Blocked), f"{one} is judged though it was not blocked"
-        assert self.quiet > self.ended[one], f"{one} is judged though not all was quiet since it blocked"
+        assert isinstance(blocked, Blocked), f"{one} is judged without being blocked"
+        assert self.quiet > self.ended[one], f"{one} is judged without a fixpoint since it blocked"
         come = [lack for lack in blocked.lacks if self._came(lack) > self.quiet]
-        assert not come, f"{one} is judged for what has come: {come}"
+        assert not come, f"{one} is judged for ids that have arrived: {come}"
 
     def _came(self, one: Id) -> int:
         return self.changed.get(one, 0) if one not in self.results else 0
@@ -252,14 +252,14 @@ class Watcher:
         last = self.last[one]
         if isinstance(last, Blocked):
             fresh = any(max(self.changed.get(lack, 0), self.finished.get(lack, 0)) > since for lack in last.lacks)
-            assert fresh or self.quiet > self.ended[one], f"{one} is ordered again for nothing: it blocked"
+            assert fresh or self.quiet > self.ended[one], f"{one} is dispatched again without a cause: it blocked"
             return
         if any(self.changed.get(read, 0) > since for read in self.reads.get(one, ())):
             return
-        assert one in self.sweeping, f"{one} is ordered again for nothing: {last}"
-        assert self.quiet > self.ended[one], f"{one} is ordered again though not all was quiet"
+        assert one in self.sweeping, f"{one} is dispatched again without a cause: {last}"
+        assert self.quiet > self.ended[one], f"{one} is dispatched again without a fixpoint"
         if self.quiet > self.swept:
-            assert self.arrived > self.swept, f"{one} is ordered again though nothing has come since the last time"
+            assert self.arrived > self.swept, f"{one} is swept again without an arrival"
             self.swept = self.quiet
 
     def _loop(self, order: Dispatch) -> None:
@@ -268,8 +268,8 @@ class Watcher:
             assert order.loop[0] == order.id
             for one, lacked in zip(order.loop, (*order.loop[1:], order.id), strict=True):
                 blocked = self.last[one]
-                assert isinstance(blocked, Blocked), f"{one} is said to be on a cycle, and is not blocked"
-                assert lacked in blocked.lacks, f"{one} is said to lack {lacked}"
+                assert isinstance(blocked, Blocked), f"{one} is in a loop, but not blocked"
+                assert lacked in blocked.lacks, f"{one} is in a loop, but does not lack {lacked}"
 
     # --- phases ---------------------------------------------------------------------------------------------------------------
 
@@ -278,8 +278,8 @@ class Watcher:
     ) -> None:
         inside = {one for one in self.known if isinstance(after.phase(one), Running)}
         ordered = {effect.id for effect in effects if isinstance(effect, Dispatch)}
-        assert inside == set(running) | ordered, "who runs is not who runs"
-        assert len(ordered) <= 1, "more was ordered than was pulled"
+        assert inside == set(running) | ordered, "the running nodes differ"
+        assert len(ordered) <= 1, "there are more dispatches than pulls"
         queued = any(isinstance(after.phase(one), Runnable) for one in self.known)
         assert after.at_rest() == (not queued and not inside)
         for one in self.known:
@@ -300,7 +300,7 @@ class Watcher:
     def _parked(self, one: Id, now: Parked, after: Fixpoint) -> None:
         blocked = self.last[one]
         assert isinstance(blocked, Blocked)
-        assert list(after.lacks(one)) == sorted(set(blocked.lacks)), f"{one} is parked on something else"
+        assert list(after.lacks(one)) == sorted(set(blocked.lacks)), f"{one} is parked on other ids"
         assert tuple(sorted(now.lacks)) == after.lacks(one)
         for lack in after.lacks(one):
             assert one in after.waiters(lack), f"{one} is not on the list of {lack}"
@@ -312,7 +312,7 @@ class Watcher:
             woken = any(self.clock in (self.changed.get(lack), self.finished.get(lack)) for lack in was.lacks)
         else:
             woken = any(self.changed.get(read) == self.clock for read in self.reads.get(one, ()))
-        assert woken, f"{one} is no longer {was} though nothing happened to it but {event}"
+        assert woken, f"{one} is no longer {was} after {event}"
 
     def _due(self, one: Id, after: Fixpoint) -> None:
         """Check after a report that there is one more run exactly if there is a cause for it."""
@@ -328,7 +328,7 @@ class Watcher:
                 pass
         if due:
             spent = isinstance(now, Done) and now.result.startswith("exhausted")
-            assert isinstance(now, Runnable) or spent, f"{one} has missed something: {now} after {outcome}"
+            assert isinstance(now, Runnable) or spent, f"{one} has missed a cause: {now} after {outcome}"
         else:
             quiet: dict[type[Outcome], type] = {Blocked: Parked, Outside: Waiting}
             assert isinstance(now, quiet.get(type(outcome), Done)), f"{one} is {now} after {outcome}"

@@ -162,7 +162,7 @@ async def test_all_metrics_of_a_working_daemon_have_their_values(tmp_path: Path)
         assert found["wharfinger_slots_used"].value(kind="work") == 0
         binding = {"module": "app", "namespace": "prod", "hook": "hooks/a.sh", "binding": "maps", "queue": "main"}
         objects = found["wharfinger_kube_snapshot_objects"]
-        assert objects.value(**binding) == 3, "of both bindings of that name, over all that they watch"
+        assert objects.value(**binding) == 3, "the sum over both bindings of that name, and over all their watches"
         assert len(objects.samples) == 1
         assert found["wharfinger_kube_events_dropped_total"].value(**binding) == 0
         watches = found["wharfinger_kube_watch_subscribers"]

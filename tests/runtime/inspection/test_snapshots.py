@@ -127,7 +127,7 @@ async def test_settings_are_searched_for_secrets_once(tmp_path: Path, monkeypatc
         await world.create("prod", "other")
         await world.until_state("prod", "other", "Ready")
         assert inspector.secrets_of("prod.other") == ()
-        assert list(inspector._secrets) == ["prod.other"], "the secrets of packages that are gone are forgotten"
+        assert list(inspector._secrets) == ["prod.other"], "the secrets of removed packages are forgotten"
 
 
 async def test_the_inspector_is_empty_before_the_runtime_has_started() -> None:
