@@ -1,4 +1,4 @@
-"""How `.ci/test`, `.ci/coverage` and `.ci/run` end when a step fails: the real scripts and make; Python is a script.
+"""The exit codes of `.ci/test`, `.ci/coverage` and `.ci/run` if a step fails: the real scripts and make; Python is a script.
 
 That script stands for pytest, coverage and `.ci/modules.py`, and ends each as the case wants.
 """

@@ -33,7 +33,7 @@ WRITES = {Phase.INSTALL: 16, Phase.UPGRADE: 16, Phase.SETTINGS: 11, Phase.REMOVA
 REQUESTS = {Phase.INSTALL: 14, Phase.UPGRADE: 12, Phase.SETTINGS: 8, Phase.REMOVAL: 8}
 """Requests that the package makes meanwhile."""
 KILLS = int(os.environ.get("WHARFINGER_CRASH_ROUNDS", "1"))
-"""How often a daemon is killed at each moment, one time after the other."""
+"""The number of times that a daemon is killed at each moment."""
 ROUNDS = ("beforeHelm", "afterHelm", "afterHelm")
 HOOKS = {
     Phase.INSTALL: ("onStartup", *ROUNDS),

@@ -225,7 +225,7 @@ async def test_a_global_hook_may_switch_modules_in_a_round(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_modules_switched_by_the_config_map_start_a_round(tmp_path: Path) -> None:
-    """As in the peer; but a switched module does not wait for the beforeAll hooks, which run meanwhile."""
+    """The peer does the same; but here a switched module does not wait for the beforeAll hooks, which run meanwhile."""
     async with converged(tmp_path) as notes:
         await notes.configure(betaEnabled="true")
         round_of_beta = ("02 beforeAll grey", "01 beforeAll grey", "03 afterAll grey")

@@ -48,7 +48,7 @@ class Part:
     stubborn: bool = False
     """Blocks on everything that is not ready, at every level."""
     outside: int = 0
-    """How often it waits for the world outside before it is done."""
+    """The number of waits for the world outside before it is done."""
 
 
 @dataclass(frozen=True, slots=True)
