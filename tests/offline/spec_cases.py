@@ -1,7 +1,7 @@
 """The cases of spec/schedulers §B.15 and of the determinism rules of part F, each with the test that covers it.
 
-``path::function``, and for one case of a table ``path::function[its name]``. A case without a test has a reason: it is about
-something that is not built here, or that is built in another way.
+A test is given as ``path::function``, and one row of a table as ``path::function[its name]``. A case without a test has a
+reason: the feature does not exist here, or works in another way.
 """
 
 from typing import Final
@@ -21,10 +21,10 @@ _RESOURCE_SET: Final = "tests/offline/controllers/test_resource_set.py"
 _NO_PROMOTION: Final = "nothing is promoted (decision 0024); a missing object names the file that declares it"
 
 COVERED: Final = {
-    "orphans: what no file lists": f"{_COLLECT}::test_declared_nodes_without_a_builder_are_orphans",
-    "orphans: a child of a failed parent is none": f"{_BUILT_FILES}::"
+    "orphans: a node that no file lists": f"{_COLLECT}::test_declared_nodes_without_a_builder_are_orphans",
+    "orphans: a child of a failed parent is not an orphan": f"{_BUILT_FILES}::"
     "test_a_release_of_a_failed_build_blocks_and_is_not_an_orphan",
-    "orphans: what is built in another namespace is none": f"{_COLLECT}::"
+    "orphans: a node built in another namespace is not an orphan": f"{_COLLECT}::"
     "test_a_node_that_is_built_in_another_namespace_is_not_an_orphan",
     "a fetcher after bootstrap is refused": f"{_SOURCE}::test_a_bucket_is_fetched_by_the_fetcher_of_the_caller",
     "a simple cluster": "tests/offline/test_commands.py::test_the_sample_tree_is_built_reproducibly",
@@ -33,23 +33,23 @@ COVERED: Final = {
     "a Kustomization that is commented out": f"{_KUSTOMIZATION}::test_a_kustomization_that_is_commented_out_is_not_built",
     "an explicit root": f"{_TREE}::test_paths_of_kustomizations_are_followed_out_of_the_given_folder",
     "no anchor": f"{_TREE}::test_without_a_bootstrap_the_path_is_the_root",
-    "self-substitution is no deadlock": f"{_KUSTOMIZATION}::test_a_variable_from_its_own_build_does_not_deadlock",
-    "an absent ConfigMap fails loud": f"{_BROKEN}[missing values]",
-    "a run that is cancelled before": f"{_ORCHESTRATOR}::test_a_cancelled_run_has_no_verdicts",
+    "self-substitution does not deadlock": f"{_KUSTOMIZATION}::test_a_variable_from_its_own_build_does_not_deadlock",
+    "an absent ConfigMap is a failure": f"{_BROKEN}[missing values]",
+    "a run that is cancelled before it starts": f"{_ORCHESTRATOR}::test_a_cancelled_run_has_no_verdicts",
     "the winner of a collision, in both orders": f"{_ORCHESTRATOR}::test_the_first_of_two_producers_always_wins",
-    "missing secrets may be left out": f"{_RELEASE}::test_missing_secrets_fail_the_release_unless_allowed",
+    "missing secrets can be allowed": f"{_RELEASE}::test_missing_secrets_fail_the_release_unless_allowed",
     "a typed listener": f"{_STORE}::test_no_event_follows_the_end_of_a_subscription",
     "bootstrap is idempotent": f"{_ORCHESTRATOR}::test_a_second_bootstrap_changes_nothing",
-    "the filter of an orchestrator, and what it returns": f"{_ORCHESTRATOR}::test_render_returns_only_objects_chosen_by_filters",
+    "the filter of an orchestrator": f"{_ORCHESTRATOR}::test_render_returns_only_objects_chosen_by_filters",
     "an unknown name is an error that names the nearest one": "tests/offline/test_filters.py::"
     "test_a_filter_without_matches_is_refused_with_similar_values",
-    "a name that exists and failed is no unknown one": "tests/offline/test_filters.py::"
+    "a name that exists and failed is not unknown": "tests/offline/test_filters.py::"
     "test_only_chosen_objects_and_their_failures_are_printed",
-    "bootstrap is repeated after a failure": f"{_ORCHESTRATOR}::test_bootstrap_can_be_repeated_after_a_failure",
-    "render twice is identical": f"{_ORCHESTRATOR}::test_render_is_cached",
-    "an error of render stops": f"{_ORCHESTRATOR}::test_an_error_of_render_is_cached_and_stops_the_orchestrator",
+    "bootstrap can be repeated after a failure": f"{_ORCHESTRATOR}::test_bootstrap_can_be_repeated_after_a_failure",
+    "a second render returns the same result": f"{_ORCHESTRATOR}::test_render_is_cached",
+    "an error of render stops the orchestrator": f"{_ORCHESTRATOR}::test_an_error_of_render_is_cached_and_stops_the_orchestrator",
     "two trees are independent": f"{_ORCHESTRATOR}::test_two_orchestrators_can_share_their_tools",
-    "a dependency that a repository elsewhere makes": f"{_SOURCE}::test_a_source_of_another_repository_is_fetched",
+    "a dependency that is made by another repository": f"{_SOURCE}::test_a_source_of_another_repository_is_fetched",
     "a dangling cascade": f"{_BROKEN}[a dangling chain fails at its root]",
     "a chain of forty that render each other, to the same bytes by 1, 2 and 4 workers": f"{_ORCHESTRATOR}::"
     "test_a_chain_of_forty_kustomizations_is_built",
@@ -58,21 +58,21 @@ COVERED: Final = {
     "generated values have one name, by 2 and 4 workers": f"{_RELEASE}::"
     "test_a_release_reads_values_from_a_generated_config_map",
     "a gate on the parent": f"{_BUILT_FILES}::test_a_release_of_a_failed_build_blocks_and_is_not_an_orphan",
-    "change-only: the producer of what a change needs is built": f"{_SIDES}::"
+    "change-only: the producer of an object that a change needs is built": f"{_SIDES}::"
     "test_changed_releases_are_rendered_and_compared_as_in_a_whole_build",
-    "change-only: what is left out satisfies an ordering": f"{_SIDES}::"
+    "change-only: an omitted release satisfies an ordering": f"{_SIDES}::"
     "test_changed_releases_are_rendered_and_compared_as_in_a_whole_build",
-    "change-only: what fails blocks its dependents": f"{_SIDES}::test_a_failed_changed_release_blocks_its_dependents",
-    "change-only: what is not compared is named": "tests/offline/test_diff_command.py::"
+    "change-only: a failed release blocks its dependents": f"{_SIDES}::test_a_failed_changed_release_blocks_its_dependents",
+    "change-only: objects that are not compared are listed": "tests/offline/test_diff_command.py::"
     "test_releases_of_unfetched_charts_are_listed_as_not_compared",
     "change-only: a source that is not needed is not fetched": f"{_SIDES}::"
     "test_sources_are_fetched_only_for_changed_releases",
     "an unknown ordering target fails": f"{_BROKEN}[a typo in dependsOn]",
     "cycles": f"{_BROKEN}[a cycle]",
     "cycles of releases": f"{_BROKEN}[a cycle of releases]",
-    "cycles that a build brings about": f"{_BROKEN}[a cycle that a build brings about]",
+    "cycles that a build causes": f"{_BROKEN}[a cycle that a build brings about]",
     "cycles across kinds": f"{_BROKEN}[two that wait for files of each other]",
-    "a cycle is told by each member": f"{_BODIES}::test_every_member_of_a_cycle_reports_it",
+    "each member of a cycle reports it": f"{_BODIES}::test_every_member_of_a_cycle_reports_it",
     "states by level of the gate": "tests/offline/controllers/test_gate.py::test_unmet_dependencies_block_or_fail_by_level",
     "the store: equal additions": f"{_STORE}::test_equal_additions_cause_one_event",
     "the store: refire": f"{_STORE}::test_a_refire_resets_the_status_before_the_event",
@@ -94,7 +94,7 @@ COVERED: Final = {
     "shuffled inputs: paths": "tests/offline/test_several_paths.py::test_several_paths_are_built_as_one_tree_in_any_order",
     "shuffled inputs: objects": f"{_ORCHESTRATOR}::test_results_do_not_depend_on_the_distribution_of_documents_over_files",
     "shuffled inputs: verdicts": "tests/offline/test_broken_trees.py::test_verdicts_do_not_depend_on_order_or_workers",
-    "the difference to itself is empty": "tests/offline/test_diff_command.py::test_the_sample_tree_does_not_differ_from_itself",
+    "a tree does not differ from itself": "tests/offline/test_diff_command.py::test_the_sample_tree_does_not_differ_from_itself",
     "structure equal to helm": "tests/offline/orchestrator/test_single.py::"
     "test_a_chart_of_the_corpus_is_built_as_helm_template_prints_it",
     "structure equal to kustomize": f"{_KUSTOMIZATION}::test_a_plain_build_equals_that_of_kustomize",
@@ -102,8 +102,8 @@ COVERED: Final = {
 }
 
 NOT_COVERED: Final = {
-    "kinds that are left out": "`--filter` names what is chosen; there is no option for what is left out",
-    "options that the caller changes later": "options are immutable values",
+    "kinds that are left out": "`--filter` selects objects; there is no option that excludes objects",
+    "options that the caller modifies later": "options are immutable values",
     "ten cases in which a ResourceSet is unchanged": "the engine compares what a node emits, alike for all kinds",
     "additive expressions of readiness": "off by default in Flux, and not offered here",
     "a release skips before its source is pulled": "a missing login is a failure, and skips are not passed on",

@@ -130,7 +130,7 @@ async def test_a_reverted_change_restores_the_first_bytes(tmp_path: Path) -> Non
 
 
 async def test_another_program_version_renders_charts_again(tmp_path: Path) -> None:
-    """The versions of the programs are inputs, too: one with another version finds no result of the first."""
+    """The versions of programs are inputs, too: a program with another version does not use the results of the first one."""
     tree = write_tree(tmp_path / "tree", FILES)
     await text_of(tree, tmp_path)
     helm = tmp_path / "helm"

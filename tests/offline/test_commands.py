@@ -131,7 +131,7 @@ def test_missing_crds_are_allowed_on_request(tmp_path: Path) -> None:
 
 
 class FailsAtFirst(Quiet):
-    """A server that is out of order at first."""
+    """A server that fails its first requests."""
 
     left: ClassVar[int]
 

@@ -26,7 +26,7 @@ CLUSTER = {
 
 
 def test_several_paths_are_built_as_one_tree_in_any_order(tmp_path: Path) -> None:
-    """A Kustomization of one path reads a ConfigMap of another one, and builds a third one, which counts once."""
+    """A Kustomization in one path reads a ConfigMap of the second path, and builds the third one, which is listed once."""
     tree = write_tree(tmp_path / "tree", CLUSTER)
     paths = [str(tree / name) for name in ("clusters/a", "settings", "apps")]
     outputs = {

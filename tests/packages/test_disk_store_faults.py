@@ -1,4 +1,4 @@
-"""What the store does when something is wrong: broken transfers, bad archives, disks that refuse, a second process."""
+"""Faults of the store: broken transfers, invalid archives, disk errors, and a second process."""
 
 import errno
 import io
@@ -175,7 +175,7 @@ async def test_a_full_disk_fails_the_download(tmp_path: Path, monkeypatch: pytes
 async def test_a_damaged_tree_stays_until_its_replacement_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Packages run from it: nothing but two renames is between the old one and the new one."""
+    """Packages run from the tree, so only two renames lie between the damaged tree and its replacement."""
     registry = MemoryRegistry()
     manifest = await put(registry)
     tree = tmp_path / "store/trees" / manifest.descriptor.digest.hex

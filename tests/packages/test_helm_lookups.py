@@ -1,4 +1,4 @@
-"""Charts that look into the cluster, rendered by the real helm 4 and helm 3 with a control plane to look into."""
+"""Charts with lookups, rendered by the real helm 4 and helm 3 with a control plane."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -37,7 +37,7 @@ MADE: JsonObject = {"apiVersion": "v2", "name": "web", "version": "1.2.3"}
 
 @pytest.fixture(autouse=True)
 def patient_removal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The removal of a run's folder may take longer on a busy machine than a daemon waits for it."""
+    """Raise the time limit for the removal of a run's folder, which may take long on a busy machine."""
     monkeypatch.setattr(helm_renderer, "REMOVE_S", 300.0)
 
 
@@ -55,7 +55,7 @@ class World:
     namespaces: list[str | None] = field(default_factory=list)
 
     async def direct(self) -> JsonObject:
-        """The kubeconfig of the control plane itself, as its file is by then."""
+        """Return the current kubeconfig of the control plane itself."""
         return as_object(decode_json(self.kubeconfig.read_bytes(), max_bytes=10**6, what="kubeconfig"), "kubeconfig")
 
     async def put(self, name: str, **data: str) -> None:
@@ -179,7 +179,7 @@ async def test_the_use_of_lookups_is_cached_by_chart_digest(tmp_path: Path, monk
         assert await world.renderer.identity(asked(folder, digest="")) is not None
         for digest in ("e", "f"):
             assert await world.renderer.identity(asked(folder, digest=digest)) is not None
-        assert await world.renderer.identity(asked(folder)) is not None  # forgotten, and looked at again
+        assert await world.renderer.identity(asked(folder)) is not None  # evicted, and searched again
 
 
 async def test_install_and_upgrade_are_distinguished(program: str, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ async def test_install_and_upgrade_are_distinguished(program: str, tmp_path: Pat
 
 
 async def test_helm_4_reads_the_kubernetes_version_from_the_cluster(program: str, tmp_path: Path) -> None:
-    """Helm 3 takes what it is given; both are the same thing where the daemon asks."""
+    """Helm 3 uses the given version; the daemon always passes the version of the cluster."""
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
         server = await world.client.server_version()
@@ -201,7 +201,7 @@ async def test_helm_4_reads_the_kubernetes_version_from_the_cluster(program: str
 
 
 async def test_existing_objects_do_not_fail_a_render(program: str, tmp_path: Path) -> None:
-    """`helm install --dry-run=server` would refuse somebody else's object, and one that does not fit its schema."""
+    """`helm install --dry-run=server` would refuse an object of another owner, and one that violates its schema."""
     odd = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: odd}\nnone: of its fields\n"
     folder = chart(tmp_path / "chart", files={"templates/report.yaml": REPORT % LOOK + odd})
     async with open_world(program, tmp_path) as world:
@@ -226,7 +226,7 @@ async def test_crds_hooks_and_notes_are_separated_with_lookups(program: str, tmp
 
 
 async def test_unknown_kinds_and_existing_objects_do_not_fail_a_render(program: str, tmp_path: Path) -> None:
-    """Nor need an object fit its schema, or be nobody else's: a render is no installation."""
+    """A render does not install, so objects may violate their schema or belong to another owner."""
     custom = "---\napiVersion: wharf.example/v1\nkind: Pier\nmetadata: {name: a}\n"
     taken = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen, namespace: default}\nnonsense: 1\n"
     hook = (
@@ -241,7 +241,7 @@ async def test_unknown_kinds_and_existing_objects_do_not_fail_a_render(program: 
 
 
 async def test_manifests_are_equal_with_and_without_lookups(program: str, tmp_path: Path) -> None:
-    """Letter by letter: the order of documents of several templates, their ends, and the hooks."""
+    """The manifests are equal byte by byte, with the order of documents, their line ends, and the hooks."""
     block = "data:\n  text: |+\n    a\n\n"
     several = "---\n".join(
         f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: {kind.lower()}}}\n{block}\n"
@@ -322,7 +322,7 @@ async def test_a_silent_cluster_fails_the_render_at_its_timeout(program: str, tm
 
 @asynccontextmanager
 async def _silent() -> AsyncIterator[int]:
-    """A port that takes connections and says nothing."""
+    """Open a port that accepts connections and never answers."""
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with listener:
         yield int(listener.socket.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Cases of the public peer's loader that the definition's own tests do not tell: the least that is a package."""
+"""Cases of the public peer's loader that the tests of definitions do not cover: a minimal package."""
 
 from pathlib import Path
 

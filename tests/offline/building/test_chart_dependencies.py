@@ -45,7 +45,7 @@ def served(folder: Path, name: str, versions: tuple[str, ...]) -> Path:
 
 
 def umbrella(url: str, version: str = "1.x") -> Mapping[str, str]:
-    """Return a chart with a dependency at an address, one in a folder, and one that is there."""
+    """Return a chart with three dependencies: at an address, in a folder of the tree, and already in charts/."""
     return {
         "umbrella/Chart.yaml": "apiVersion: v2\nname: umbrella\nversion: 1.0.0\ndependencies:\n"
         f"- {{name: far, version: {version}, repository: '{url}'}}\n"

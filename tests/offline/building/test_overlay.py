@@ -1,4 +1,4 @@
-"""The kustomization that Flux makes of a Kustomization."""
+"""The overlay that is made of a Flux Kustomization, as Flux makes it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""References that lead nowhere."""
+"""References to objects that do not exist."""
 
 import pytest
 

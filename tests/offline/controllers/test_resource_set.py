@@ -85,7 +85,7 @@ async def test_each_input_makes_the_resources_with_common_metadata(tmp_path: Pat
 
 
 async def test_inputs_of_providers_by_name_and_label_are_flattened_or_permuted(tmp_path: Path) -> None:
-    """The ids are those of the operator's own offline tool."""
+    """The expected ids were made by the operator's own offline tool."""
     flat = resource_set(
         "flat",
         inputs=[{"id": "own", "tenant": "own"}],

@@ -90,7 +90,7 @@ async def test_declared_objects_win_over_those_of_an_instance(tmp_path: Path) ->
 
 
 async def test_an_instance_inside_of_its_own_tree_is_built(tmp_path: Path) -> None:
-    """The instance lies in a folder that the cluster's folder builds, which is the one that it builds."""
+    """The instance builds the cluster's folder, which in turn builds the folder with the instance."""
     apps = TENANTS.replace("tenants", "apps")
     instance = INSTANCE.replace("OCIRepository", "GitRepository").replace(
         "oci://registry.example.com", "https://git.example.com"

@@ -214,7 +214,7 @@ async def test_sources_are_fetched_only_for_changed_releases(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_releases_made_by_a_fetched_chart_are_compared(tmp_path: Path) -> None:
-    """The chart's release has the same inputs on both sides, and makes a release whose values differ."""
+    """The release of the chart has equal inputs on both sides, but makes a release whose values differ."""
     source = REPOSITORY.replace("far'}", "far', ref: {tag: 1.0.0}}")
     chart = with_chart({"charts/web/templates/made.yaml": MAKER})
     far = CountingFetcher(write_tree(tmp_path / "far", chart))

@@ -14,7 +14,7 @@ WEB = Id("ConfigMap", "apps", "web")
 
 
 class Page(HTMLParser):
-    """A reader of pages that keeps the tags and the text."""
+    """A parser that records the tags and the text of a page."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -79,7 +79,7 @@ async def test_network_errors_are_transient_and_offline_mode_is_enforced(tmp_pat
 
 
 class WithPassword(Quiet):
-    """A handler that lets one user in."""
+    """A handler that accepts the login of one user."""
 
     def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
         if self.headers.get("Authorization") != "Basic " + base64.b64encode(b"porter:hush").decode():

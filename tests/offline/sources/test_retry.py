@@ -9,7 +9,7 @@ from wharfinger.offline.sources.retry import RetryPolicy, with_retries
 
 
 class Failing:
-    """A call that fails some times, and then returns."""
+    """A call that fails a given number of times, and then returns."""
 
     def __init__(self, times: int, *, transient: bool = True) -> None:
         self.calls = 0

@@ -1,4 +1,4 @@
-"""What `package check` prints."""
+"""Reports of `package check`, as text and as JSON."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A package looked over: what is found, and what not."""
+"""Findings of the check of a package."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -172,7 +172,7 @@ async def test_a_dead_worker_raises_an_error(tmp_path: Path) -> None:
 
 
 class OnlyAtWork(RealJq):
-    """Its programs compile, whatever becomes of them when they are run."""
+    """A runner whose programs always compile, and may fail only when they run."""
 
     async def check(self, program: str) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Reading Chart.yaml and packing folders; helm is asked whether it agrees."""
+"""Reading Chart.yaml and packing folders, compared with the real helm."""
 
 import gzip
 import io
@@ -269,7 +269,7 @@ def test_helm_reads_packed_charts(program: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", ["helm", "helm3"])
 def test_ignored_files_are_those_that_helm_ignores(program: str, tmp_path: Path) -> None:
-    """Files that a template prints are those that were packed, by the same rules."""
+    """A template prints the names of all files that Helm reads; they equal the packed files."""
     rules = ["*.swp", "/top.txt", "docs/", "files/*.md", "[ab].txt", "!*.t?t\n"]
     names = [
         "x.swp",
@@ -316,7 +316,7 @@ def test_packed_files_have_their_content(trial: int, tmp_path: Path) -> None:
 
 
 def test_links_that_multiply_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thirty links make a thousand million paths; so many are not even listed."""
+    """Thirty levels with two links each make a billion paths; the listing stops at the limit."""
     chart(tmp_path, files={"d0/x.txt": "x"})
     for number in range(1, 31):
         folder = tmp_path / f"d{number}"

@@ -75,7 +75,7 @@ def test_unpacking_can_be_stopped(tmp_path: Path) -> None:
 
 
 def test_a_link_beside_the_chart_s_folder_is_refused(tmp_path: Path) -> None:
-    """In the archive it is a link to nothing; once the chart is in its place, to what lies beside it there."""
+    """The target does not exist in the archive, but it does beside the folder into which the chart is unpacked."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as opened:
         opened.addfile(tarfile.TarInfo("web/Chart.yaml"), io.BytesIO())

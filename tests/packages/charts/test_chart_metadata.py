@@ -1,4 +1,4 @@
-"""Charts as people write them: what Helm renders is taken, and Helm itself is asked what that is."""
+"""Chart files with all kinds of oddities, read as the real Helm reads them."""
 
 import base64
 import random
@@ -58,7 +58,7 @@ ODD: Final = {
     "VERSION": "2.0.0",
     "engine": "gotpl",
 }
-"""Values of a field, with ";;" between them; an empty one leaves the field out."""
+"""Values of a field, separated by ";;"; an empty value leaves the field out."""
 TAILS: Final = ("", "", "", "---\nfoo: bar\n", "name: twice\n", "1: a\n", "<<: {icon: x}\n")
 TEMPLATE: Final = """apiVersion: v1
 kind: ConfigMap
@@ -70,11 +70,11 @@ AFTER_READING: Final = (
     "incompatible with Kubernetes",
     "missing in charts/ directory",
 )
-"""What Helm says once it has read the file: these are told when a package is rendered."""
+"""Messages of Helm about a file that it was able to read. They are reported when the package is rendered."""
 
 
 def variations(count: int) -> list[str]:
-    """Chart.yaml files with one oddity, each at least once, then files with several; the same each time."""
+    """Return Chart.yaml files with one oddity, then files with several oddities. The sequence is always the same."""
     chosen = random.Random(15)  # noqa: S311 - no secret
     pool = {key: values.split(" ;; ") for key, values in ODD.items()}
     one = [{**BASE, key: value} for key, values in pool.items() for value in values]
@@ -87,7 +87,7 @@ def variations(count: int) -> list[str]:
 
 
 def rendered(text: str, folder: Path) -> JsonValue:
-    """What a template sees of the chart; None where Helm cannot read it, True where it can and does not render it."""
+    """Return the chart as a template sees it; None if Helm cannot read the file, True if Helm reads but does not render it."""
     write(folder, {"Chart.yaml": text, "templates/a.yaml": TEMPLATE})
     write(folder / "charts" / "sub", {"Chart.yaml": "apiVersion: v2\nname: sub\nversion: 0.1.0\n"})
     environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin"}
@@ -124,7 +124,7 @@ def test_charts_are_accepted_and_read_as_by_helm(tmp_path: Path) -> None:
 
 
 def test_rewritten_metadata_has_the_same_meaning_for_helm(tmp_path: Path) -> None:
-    """A module folder's Chart.yaml is written anew for Helm, and goes into the release's record."""
+    """The Chart.yaml of a module folder is rewritten for Helm, and stored in the record of the release."""
     text = (
         "name: web\nversion: 1.10\nappVersion: 1e100\ndescription: true\nkeywords: [1, null]\nmaintainers: [{name: 1}]\n"
         "annotations: {a: 1, b: null}\ndependencies: [{name: sub, version: 0.1, alias: null, import-values: [a]}]\n"

@@ -1,4 +1,4 @@
-"""Helm's rules, some of them checked against Helm itself in test_chart.py."""
+"""Rules of .helmignore; test_chart.py compares some of them with the real Helm."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What of a package Helm gets to see; the renders of it are in test_helm_renderer."""
+"""The folder that is made of a package for Helm; test_helm_renderer.py renders it."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""All files of a chart, folders and archives alike. What is done with them is in test_chart_use and test_subchart_crds."""
+"""All files of a chart, in folders and in archives. Their uses are tested in test_chart_use.py and test_subchart_crds.py."""
 
 import io
 import tarfile

@@ -1,4 +1,4 @@
-"""Settings of older versions: the chain as a package brings it, and what it makes of settings."""
+"""The conversions of a package, and their effect on settings of older versions."""
 
 from pathlib import Path
 
@@ -152,7 +152,7 @@ async def test_settings_are_converted_to_the_newest_version() -> None:
 
 @pytest.mark.parametrize(("settings", "version"), [({"auth": {"enable": 1}}, 0), ({"auth": 1}, 3), ({}, 1)])
 async def test_settings_that_need_no_conversion_run_no_program(settings: JsonObject, version: int) -> None:
-    """The newest version, none given, no settings: nothing is run."""
+    """No program runs for settings of the newest version, without a version, or for empty settings."""
     jq = RealJq()
     assert await convert(CHAIN, jq, settings, version) == (settings, 3)
     assert jq.asked == []

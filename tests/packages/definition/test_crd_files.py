@@ -1,4 +1,4 @@
-"""What is read of crds/."""
+"""The definitions in crds/."""
 
 from pathlib import Path
 

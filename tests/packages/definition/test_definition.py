@@ -1,4 +1,4 @@
-"""Reading a whole package: three layouts, and what is wrong with one."""
+"""Reading a whole package in each of three layouts, and the errors of invalid packages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Folders of plain manifests: which files belong to them, and what is wrong with one."""
+"""Folders of plain manifests: the files that are read, and the errors of invalid folders."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Addon-operator's module folders: names, weights, how they are known, and their section of values.yaml."""
+"""Addon-operator's module folders: names, weights, their recognition, and their section of values.yaml."""
 
 from pathlib import Path
 

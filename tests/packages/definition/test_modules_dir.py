@@ -1,4 +1,4 @@
-"""Modules directories: which modules there are, what lies beside them, and what is wrong with them."""
+"""Modules directories: the modules in them, other files beside the modules, and errors."""
 
 import os
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_modules_are_sorted_by_weight_and_name(tmp_path: Path) -> None:
 
 
 def test_a_definition_has_the_weight_found_in_the_directory(tmp_path: Path) -> None:
-    """Also one that looks like a plain chart, and one with nothing in it."""
+    """One of the modules looks like a plain chart, and the other one is an empty folder."""
     write(tmp_path, {"web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "web/values.yaml": "web: {a: 1}"})
     (tmp_path / "7-empty").mkdir()
     for module, static in zip(look(tmp_path).modules, ({"a": 1}, {}), strict=True):
@@ -106,7 +106,7 @@ def test_static_values_and_flags_are_merged_from_all_files(tmp_path: Path) -> No
     found = look(tmp_path / "one", tmp_path / "two", tmp_path / "three")
     assert found.global_values == {"a": 1, "b": 2, "c": {"one": 1, "two": 2}}
     assert found.static == {"web-shop": {"size": 1}, "blog": {}, "wiki": {}, "mail": {}, "none": {}}
-    # What the directory says of a module counts more than what the module says of itself.
+    # Values of the directory win over those of the module.
     assert found.enabled == {"web-shop": False, "blog": True, "wiki": True}
     assert found.warnings == ()
 
@@ -122,7 +122,7 @@ def test_static_values_and_flags_are_merged_from_all_files(tmp_path: Path) -> No
     ],
 )
 def test_an_invalid_directory_fails_the_scan_of_all_directories(values: str, message: str, tmp_path: Path) -> None:
-    """A module of the directory would otherwise look as if it were off, or gone."""
+    """Otherwise its modules would seem to be disabled or removed."""
     write(tmp_path, {"bad/values.yaml": values, "bad/web/hooks/a": "", "good/blog/hooks/a": ""})
     with pytest.raises(ArtifactError, match=message):
         look(tmp_path / "good", tmp_path / "bad")

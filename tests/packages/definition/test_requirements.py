@@ -1,4 +1,4 @@
-"""What a package needs, by what the scheduler calls packages."""
+"""Requirements of packages, with the package names that the scheduler uses."""
 
 import pytest
 from hypothesis import given
@@ -136,7 +136,7 @@ def test_constraints_of_package_and_resource_are_combined() -> None:
         ("f", ">=1, <3"),
         ("h", "^1"),
     ]
-    # If it is there, then so: now it has to be there.
+    # A conditional requirement becomes a mandatory one.
     assert found.conditional == (needs("g", ">=1"),)
     assert found.any_of == wanted.any_of
     assert [found.mandatory[1].constraint.allows(version) for version in ("1.5.0", "2.5.0", "3.0.0")] == [

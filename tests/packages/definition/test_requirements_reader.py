@@ -1,4 +1,4 @@
-"""What a package needs, as it is written."""
+"""Requirements as package files write them."""
 
 import pytest
 

@@ -159,7 +159,7 @@ def test_folders_beyond_archive_limits_have_no_digest(tmp_path: Path, monkeypatc
 
 @pytest.mark.unmeasured
 def test_very_deep_folders_are_deleted(tmp_path: Path) -> None:
-    """Deeper than Python calls itself, and than a path may be long: made by whoever runs in a tree."""
+    """The folders are nested deeper than Python's recursion limit and the longest path allow."""
     for remove in (discard, lambda path: delete(path, tmp_path / "trash")):
         root = tmp_path / "root"
         root.mkdir()
@@ -185,7 +185,7 @@ def test_replace_tree_moves_the_old_tree_to_the_trash(tmp_path: Path) -> None:
 
 
 def test_read_only_trees_are_deleted() -> None:
-    """As a user whom modes stop: the superuser is not."""
+    """The test runs as a normal user, because file modes do not apply to root."""
     child = os.fork()
     if child == 0:
         status = 1

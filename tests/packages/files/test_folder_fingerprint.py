@@ -11,7 +11,7 @@ from wharfinger.packages.files.folder_fingerprint import RECENT_S, folder_finger
 
 
 def later(folder: Path) -> float:
-    """A time at which everything in a folder was changed long enough ago."""
+    """Return a time long enough after the last change in a folder."""
     return max(path.lstat().st_ctime for path in (folder, *folder.rglob("*"))) + RECENT_S
 
 
@@ -27,7 +27,9 @@ def test_every_change_changes_the_fingerprint(tmp_path: Path) -> None:
     seen.add(fingerprint(folder))
     status = (folder / "a").stat()
     (folder / "a").write_text("3")
-    os.utime(folder / "a", ns=(status.st_atime_ns, status.st_mtime_ns))  # what a program may set is not trusted
+    os.utime(
+        folder / "a", ns=(status.st_atime_ns, status.st_mtime_ns)
+    )  # programs can set this time, so it is not trusted
     seen.add(fingerprint(folder))
     (folder / "a").chmod(0o700)
     seen.add(fingerprint(folder))

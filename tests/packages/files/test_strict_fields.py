@@ -1,4 +1,4 @@
-"""Accessors whose errors lead to the line."""
+"""Accessors of fields, whose errors name the path of the field."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How git is run: what it gets of this process, and how it fails."""
+"""Runs of git: its environment, and its errors."""
 
 from pathlib import Path
 

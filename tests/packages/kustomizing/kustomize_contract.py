@@ -1,4 +1,4 @@
-"""What every :class:`wharfinger.packages.kustomizing.kustomize.KustomizeBuilder` must do.
+"""The contract of every :class:`wharfinger.packages.kustomizing.kustomize.KustomizeBuilder`.
 
 Use: ``@pytest.mark.parametrize("check", CONTRACT)`` and call ``await check(builder, folder)`` with an empty folder, and a
 builder that may not use the network. The second call of a check finds what the first has left in a cache.
@@ -21,7 +21,7 @@ def names(objects: tuple[JsonObject, ...]) -> list[str]:
     return [find_str(each, "metadata", "name") for each in objects]
 
 
-async def check_a_folder_is_built_with_files_from_elsewhere(builder: KustomizeBuilder, folder: Path) -> None:
+async def check_a_folder_is_built_with_files_of_other_folders(builder: KustomizeBuilder, folder: Path) -> None:
     files = {
         "a/kustomization.yaml": "resources: [../b/map.yaml]\nnamespace: apps\n",
         "b/map.yaml": config_map("x", "other"),
@@ -31,7 +31,7 @@ async def check_a_folder_is_built_with_files_from_elsewhere(builder: KustomizeBu
     assert find_str(obj, "metadata", "namespace") == "apps"
 
 
-async def check_the_order_is_kustomizes(builder: KustomizeBuilder, folder: Path) -> None:
+async def check_objects_have_the_order_of_kustomize(builder: KustomizeBuilder, folder: Path) -> None:
     files = {f"{name}.yaml": config_map(name) for name in ("c", "a", "b")}
     for order, wanted in (("fifo", ["c", "a", "b"]), ("legacy", ["a", "b", "c"])):
         text = f"resources: [c.yaml, a.yaml, b.yaml]\nsortOptions: {{order: {order}}}\n"
@@ -47,7 +47,7 @@ async def check_an_overlay_changes_nothing_on_the_disk(builder: KustomizeBuilder
     assert sorted(folder.rglob("*")) == before
 
 
-async def check_manifests_are_changed(builder: KustomizeBuilder, folder: Path) -> None:
+async def check_given_manifests_are_transformed(builder: KustomizeBuilder, folder: Path) -> None:
     assert not list(folder.iterdir())
     objects = await builder.build(Manifests("postRenderers", config_map("m"), {"nameSuffix": "-s"}))
     assert names(objects) == ["m-s"]
@@ -67,14 +67,14 @@ async def check_patches_of_fields_are_not_read_from_files(builder: KustomizeBuil
     assert find_str(obj, "data", "word") == "seen"
 
 
-async def check_a_change_is_seen(builder: KustomizeBuilder, folder: Path) -> None:
+async def check_a_changed_file_changes_the_build(builder: KustomizeBuilder, folder: Path) -> None:
     write_tree(folder, {"kustomization.yaml": "resources: [m.yaml]\n"})
     for name in ("one", "two", "one"):
         (folder / "m.yaml").write_text(config_map(name))
         assert names(await builder.build(Folder(folder, "."))) == [name]
 
 
-async def check_errors_name_the_folder_as_the_caller_does(builder: KustomizeBuilder, folder: Path) -> None:
+async def check_errors_use_the_folder_name_of_the_caller(builder: KustomizeBuilder, folder: Path) -> None:
     write_tree(folder, {"a/kustomization.yaml": "resources: [absent.yaml]\n"})
     for what in (Folder(folder / "a", "apps"), Overlay(folder / "a", "apps", (".",), {})):
         with pytest.raises(KustomizeError, match=r"apps.*absent\.yaml") as error:
@@ -90,12 +90,12 @@ async def check_the_network_is_not_used(builder: KustomizeBuilder, folder: Path)
 
 
 CONTRACT: tuple[Check, ...] = (
-    check_a_folder_is_built_with_files_from_elsewhere,
-    check_the_order_is_kustomizes,
+    check_a_folder_is_built_with_files_of_other_folders,
+    check_objects_have_the_order_of_kustomize,
     check_an_overlay_changes_nothing_on_the_disk,
-    check_manifests_are_changed,
+    check_given_manifests_are_transformed,
     check_patches_of_fields_are_not_read_from_files,
-    check_a_change_is_seen,
-    check_errors_name_the_folder_as_the_caller_does,
+    check_a_changed_file_changes_the_build,
+    check_errors_use_the_folder_name_of_the_caller,
     check_the_network_is_not_used,
 )

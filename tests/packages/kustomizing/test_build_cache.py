@@ -1,4 +1,4 @@
-"""Builds by what they were built from, without a builder."""
+"""Cached builds, found by the content of their files, without a builder."""
 
 import hashlib
 import os

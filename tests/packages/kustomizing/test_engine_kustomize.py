@@ -1,4 +1,4 @@
-"""Builds by the engine: the same as those of the program, byte by byte, and what is kept of them."""
+"""Builds by the engine: their bytes equal those of kubectl, and they are cached."""
 
 import os
 import subprocess
@@ -157,7 +157,7 @@ WRONG: Final[Mapping[str, Mapping[str, str]]] = {
 
 @pytest.fixture(scope="module", autouse=True)
 def same_version() -> None:
-    """Compare equal versions: those that the project brings. A kubectl of the machine may be another one."""
+    """Skip, or fail in CI, if kubectl and the engine have different versions of kustomize."""
     told = subprocess.run([engine_program(), "--version"], capture_output=True, text=True, check=True).stdout
     said = subprocess.run([tool("kubectl"), "version", "--client"], capture_output=True, text=True, check=True).stdout
     if told.splitlines()[1].split()[-1] not in said.split():
@@ -191,7 +191,7 @@ async def by_engine(engine: ChartEngine, folder: Path, *, unrestricted: bool) ->
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("unrestricted", [True, False])
 async def test_the_engine_builds_the_same_bytes_as_kubectl(tmp_path: Path, *, unrestricted: bool) -> None:
-    """All in one worker, so that no build leaves anything to the next, and each twice."""
+    """One worker builds all trees twice, to show that no build affects the next one."""
     async with opened(tmp_path) as engine:
         for number, (name, files) in enumerate([*GOOD.items(), *WRONG.items()]):
             folder = write_tree(tmp_path.resolve() / str(number), files) / "a"

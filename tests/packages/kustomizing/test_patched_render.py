@@ -1,4 +1,4 @@
-"""Patches over a rendered chart, by the real kustomize: the program, and the engine where it is built."""
+"""Patches over a rendered chart, by the real kustomize: the program, and the engine if it was built."""
 
 import shutil
 from collections.abc import AsyncIterator

@@ -1,6 +1,6 @@
 """Copies of packages from docker-registry to a folder of layouts and back, with signatures and images.
 
-What a daemon without a network needs is in the folder: packages are opened from it as a source, with a policy.
+The folder is sufficient for a daemon without a network: packages are opened from it as a source, with a policy.
 """
 
 import json
@@ -159,7 +159,7 @@ class Breaking(OciLayout):
 
 @pytest.mark.parametrize("blobs", range(4))
 async def test_an_interrupted_copy_is_resumed_by_the_next_run(blobs: int, tmp_path: Path) -> None:
-    """No tag points at a copy that is not complete, and what was copied is not copied again."""
+    """No tag refers to an incomplete copy, and the second run does not copy the existing blobs again."""
     source = OciLayout(tmp_path / "one")
     pushed = await publish(source, tmp_path, "1.0.0")
     first = mirror(source, "packages", Breaking(tmp_path / "two", blobs))
@@ -277,7 +277,7 @@ async def test_an_unreachable_image_registry_does_not_prevent_other_copies(tmp_p
 
 
 async def test_a_write_error_of_the_target_ends_the_mirror(tmp_path: Path) -> None:
-    """The target fails, so all other images would fail, too; each of them would be downloaded until it does."""
+    """All other images would fail, too, and each of them only after its download."""
     source, images = (OciLayout(tmp_path / name) for name in ("one", "images"))
     await push(images, "1", b"app", "app")
     await push_annotated(source, {"images": "- {image: 'a.example/app:1'}"})

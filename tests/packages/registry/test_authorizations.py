@@ -1,4 +1,4 @@
-"""Authorizations that are remembered: for whom, for how long, and how many."""
+"""Cached authorizations: their clients, their lifetime, and their limits."""
 
 from dataclasses import replace
 

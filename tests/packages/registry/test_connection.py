@@ -1,4 +1,4 @@
-"""Connections, redirects, authorization: what goes where, and when it ends."""
+"""Connections, redirects and authorization: the receivers of secrets, and the limits."""
 
 import logging
 import ssl
@@ -48,7 +48,7 @@ async def pair(
 def wire_to(
     faulty: FaultyRegistry, credentials: Credentials, known: Authorizations
 ) -> AbstractAsyncContextManager[RegistryConnection]:
-    """A new connection that knows what earlier ones have learned."""
+    """Open a new connection that shares the authorizations of earlier ones."""
     access = RegistryAccess(known=known)
     return open_connection(
         faulty.address, scheme="http", credentials=credentials, ca="", patience=PATIENT, access=access
@@ -296,7 +296,7 @@ async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> 
 
 
 async def test_a_token_without_the_right_is_not_used_again() -> None:
-    """The right is given after the token was made, and the registry answers 403 to the token, without a challenge."""
+    """The user gets the right after the token was issued; the registry answers 403 to the token, without a challenge."""
     known = Authorizations()
     async with open_faulty_registry() as faulty:
         faulty.on(
@@ -435,7 +435,7 @@ async def test_cancelled_requests_release_their_slots(trials: int) -> None:
 
 @pytest.mark.parametrize("login", [PORTER, Credentials("", "", identity_token="refresh-me")])
 async def test_a_login_is_not_sent_to_a_realm_on_another_host(login: Credentials) -> None:
-    """A hostile registry, or whoever is on the way to one, names a realm on another host."""
+    """A hostile registry, or an attacker in between, names a realm on another host."""
     async with pair(login) as (faulty, connection), open_faulty_registry() as thief:
         steal = f"http://localhost:{thief.address.port}/steal"
         thief.on("GET", "/steal", Reply(body=b'{"token":"t"}'))

@@ -19,7 +19,7 @@ def later() -> float:
 
 @pytest.fixture
 def packed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the folders that were packed."""
+    """Record the names of packed folders."""
     names: list[str] = []
 
     def pack(source: Path, name: str = "", version: str = "") -> Package:

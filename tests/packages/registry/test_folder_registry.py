@@ -1,4 +1,4 @@
-"""Package folders as a registry: what is read of the contract, every layout, and files that change meanwhile."""
+"""Package folders as a registry: the reading part of the contract, every layout, and files that change during a download."""
 
 from pathlib import Path
 
@@ -81,7 +81,7 @@ async def test_a_package_folder_can_be_installed_and_deployed(tmp_path: Path) ->
 
 
 async def test_a_resolved_package_can_be_read_after_its_files_change(tmp_path: Path) -> None:
-    """The author saves a file between the look at the tag and the download."""
+    """The author saves a file after the tag was resolved and before the download."""
     folder = write(tmp_path / "web", PACKAGE)
     registry = FolderRegistry(tmp_path)
     old = await registry.resolve("web", "1.0.0")
@@ -95,7 +95,7 @@ async def test_a_resolved_package_can_be_read_after_its_files_change(tmp_path: P
         await registry.manifest("web", old.digest)
     with pytest.raises(ArtifactNotFoundError, match="have changed; request the package again"):
         await read(registry, manifest.layers[0], "web")
-    # Another look begins at the folder, and needs no tag.
+    # A new registry reads the folder again, and does not need the tag first.
     fresh = FolderRegistry(tmp_path)
     assert (await fresh.manifest("web", new.digest)).descriptor == new
     again = FolderRegistry(tmp_path)
@@ -139,7 +139,7 @@ async def test_several_packages_of_one_registry_can_be_read(tmp_path: Path) -> N
 
 
 async def test_a_folder_of_global_hooks_is_served_as_a_package(tmp_path: Path) -> None:
-    """Whatever its hooks lie in, for nothing in it says what it is."""
+    """The folder has no file that identifies it, and its hooks may lie anywhere in it."""
     write(tmp_path, {"startup.sh": "#!/bin/sh\n", "openapi/values.yaml": "type: object\n"})
     registry = FolderRegistry(tmp_path)
     descriptor = await registry.resolve("global-hooks", "0.0.0")

@@ -1,4 +1,4 @@
-"""The contract against a real registry, and the ways a registry can lie."""
+"""The contract with a real registry, and wrong answers of a faulty one."""
 
 from pathlib import Path
 
@@ -70,7 +70,7 @@ async def test_a_registry_that_requires_tokens_can_be_used(identity: str, tmp_pa
             assert pushed == await registry.resolve("charts/web", "1.0.0")
             await push(registry, "1.0.0", repository="charts/other")
         asked = [(request.method, request.path) for request in there.realm.requests]
-        # One to look whether a blob is there and one to push, for each repository; one to pull from the first.
+        # For each repository, one to look up blobs and one to push; one to pull from the first repository.
         assert asked == [("POST" if identity else "GET", "/token")] * 5
         if identity:
             assert all("authorization" not in request.headers for request in there.realm.requests)
@@ -95,7 +95,7 @@ async def test_concurrent_tasks_can_authenticate(tmp_path: Path) -> None:
 async def test_a_manifest_with_another_digest_is_refused(claimed: bool) -> None:
     artifact = sample()
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
-        # The registry says in its header what was asked for, and sends something else.
+        # The registry announces the requested digest in its header, and sends other bytes.
         other = sample(b"something else").manifest_bytes
         headers = (TYPE, ("Docker-Content-Digest", artifact.manifest.digest.text)) if claimed else (TYPE,)
         faulty.manifest(artifact.manifest.digest.text, Reply(headers=headers, body=other))
@@ -280,7 +280,7 @@ async def test_an_existing_blob_is_not_uploaded_again() -> None:
         faulty.on("HEAD", path, Reply(headers=(("Content-Length", "4"),)))
         await registry.push_blob(REPOSITORY, HELM_CHART, b"data")
         assert faulty.asked() == [("HEAD", path)]
-        # There, it says, but of another size: sent again.
+        # The registry announces another size for the blob, so it is uploaded again.
         faulty.on("HEAD", path, Reply(headers=(("Content-Length", "5"),)))
         script_upload(faulty, f"/v2/{REPOSITORY}/blobs/uploads/1")
         await registry.push_blob(REPOSITORY, HELM_CHART, b"data")

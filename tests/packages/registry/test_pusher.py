@@ -1,4 +1,4 @@
-"""Pushed here, pulled by helm; pushed by helm, installed here: both with a real registry."""
+"""Packages pushed by wharfinger and pulled by helm, and the reverse, with a real registry."""
 
 import io
 import json

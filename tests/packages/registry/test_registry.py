@@ -1,4 +1,4 @@
-"""The registry in memory that other tests use is one by the contract."""
+"""The registry in memory that other tests use fulfils the contract of registries."""
 
 import pytest
 

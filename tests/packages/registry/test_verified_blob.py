@@ -60,7 +60,7 @@ async def test_bytes_beyond_the_announced_size_are_not_returned() -> None:
 
 
 class Drip:
-    """Sends ``chunk`` every ``every`` seconds; never ends by itself."""
+    """A source that sends ``chunk`` every ``every`` seconds and never ends."""
 
     def __init__(self, chunk: bytes, every: float) -> None:
         self.chunk = chunk
@@ -86,7 +86,7 @@ async def test_a_transfer_without_data_is_aborted_after_the_window(autojump_cloc
 
 
 async def test_a_dripping_transfer_is_aborted_after_the_window(autojump_clock: MockClock) -> None:
-    """However large the blob is: the finding was 100 B/s of 300 KB, which took 78 s to be given up."""
+    """The size of the blob does not matter. Once, a transfer of 300 KB at 100 B/s was aborted only after 78 s."""
     drip = Drip(b"x" * 100, 1)
     blob = VerifiedBlob(ReadChunks(drip.read), of(b"x" * 300_487), "the thing", LeastSpeed(16 * 1024, 20))
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""A chart as a folder of links, with templates of our own in it."""
+"""A chart as a folder of links, with added templates."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The resident chart engine: what it renders, against helm template, and what becomes of a worker that misbehaves."""
+"""The resident chart engine: its renders, compared with helm template, and misbehaving workers."""
 
 import os
 import random
@@ -100,7 +100,7 @@ async def test_the_corpus_is_rendered_as_by_helm(tmp_path: Path) -> None:
 
 
 def changed(value: JsonValue, draw: random.Random) -> JsonValue:
-    """The same values with some scalars replaced, some of them by another type, and some members left out."""
+    """Return the values with some scalars replaced, partly by other types, and some members removed."""
     if isinstance(value, dict):
         return {name: changed(item, draw) for name, item in value.items() if draw.random() > 0.03}
     if isinstance(value, list):

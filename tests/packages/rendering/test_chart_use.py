@@ -1,4 +1,4 @@
-"""What a chart can depend on is known by its text, wherever it stands."""
+"""The text of a chart shows which facts its render can depend on."""
 
 import io
 import os

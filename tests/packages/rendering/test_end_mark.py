@@ -1,4 +1,4 @@
-"""The mark behind everything that a chart renders to, and what Helm wrote before it."""
+"""The mark at the end of a chart's output, and the files that Helm wrote before it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A day of renders by the real chart engine: workers are replaced and dismissed, and nothing piles up."""
+"""A day of renders by the real chart engine: workers are replaced and dismissed, and memory and descriptors do not grow."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ WORKERS = 2
 
 
 def workers() -> list[int]:
-    """The engine's workers: children of this process that run its program."""
+    """Return the engine's workers: children of this process that run its program."""
     found: list[int] = []
     for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
         with suppress(OSError):  # it has just ended
@@ -33,7 +33,7 @@ def workers() -> list[int]:
 
 
 def descriptors() -> int:
-    """The number of open descriptors of this process."""
+    """Return the number of open descriptors of this process."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
@@ -54,7 +54,7 @@ async def until_dismissed() -> None:
 
 
 async def an_hour(engine: ChartEngine, chart: Path, values: Path, hour: int) -> None:
-    """Renders two at a time; one of them has its worker killed."""
+    """Render for an hour, two charts at a time; kill all workers once."""
 
     async def render(number: int) -> None:
         if number == hour:

@@ -59,7 +59,7 @@ async def test_entries_learned_from_another_process_are_found_in_memory(tmp_path
     await cache.put(A, b"one")
     cache.learn({A: b"old", B: b"two", "c" * 64: b"six"})
     assert await cache.get(A) == Entry(b"one", in_memory=True)
-    assert cache.used() == {A: b"one"}  # B is in memory, and nobody has asked for it
+    assert cache.used() == {A: b"one"}  # B is in memory, and was not used yet
     assert await cache.get(B) == Entry(b"two", in_memory=True)
     assert cache.used() == {A: b"one", B: b"two"}
     assert await cache.get("c" * 64) is None  # there was no room

@@ -74,7 +74,7 @@ def test_dashes_inside_a_document_do_not_split_it() -> None:
 
 
 def test_trailing_lines_of_block_scalars_are_retained() -> None:
-    """They are part of the last block scalar. After a hook Helm prints a line end that is not the hook's."""
+    """The lines are part of the last block scalar. After a hook, Helm prints a line end that is not part of the hook."""
     block = "data:\n  text: |+\n    a\n\n"
     end = doc(f"web/templates/{END_FILE}", END_TEMPLATE)
     rendered = read_output(

@@ -1,4 +1,4 @@
-"""The program Helm: which version it is, and who is told when it is another."""
+"""The program Helm: its version, its limits, and its replacement."""
 
 import os
 from collections.abc import Callable

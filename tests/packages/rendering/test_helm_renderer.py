@@ -335,7 +335,7 @@ async def test_oversized_output_is_refused(program: str, tmp_path: Path) -> None
 
 @pytest.mark.sampled
 async def test_a_chart_that_exceeds_the_memory_limit_is_refused(program: str, tmp_path: Path) -> None:
-    """Forty doublings of a text: a terabyte."""
+    """The template doubles a text forty times, to a terabyte."""
     doubling = '{{- $s := "x" -}}{{- range until 40 }}{{- $s = printf "%s%s" $s $s }}{{- end }}\na: {{ len $s }}\n'
     folder = chart(tmp_path / "web", files={"templates/bomb.yaml": doubling})
     limited = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(memory_bytes=512 * 1024**2))
@@ -347,7 +347,7 @@ async def test_a_chart_that_exceeds_the_memory_limit_is_refused(program: str, tm
 
 @pytest.mark.sampled
 async def test_garbage_of_a_large_chart_is_collected_before_the_limit(program: str, tmp_path: Path) -> None:
-    """120 MB that it keeps would let the heap grow to 600, and the run may take 512: the collector has to know that."""
+    """The chart retains 120 MB, so the heap could grow to 600 MB by default. The limit is 512 MB; the collector must know it."""
     keep = '{{- $all := list }}{{- range until 120 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}'
     churn = '{{- range until 400 }}{{- $_ := repeat 2000000 "x" }}{{- end }}'
     text = f"{keep}{churn}\napiVersion: v1\nkind: A\nmetadata: {{name: a-{{{{ len $all }}}}}}\n"
@@ -358,7 +358,7 @@ async def test_garbage_of_a_large_chart_is_collected_before_the_limit(program: s
 
 @pytest.mark.sampled
 async def test_a_chart_that_retains_all_memory_fails_at_the_limit(program: str, tmp_path: Path) -> None:
-    """It grows a megabyte at a time past the point from which the collector runs all the time, and ends all the same."""
+    """The heap grows by one megabyte at a time, beyond the size at which the collector runs continuously."""
     hoard = '{{- $all := list }}{{- range until 2000 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}\na: 1\n'
     folder = chart(tmp_path / "web", files={"templates/hoard.yaml": hoard})
     limited = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(memory_bytes=384 * 1024**2))
@@ -476,7 +476,9 @@ def test_the_scratch_folder_is_private(tmp_path: Path) -> None:
 async def test_a_closed_ledger_prevents_renders(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal.db") as ledger:
         renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", ledger)
-    with pytest.raises(RenderError, match="release web: ") as caught:  # nothing runs that nobody could end
+    with pytest.raises(
+        RenderError, match="release web: "
+    ) as caught:  # no process may run that could not be killed later
         await renderer.render(request(WEB_SERVICE))
     assert caught.value.transient
 

@@ -1,4 +1,4 @@
-"""Versions of programs that were asked before."""
+"""Cached versions of programs."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from wharfinger.packages.rendering.render_entry import pack_value
 
 
 class Asked:
-    """A program's answer, and how often it was asked."""
+    """A program that returns a version and counts its calls."""
 
     def __init__(self, version: str = "v1.0.0") -> None:
         self.version = version

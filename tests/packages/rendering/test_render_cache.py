@@ -1,4 +1,4 @@
-"""Renders that are kept, over a renderer that counts and over the real Helm."""
+"""Cached renders, of a renderer that counts its calls and of the real Helm."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A render as bytes and back, and keys that differ where renders may."""
+"""Renders as bytes, and the keys of requests."""
 
 import zlib
 from dataclasses import fields, replace

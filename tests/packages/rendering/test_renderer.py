@@ -1,4 +1,4 @@
-"""What the seam to rendering promises, held against its implementation through the protocol alone."""
+"""The contract of renderers, tested with the implementation through the protocol alone."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Replicas and resources over what a chart says: read, put in, and what was not found."""
+"""Overrides of replicas and resources: they are read, applied to rendered objects, and reported if unmatched."""
 
 import copy
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ spec: {template: {spec: {containers: [{name: app}]}}}
 def override(
     objects: Sequence[JsonObject], overrides: Sequence[WorkloadOverride]
 ) -> tuple[tuple[JsonObject, ...], tuple[str, ...]]:
-    """Objects of any shape, for which there is no manifest: as Helm hooks, they need none."""
+    """Apply overrides to objects of any shape. They are passed as hooks, which need no manifest."""
     after, unmatched = override_rendered(Rendered((), tuple(objects), (), ""), overrides)
     return after.hooks, unmatched
 

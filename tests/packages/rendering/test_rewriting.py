@@ -1,4 +1,4 @@
-"""What is changed is changed in the text too; what is not stays letter by letter."""
+"""Changed objects are changed in the manifest, too; the text of all others stays the same."""
 
 import pytest
 

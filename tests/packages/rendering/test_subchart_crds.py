@@ -1,4 +1,4 @@
-"""The definitions of charts in a chart come where these are on, by Helm's own rule."""
+"""Definitions of enabled subcharts, by the rules of Helm."""
 
 import io
 import re
@@ -22,7 +22,7 @@ def crd(name: str) -> str:
 
 
 def sub(name: str, more: str = "", values: str = "") -> dict[str, str]:
-    """The files of a chart in a chart, with one definition."""
+    """Return the files of a subchart with one definition."""
     files = {"Chart.yaml": f"apiVersion: v2\nname: {name}\nversion: 1.0.0\n{more}", "crds/a.yaml": crd(name)}
     return {
         f"charts/{name}/{path}": text for path, text in (files | ({"values.yaml": values} if values else {})).items()
@@ -85,7 +85,7 @@ def test_subchart_crds_equal_those_that_helm_prints(values: JsonObject, tmp_path
                 program, "template", "x", str(folder), f"--values={tmp_path}/values", "--include-crds", home=tmp_path
             )
         except RuntimeError:
-            continue  # values that helm does not take
+            continue  # values that helm refuses
         printed = set(re.findall(r"CustomResourceDefinition\nmetadata: {name: (\w+)}", said))
         assert found(folder, values) == sorted(printed - {"own"})
 
@@ -112,7 +112,7 @@ def test_crds_of_archived_subcharts_are_read(tmp_path: Path) -> None:
 
 
 def test_conditions_of_a_package_ignore_its_values_file(tmp_path: Path) -> None:
-    """Its values are complete, so its ``values.yaml`` is not laid under them."""
+    """The given values of a package are complete, so its ``values.yaml`` is not merged into them."""
     folder = chart(tmp_path / "chart", files=FILES)
     assert found(folder, {}, is_package=True) == ["deep", "one", "three", "two", "unnamed"]
     assert found(folder, {"tags": {"extra": False}}, is_package=True) == ["one", "unnamed"]
@@ -140,7 +140,7 @@ def test_too_large_charts_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def nested(depth: int) -> dict[str, str]:
-    """Charts inside each other, the innermost first; each names the one in it."""
+    """Return the files of nested charts; each chart has the next one as its dependency."""
     files: dict[str, str] = {}
     for level in range(depth, 0, -1):
         inner = f"c{level + 1}"

@@ -1,4 +1,4 @@
-"""What an action is, and what it calls and reads. Which of it counts for a chart is in test_chart_use."""
+"""Actions of templates: the functions that they call, and the fields that they read. See test_chart_use.py for charts."""
 
 import pytest
 from hypothesis import given

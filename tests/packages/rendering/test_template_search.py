@@ -1,4 +1,4 @@
-"""Templates are looked through, and nothing else."""
+"""The search for a word in the templates of a chart."""
 
 import os
 from pathlib import Path

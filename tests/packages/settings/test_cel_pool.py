@@ -1,4 +1,4 @@
-"""Rules in real worker processes: what they answer, and what becomes of workers that die, hang or say too much."""
+"""Rules in real worker processes: their results, and workers that die, hang or answer too much."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ def rules(*texts: str) -> SchemaRules:
 
 
 def program(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """A worker of another kind, which misbehaves."""
+    """Replace the worker's program with a misbehaving one."""
     monkeypatch.setattr(cel_pool, "_COMMAND", Command((sys.executable, "-I", "-c", text), cwd=Path("/"), env={}))
 
 
@@ -138,14 +138,14 @@ async def test_misbehaving_workers_are_reported_as_findings(
 async def test_a_worker_that_times_out_is_a_transient_error(
     ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch, said: str, place: str
 ) -> None:
-    """Weakness: time on the clock was a fault of the settings, for good, and a busy machine enough for it."""
+    """A timeout was once a permanent error of the settings, and a busy machine was enough to cause it."""
     program(monkeypatch, f"import signal; print({said!r}, end='\\n' if {said!r} else '', flush=True); signal.pause()")
     async with open_cel_pool(ledger, workers=1, limits=CelLimits(seconds=0.5)) as pool:
         with pytest.raises(RulesError) as caught:
             await pool.evaluate(rules("true"), 1)
         assert caught.value.transient
         assert pool.statistics().requests == 1
-    # Whether it had said anything by then is the machine's to decide, too.
+    # It depends on the machine whether the worker had answered by then.
     assert str(caught.value) in {
         f"the rules could not be evaluated within 0.5 s{at}, though they did not use 5 s of CPU time: the machine is overloaded"
         for at in ("", place)

@@ -1,4 +1,4 @@
-"""Settings checked as a whole: converted, against their schema with its rules, and the values that follow."""
+"""The whole check of settings: conversion, schema with rules, and the resulting values."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

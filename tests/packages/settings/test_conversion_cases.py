@@ -1,4 +1,4 @@
-"""The examples that packages bring of their conversions."""
+"""The examples of conversions in a package."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a value, and what is only worth knowing, in one report."""
+"""The report about a value: all problems and warnings together."""
 
 from collections.abc import AsyncIterator
 
@@ -76,13 +76,13 @@ async def test_a_rule_that_cannot_be_evaluated_is_reported_with_its_place(rules:
 @pytest.mark.parametrize(
     ("value", "problems"),
     [
-        # The rule has no answer for the reason that the schema gives already.
+        # The rule cannot be evaluated, and the schema already reports the cause.
         ({"a": {"n": "x"}}, ["a.n: expected an integer, found a string"]),
         ({"a": {}}, ["a.n: is required"]),
         ({"a": "x"}, ["a: expected an object, found a string"]),
-        # A rule that has an answer is told.
+        # A rule that can be evaluated is reported.
         ({"a": {"n": 1, "o": 1}}, ["a: no", "a.o: expected a string, found an integer"]),
-        # The schema finds fault elsewhere.
+        # The problem of the schema is in another field.
         (
             {"a": {"n": 9}, "aa": 1},
             [
@@ -122,7 +122,7 @@ MADE = "'made: ' + self.host"
     ],
 )
 async def test_computed_messages_that_contain_secrets_are_not_used(rules: CelPool, told: str) -> None:
-    """Weakness: the value's secrets were looked for as they are, and those of the value before not at all."""
+    """Once, only unchanged texts of secrets were found in messages, and secrets of the previous value were not considered."""
     schema: JsonObject = {
         "properties": {"key": SECRET, "host": {"type": "string"}},
         KUBERNETES: [rule("self == oldSelf", "static", messageExpression=told)],
@@ -142,7 +142,7 @@ async def test_computed_messages_that_contain_secrets_are_not_used(rules: CelPoo
         ({"list": [False]}, {}, "static"),
         ({"auth": {"password": "x"}}, {}, "static"),
         ({}, {"deep": [[{"apiToken": 1}]]}, "static"),
-        # What is empty, or a switch, is no secret.
+        # Empty values and booleans are not secrets.
         (
             {"key": "", "list": [], "password": None},
             {"auth": {}, "resetPassword": True, "deep": [{"token": ""}]},
@@ -187,7 +187,7 @@ async def test_rules_without_access_to_secrets_may_compute_their_message(rules: 
     plain = ["auth.host: static", "key.host: s", "plain.host: made: h"]
     shown = [*plain, "users[0].host: made: h", "users[1].host: made: i"]
     assert await reported(rules, document, value, value) == (shown, [])
-    # The old item may have stood elsewhere in the list.
+    # The previous item may have been elsewhere in the list.
     old: JsonObject = {"users": [{"host": "other"}, {"host": "g"}, {"host": "h", "password": "x"}]}
     hidden = [*plain, "users[0].host: static", "users[1].host: static"]
     assert await reported(rules, document, value, old) == (hidden, [])

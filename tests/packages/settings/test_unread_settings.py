@@ -1,4 +1,4 @@
-"""Settings that no template of a plain chart reads: found where it can be known, and never claimed where it cannot."""
+"""Settings that no template of a plain chart reads: reported only if the templates show it with certainty."""
 
 from pathlib import Path
 from typing import Final

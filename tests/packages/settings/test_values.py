@@ -1,4 +1,4 @@
-"""Layers of values, and what users, hooks and templates see of them."""
+"""Layers of values, and the values that users, hooks and templates see."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The case table of sources: which test answers which question about which kind of source.
+"""The case table of sources: the test for each property of each kind of source.
 
-A case without a test has a reason in its place, which begins with a dash.
+Instead of a test, a case may have a reason, which begins with a dash.
 """
 
 from typing import Final

@@ -85,7 +85,7 @@ async def test_bytes_with_another_digest_are_never_unpacked(tmp_path: Path) -> N
 
 
 BOMB = gzip.compress(b"\0" * (1024 * 1024), 9) * 300
-"""300 MiB of nothing, in as many members as the file has MiB: compressing one of that size would take a second."""
+"""300 MiB of zeros in 300 members, because compressing one member of that size would take a second."""
 
 
 @pytest.mark.parametrize(

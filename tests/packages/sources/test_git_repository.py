@@ -130,7 +130,7 @@ async def test_only_the_configured_ssh_key_is_used(tmp_path: Path, monkeypatch: 
             "StrictHostKeyChecking": "yes",
             "IdentityAgent": "none",
         }
-        assert not Path(str(options["IdentityFile"]).strip('"')).exists()  # nothing of the key stays
+        assert not Path(str(options["IdentityFile"]).strip('"')).exists()  # no file of the key remains
         assert str(noted["arguments"]).startswith("['-F', '/dev/null', ")
     assert len(ssh.noted()) == 2
     await GitPacker(GitRepositories(), replace(source, ssh=None)).check()

@@ -1,4 +1,4 @@
-"""Mirrors in front of a registry: the first place that answers counts, and no mirror gets the login of the registry."""
+"""Mirrors of a registry: the first address that answers is used, and no mirror gets the login of the registry."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ LOGIN = Credentials(USER, PASSWORD)
 
 
 def mirrored(folder: Path, own: RegistryAddress, *mirrors: str) -> Network:
-    """A network in which the registry has these mirrors: TOML of each, without the heading."""
+    """Return a network in which the registry has these mirrors, each as TOML without its heading."""
     file = folder / "registries.conf"
     text = f'[[registry]]\nlocation = "{own}"\ninsecure = true\n'
     file.write_text(text + "".join(f"[[registry.mirror]]\ninsecure = true\n{mirror}\n" for mirror in mirrors))
@@ -33,7 +33,7 @@ def source(address: RegistryAddress) -> RegistrySource:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("check", READ_CONTRACT)
 async def test_a_mirrored_registry_fulfils_the_contract(check: ReadCheck, tmp_path: Path) -> None:
-    """The contract, with a mirror that has nothing."""
+    """The mirror is empty, so everything is read from the registry."""
     async with open_registry_server(tmp_path) as address, open_faulty_registry() as empty:
         async with open_registry(address, scheme="http") as registry:
             await push(registry, "1.0.0")

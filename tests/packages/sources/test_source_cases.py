@@ -1,4 +1,4 @@
-"""The guard of the case table: every kind of source has an answer to every question, and every answer exists."""
+"""The case table of sources is complete, and names only tests that exist."""
 
 import ast
 from typing import get_args

@@ -1,4 +1,4 @@
-"""The store on a real disk: concurrency, cancellation, damage, refusals; crashes in crash_store.py."""
+"""The store on a real disk: concurrency, cancellation, damage and errors. crash_store.py tests crashes."""
 
 import json
 import shutil
@@ -80,7 +80,7 @@ async def test_an_installed_package_can_be_deployed_without_its_registry(tmp_pat
         tree = tmp_path / "store/trees" / image.descriptor.digest.hex
         edit(tree / "package/package.yaml")
         assert await store.installed(image.descriptor.digest) is None
-        # What was asked for is about to be deployed again, so `collect` leaves it.
+        # An installed package that was requested may be deployed next, so `collect` does not delete it.
         assert await store.installed(chart.descriptor.digest) == chart
         assert await store.collect() == 0
 
@@ -96,7 +96,7 @@ async def test_a_tree_under_the_name_of_another_package_is_not_trusted(tmp_path:
 
 
 async def test_trees_of_an_older_version_are_unpacked_again(tmp_path: Path) -> None:
-    """They had the files in ``chart``, and a record that held less."""
+    """Older trees have the files in ``chart``, and a record with fewer fields."""
     registry = MemoryRegistry()
     manifest = await put(registry)
     tree = tmp_path / "store/trees" / manifest.descriptor.digest.hex
@@ -279,7 +279,7 @@ async def test_a_waiting_download_takes_over_from_a_cancelled_one(tmp_path: Path
 
 
 class CancelAtStep(trio.abc.Instrument):
-    """Cancels a scope when one task is about to take its n-th step."""
+    """An instrument that cancels a scope just before the n-th step of one task."""
 
     def __init__(self, scope: trio.CancelScope, step: int) -> None:
         self.scope = scope
@@ -420,7 +420,7 @@ async def test_collect_deletes_unused_trees_blobs_and_temporary_files(tmp_path: 
 
 
 async def test_collect_spares_recently_downloaded_packages(tmp_path: Path) -> None:
-    """A clock that is moved by hand: the store works in threads."""
+    """The test moves the clock itself, because the store works in threads."""
     registry = MemoryRegistry()
     manifest = await put(registry)
 

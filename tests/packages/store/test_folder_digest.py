@@ -1,4 +1,4 @@
-"""Whether a folder has changed: the stamp says where it may have, the digest where it has."""
+"""Changes of a folder: the stamp shows a possible change, and the digest a real one."""
 
 import os
 import shutil

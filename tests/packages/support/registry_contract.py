@@ -35,7 +35,7 @@ async def read(registry: Registry, blob: Descriptor, repository: str = REPOSITOR
         return b"".join([chunk async for chunk in chunks])
 
 
-async def check_what_is_pushed_comes_back(registry: WritableRegistry) -> None:
+async def check_a_pushed_artifact_is_read_back(registry: WritableRegistry) -> None:
     pushed = await push(registry, "1.0.0", b"the chart's archive")
     assert await registry.resolve(REPOSITORY, "1.0.0") == pushed
     manifest = await registry.manifest(REPOSITORY, pushed.digest)
@@ -47,7 +47,7 @@ async def check_what_is_pushed_comes_back(registry: WritableRegistry) -> None:
     assert await read(registry, manifest.layers[0]) == b"the chart's archive"
 
 
-async def check_a_tag_moves_and_a_digest_stays(registry: WritableRegistry) -> None:
+async def check_a_tag_can_be_moved_and_old_digests_remain_readable(registry: WritableRegistry) -> None:
     first = await push(registry, "latest", b"first")
     second = await push(registry, "latest", b"second")
     assert first.digest != second.digest
@@ -67,7 +67,7 @@ async def check_tags_are_sorted(registry: WritableRegistry) -> None:
     assert await registry.tags(REPOSITORY) == ("1.0.0_build", "1.10.0", "1.9.0", "v2")
 
 
-async def check_what_is_not_there_is_not_found(registry: WritableRegistry) -> None:
+async def check_missing_tags_digests_and_repositories_are_not_found(registry: WritableRegistry) -> None:
     await push(registry, "1.0.0")
     with pytest.raises(ArtifactNotFoundError):
         await registry.resolve(REPOSITORY, "2.0.0")
@@ -82,21 +82,21 @@ async def check_what_is_not_there_is_not_found(registry: WritableRegistry) -> No
     assert not caught.value.transient
 
 
-async def check_a_descriptor_with_the_wrong_size_is_a_digest_error(registry: WritableRegistry) -> None:
+async def check_a_blob_with_a_wrong_size_is_a_digest_error(registry: WritableRegistry) -> None:
     blob = await registry.push_blob(REPOSITORY, HELM_CHART, b"twelve bytes")
     for size in (0, 11, 13):
         with pytest.raises(DigestError):
             await read(registry, Descriptor(HELM_CHART, blob.digest, size))
 
 
-async def check_empty_and_large_blobs(registry: WritableRegistry) -> None:
+async def check_empty_and_large_blobs_are_read_back(registry: WritableRegistry) -> None:
     for data in (b"", bytes(range(256)) * 12_000):
         blob = await registry.push_blob(REPOSITORY, HELM_CHART, data)
         assert blob == Descriptor(HELM_CHART, digest_of(data), len(data))
         assert await read(registry, blob) == data
 
 
-async def check_a_blob_may_be_left_half_read(registry: WritableRegistry) -> None:
+async def check_a_blob_may_be_read_partly(registry: WritableRegistry) -> None:
     data = bytes(range(256)) * 12_000
     blob = await registry.push_blob(REPOSITORY, HELM_CHART, data)
     async with registry.blob(REPOSITORY, blob) as chunks:
@@ -106,7 +106,7 @@ async def check_a_blob_may_be_left_half_read(registry: WritableRegistry) -> None
     assert await read(registry, blob) == data
 
 
-async def check_one_task_may_hold_a_blob_and_ask_for_more(registry: WritableRegistry) -> None:
+async def check_a_task_may_make_requests_while_it_reads_a_blob(registry: WritableRegistry) -> None:
     one = await registry.push_blob(REPOSITORY, HELM_CHART, b"one" * 100_000)
     async with registry.blob(REPOSITORY, one) as chunks:
         await push(registry, "1.0.0")
@@ -114,7 +114,7 @@ async def check_one_task_may_hold_a_blob_and_ask_for_more(registry: WritableRegi
         assert b"".join([chunk async for chunk in chunks]) == b"one" * 100_000
 
 
-async def check_many_at_once(registry: WritableRegistry) -> None:
+async def check_concurrent_reads_work(registry: WritableRegistry) -> None:
     blobs = [await registry.push_blob(REPOSITORY, HELM_CHART, bytes([number]) * 50_000) for number in range(20)]
     seen: dict[Digest, bytes] = {}
 
@@ -127,7 +127,7 @@ async def check_many_at_once(registry: WritableRegistry) -> None:
     assert seen == {digest_of(bytes([number]) * 50_000): bytes([number]) * 50_000 for number in range(20)}
 
 
-async def check_names_outside_the_grammar_are_refused(registry: WritableRegistry) -> None:
+async def check_invalid_names_are_refused(registry: WritableRegistry) -> None:
     with pytest.raises(AddressError):
         await registry.resolve("../secret", "1.0.0")
     with pytest.raises(AddressError):
@@ -149,7 +149,7 @@ async def push_index(registry: WritableRegistry, tag: str, *entries: JsonObject)
     return await registry.push_manifest(REPOSITORY, tag, encode_json(index), OCI_INDEX)
 
 
-async def check_an_index_is_followed_to_its_image(registry: WritableRegistry) -> None:
+async def check_an_index_resolves_to_its_image(registry: WritableRegistry) -> None:
     image = await push(registry, "image", b"the image")
     other = await push(registry, "attestation", b"how it was made")
     entry: JsonObject = {"mediaType": OCI_MANIFEST, "digest": image.digest.text, "size": image.size}
@@ -166,7 +166,7 @@ async def check_an_index_is_followed_to_its_image(registry: WritableRegistry) ->
     assert manifest.descriptor == image
 
 
-async def check_an_index_of_nothing_or_of_indexes_is_refused(registry: WritableRegistry) -> None:
+async def check_empty_and_nested_indexes_are_refused(registry: WritableRegistry) -> None:
     image = await push(registry, "image")
     entry: JsonObject = {"mediaType": OCI_MANIFEST, "digest": image.digest.text, "size": image.size}
     inner = await push_index(registry, "inner", entry)
@@ -180,7 +180,7 @@ async def check_an_index_of_nothing_or_of_indexes_is_refused(registry: WritableR
         await registry.manifest(REPOSITORY, empty.digest)
 
 
-async def check_what_a_tag_names_can_be_read(registry: Registry) -> None:
+async def check_a_tagged_artifact_can_be_read(registry: Registry) -> None:
     assert await registry.tags(REPOSITORY) == ("1.0.0",)
     descriptor = await registry.resolve(REPOSITORY, "1.0.0")
     assert descriptor == await registry.resolve(REPOSITORY, "1.0.0")
@@ -192,7 +192,7 @@ async def check_what_a_tag_names_can_be_read(registry: Registry) -> None:
         assert (len(data), digest_of(data)) == (blob.size, blob.digest)
 
 
-async def check_nothing_else_is_found(registry: Registry) -> None:
+async def check_unknown_names_are_not_found(registry: Registry) -> None:
     for absent in (registry.resolve(REPOSITORY, "2.0.0"), registry.resolve("charts/nobody", "1.0.0")):
         with pytest.raises(ArtifactNotFoundError):
             await absent
@@ -207,7 +207,7 @@ async def check_nothing_else_is_found(registry: Registry) -> None:
             await read(registry, Descriptor(HELM_CHART, ABSENT, 5), repository)
 
 
-async def check_a_size_that_is_wrong_is_noticed(registry: Registry) -> None:
+async def check_a_wrong_size_is_a_digest_error(registry: Registry) -> None:
     manifest = await registry.manifest(REPOSITORY, (await registry.resolve(REPOSITORY, "1.0.0")).digest)
     layer = manifest.layers[0]
     for size in (0, layer.size - 1, layer.size + 1):
@@ -215,7 +215,7 @@ async def check_a_size_that_is_wrong_is_noticed(registry: Registry) -> None:
             await read(registry, Descriptor(layer.media_type, layer.digest, size))
 
 
-async def check_half_a_blob_can_be_read(registry: Registry) -> None:
+async def check_reading_a_blob_can_be_stopped(registry: Registry) -> None:
     manifest = await registry.manifest(REPOSITORY, (await registry.resolve(REPOSITORY, "1.0.0")).digest)
     layer = manifest.layers[0]
     async with registry.blob(REPOSITORY, layer) as chunks:
@@ -225,7 +225,7 @@ async def check_half_a_blob_can_be_read(registry: Registry) -> None:
         pass
 
 
-async def check_odd_names_are_refused(registry: Registry) -> None:
+async def check_invalid_names_cannot_be_read(registry: Registry) -> None:
     for odd in (
         registry.resolve("../charts/web", "1.0.0"),
         registry.resolve(REPOSITORY, "../1"),
@@ -255,12 +255,12 @@ async def check_a_manifest_can_be_copied(registry: Registry) -> None:
 
 
 READ_CONTRACT: list[ReadCheck] = [
-    check_what_a_tag_names_can_be_read,
-    check_nothing_else_is_found,
-    check_a_size_that_is_wrong_is_noticed,
-    check_half_a_blob_can_be_read,
+    check_a_tagged_artifact_can_be_read,
+    check_unknown_names_are_not_found,
+    check_a_wrong_size_is_a_digest_error,
+    check_reading_a_blob_can_be_stopped,
     check_a_manifest_can_be_copied,
-    check_odd_names_are_refused,
+    check_invalid_names_cannot_be_read,
 ]
 
 
@@ -292,17 +292,17 @@ async def check_referrers_are_read_from_their_tag(registry: WritableRegistry) ->
 CONTRACT: list[Check] = [
     check_a_manifest_without_a_tag_is_found_by_its_digest,
     check_referrers_are_read_from_their_tag,
-    check_an_index_is_followed_to_its_image,
-    check_an_index_of_nothing_or_of_indexes_is_refused,
-    check_what_is_pushed_comes_back,
-    check_a_tag_moves_and_a_digest_stays,
+    check_an_index_resolves_to_its_image,
+    check_empty_and_nested_indexes_are_refused,
+    check_a_pushed_artifact_is_read_back,
+    check_a_tag_can_be_moved_and_old_digests_remain_readable,
     check_pushing_again_changes_nothing,
     check_tags_are_sorted,
-    check_what_is_not_there_is_not_found,
-    check_a_descriptor_with_the_wrong_size_is_a_digest_error,
-    check_empty_and_large_blobs,
-    check_a_blob_may_be_left_half_read,
-    check_one_task_may_hold_a_blob_and_ask_for_more,
-    check_many_at_once,
-    check_names_outside_the_grammar_are_refused,
+    check_missing_tags_digests_and_repositories_are_not_found,
+    check_a_blob_with_a_wrong_size_is_a_digest_error,
+    check_empty_and_large_blobs_are_read_back,
+    check_a_blob_may_be_read_partly,
+    check_a_task_may_make_requests_while_it_reads_a_blob,
+    check_concurrent_reads_work,
+    check_invalid_names_are_refused,
 ]

@@ -1,4 +1,4 @@
-"""Sigstore bundles: versions that are read, and what cannot be."""
+"""Sigstore bundles: supported versions, and invalid bundles."""
 
 import pytest
 from hypothesis import given

@@ -50,7 +50,7 @@ def test_issuers_that_are_not_text_are_refused(value: bytes) -> None:
 
 
 def test_an_overlong_name_is_refused_and_not_truncated() -> None:
-    """Otherwise the beginning of a stranger's name could be a trusted one."""
+    """A truncated name of a stranger could equal a trusted name."""
     prefix = "https://evil.example/"
     name = prefix + "x" * (500 - len(prefix) - len("@ours.example")) + "@ours.example"
     assert identity_of(GOOD.but(names=[x509.UniformResourceIdentifier(name)]).certificate).subject == name

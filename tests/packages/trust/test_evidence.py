@@ -1,4 +1,4 @@
-"""What was found beside an artifact: its bytes are in no message."""
+"""Signatures and statements of an artifact: their bytes are not printed."""
 
 from wharfinger.packages.trust.evidence import Signature
 

@@ -1,4 +1,4 @@
-"""Bodies of log entries: each kind names the signature, and nothing else does."""
+"""Bodies of log entries: each kind must name the signature."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""The policy of a repository: its checksum, and what it shows."""
+"""The checksum of a repository's policy."""
 
 from dataclasses import replace
 

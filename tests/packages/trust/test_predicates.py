@@ -1,4 +1,4 @@
-"""Statements in one line."""
+"""Summaries of statements in one line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Provenance files of charts, in registries and in Helm repositories: what is trusted, and what is refused with which message."""
+"""Provenance files of charts, in registries and in Helm repositories: trusted ones, and messages about invalid ones."""
 
 import hashlib
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ MISSED = "expected a provenance file, which spec.verify.keyring demands, found n
 
 
 async def pushed(folder: Path, archive: bytes, provenance: bytes | None, tag: str = "1.0.0") -> OciLayout:
-    """A chart as `helm push` pushes it, with its provenance file."""
+    """Push a chart as `helm push` does, with its provenance file."""
     registry = OciLayout(folder / "layout")
     config = await registry.push_blob(REPOSITORY, HELM_CONFIG, b'{"name":"web"}')
     layers = [await registry.push_blob(REPOSITORY, HELM_CHART, archive)]
@@ -44,7 +44,7 @@ async def pushed(folder: Path, archive: bytes, provenance: bytes | None, tag: st
 
 @dataclass(frozen=True)
 class Case:
-    """A provenance file that is wrong, and the message."""
+    """An invalid provenance file, and the expected message."""
 
     name: str = "web"
     version: str = "1.0.0"

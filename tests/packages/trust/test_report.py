@@ -1,4 +1,4 @@
-"""The report on an artifact; `tests/packages/test_verify_command.py` has those of signatures of all kinds."""
+"""The report on an artifact; `tests/packages/test_verify_command.py` covers signatures of all kinds."""
 
 from pathlib import Path
 

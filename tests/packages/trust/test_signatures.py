@@ -1,4 +1,4 @@
-"""Signatures in a registry: how many are read, and what of them cannot be."""
+"""Signatures in a registry: their number is limited, and unreadable ones do not hide others."""
 
 from pathlib import Path
 

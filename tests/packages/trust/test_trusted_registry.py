@@ -1,4 +1,4 @@
-"""Attacks on a registry with a policy: nothing of them reaches the store, and the message names artifact, key and rule.
+"""Attacks on a registry with a policy: nothing is stored, and the message names the artifact, the key and the rule.
 
 Each runs over a layout on disk and over docker-registry, with the store that the daemon uses.
 """
@@ -92,7 +92,7 @@ async def tampered_payload(registry: WritableRegistry, _root: Path) -> None:
 
 
 async def tampered_index(registry: WritableRegistry, _root: Path) -> None:
-    """The index that was signed is replaced by one that names another image."""
+    """Replace a signed index with one that names another image."""
     good, bad = await push(registry, "good"), await push(registry, "bad", b"bad")
     index = await push_index(registry, "1.0.0", entry(good))
     await sign(registry, REPOSITORY, index.digest)
@@ -197,7 +197,7 @@ async def test_attacks_are_refused_and_store_nothing(attack: Attack, rule: str, 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("attack", "rule"), ATTACKS[:-1], ids=[attack.__name__ for attack, _ in ATTACKS[:-1]])
 async def test_attacks_on_a_registry_are_refused_and_store_nothing(attack: Attack, rule: str, tmp_path: Path) -> None:
-    """The last one is left out: docker-registry refuses what is no manifest."""
+    """The last attack is omitted, because docker-registry refuses its invalid manifest."""
     await attacked("registry", attack, rule, tmp_path)
 
 
@@ -214,8 +214,8 @@ async def attacked(kind: str, attack: Attack, rule: str, tmp_path: Path) -> None
     assert stored(tmp_path) == ""
 
 
-REFUSED = {"check_nothing_else_is_found", "check_odd_names_are_refused"}
-"""Parts of the contract that ask for blobs that no manifest names: they are not trusted, whatever their names."""
+REFUSED = {"check_unknown_names_are_not_found", "check_invalid_names_cannot_be_read"}
+"""Checks of the contract that read blobs outside of all manifests, which a trusted registry refuses."""
 
 
 @pytest.mark.parametrize("kind", ["layout", "registry"])
@@ -235,7 +235,7 @@ async def test_a_signed_index_covers_its_image(tmp_path: Path) -> None:
 
 
 async def test_a_missing_version_in_a_signature_is_read_from_the_manifest(tmp_path: Path) -> None:
-    """`cosign sign` knows no version, and the manifest that it signs has one."""
+    """`cosign sign` records no version, but the signed manifest states one."""
     registry = OciLayout(tmp_path / "layout")
     pushed = await stated(registry, "1.0.0_b1", "v1.0.0+b1")
     await sign(registry, REPOSITORY, pushed.digest, "")
@@ -257,7 +257,7 @@ async def test_a_signature_by_one_of_several_keys_is_sufficient(tmp_path: Path) 
 
 
 async def test_a_signature_in_the_referrers_is_found(tmp_path: Path) -> None:
-    """A signature as cosign pushes it since OCI 1.1: found through the referrers, with no tag of its own."""
+    """Since OCI 1.1, cosign pushes signatures as referrers, without a tag."""
     registry = OciLayout(tmp_path / "layout")
     pushed = await push(registry, "1.0.0")
     payload = write_claim(Claim(pushed.digest, "", "1.0.0"))
@@ -283,7 +283,7 @@ async def test_a_signature_in_the_referrers_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["layout", "registry"])
 async def test_a_tampered_layer_is_not_stored(kind: str, tmp_path: Path) -> None:
-    """Its bytes are changed where the server keeps them, below a manifest with a good signature."""
+    """The bytes of the layer are changed on the server's disk; the manifest has a valid signature."""
     hexadecimal = digest_of(b"layer").hex
     async with opened(kind, tmp_path) as registry:
         pushed = await push(registry, "1.0.0")
@@ -342,7 +342,7 @@ class _WithoutSignatures(OciLayout):
 
 
 async def test_an_artifact_requested_by_digest_must_have_the_expected_version(tmp_path: Path) -> None:
-    """A followed range requests the digest that a scan has found, and a registry may have moved an old package there."""
+    """A version range requests the digest found by a scan, and the registry may have moved the tag to an old package."""
     registry = OciLayout(tmp_path)
     old = await push(registry, "2.0.0")
     await sign(registry, REPOSITORY, old.digest, "1.0.0")

@@ -1,4 +1,4 @@
-"""The judgement of signatures: the rule that is broken, of the signature that came farthest."""
+"""The verification of signatures: the reported rule is that of the signature that passed most checks."""
 
 import pytest
 from hypothesis import given
