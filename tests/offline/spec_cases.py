@@ -32,7 +32,7 @@ COVERED: Final = {
     "two Kustomizations with the same path": f"{_KUSTOMIZATION}::test_two_kustomizations_with_the_same_path_are_both_built",
     "a Kustomization that is commented out": f"{_KUSTOMIZATION}::test_a_kustomization_that_is_commented_out_is_not_built",
     "an explicit root": f"{_TREE}::test_paths_of_kustomizations_are_followed_out_of_the_given_folder",
-    "no anchor": f"{_TREE}::test_without_a_bootstrap_the_path_is_the_root",
+    "no anchor": f"{_TREE}::test_a_path_without_a_bootstrap_is_the_root",
     "self-substitution does not deadlock": f"{_KUSTOMIZATION}::test_a_variable_from_its_own_build_does_not_deadlock",
     "an absent ConfigMap is a failure": f"{_BROKEN}[missing values]",
     "a run that is cancelled before it starts": f"{_ORCHESTRATOR}::test_a_cancelled_run_has_no_verdicts",

@@ -131,7 +131,7 @@ def test_a_refused_tree_is_reported_in_one_line(tmp_path: Path) -> None:
     assert done.stderr.endswith(f"more than {MAX_DEPTH} nested folders; build a part of the tree\n")
 
 
-def test_a_failure_of_the_other_side_is_reported(tmp_path: Path) -> None:
+def test_failures_of_the_compared_side_are_reported(tmp_path: Path) -> None:
     before = write_tree(tmp_path / "one", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": "a: b: c\n"})
     after = write_tree(tmp_path / "two", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x")})
     done = cli("diff", str(after), "--root", str(after), "--against", str(before), cache=tmp_path / "cache")
@@ -140,7 +140,7 @@ def test_a_failure_of_the_other_side_is_reported(tmp_path: Path) -> None:
     assert "no differences in the compared objects" in done.stderr
 
 
-def test_missing_packages_on_the_other_side_are_reported(tmp_path: Path) -> None:
+def test_missing_packages_on_the_compared_side_are_reported(tmp_path: Path) -> None:
     before, after = (write_tree(tmp_path / name, {"c/map.yaml": config_map("x")}) for name in ("one", "two"))
     write_tree(after, {"packages/README.md": ""})
     common = ("--root", str(after), "--packages", str(after / "packages"), "--against", str(before))

@@ -105,7 +105,7 @@ def test_progress_is_shown_within_the_width_and_removed(tmp_path: Path) -> None:
     assert (last.strip(), end) == ("", "")
 
 
-def test_no_progress_is_shown_if_it_is_switched_off(tmp_path: Path) -> None:
+def test_progress_can_be_switched_off(tmp_path: Path) -> None:
     with on_terminal(tmp_path, "--no-progress") as (process, terminal, gate):
         os.write(gate, b"go\n")
         assert rest(terminal) == b""

@@ -114,7 +114,7 @@ def reads(result: Result, who: Id) -> set[str]:
 
 
 @pytest.mark.slow
-async def test_the_tree_builds_from_a_registry_and_repositories_on_this_machine(tmp_path: Path) -> None:
+async def test_the_sample_tree_is_built_from_a_local_registry_and_repositories(tmp_path: Path) -> None:
     async with open_landscape(tmp_path) as landscape:
         result = await landscape.built()
     assert not result.failed, failures(result)

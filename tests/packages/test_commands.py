@@ -360,7 +360,7 @@ def test_check_reports_a_temporary_problem(tmp_path: Path, capsys: pytest.Captur
     assert "its worker died; the problem may be temporary, try again" in capsys.readouterr().err
 
 
-def test_check_prints_its_document_also_for_an_endless_program(
+def test_check_prints_its_document_even_for_an_endless_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Once, the timeout was reported as a temporary problem, without a document."""

@@ -182,7 +182,7 @@ async def test_the_use_of_lookups_is_cached_by_chart_digest(tmp_path: Path, monk
         assert await world.renderer.identity(asked(folder)) is not None  # evicted, and searched again
 
 
-async def test_install_and_upgrade_are_distinguished(program: str, tmp_path: Path) -> None:
+async def test_lookups_work_for_both_install_and_upgrade(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
         for is_upgrade in (False, True):

@@ -48,7 +48,7 @@ async def test_recorded_facts_are_read_by_the_next_command(tmp_path: Path) -> No
     assert await later.known(None) is None
 
 
-async def test_an_entry_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+async def test_an_unreadable_entry_is_deleted(tmp_path: Path) -> None:
     key = fixed_chart({"url": "x"}, "web", "1.0.0")
     assert key is not None
     entries = EntryCache(tmp_path, short_lived=True)

@@ -109,7 +109,7 @@ class Defining(Keeping):
         return Rendered((SERVED,), (), (OBJECT,), "")
 
 
-async def test_an_installed_chart_sees_its_own_definitions(tmp_path: Path) -> None:
+async def test_a_chart_that_installs_its_crds_sees_their_api_versions(tmp_path: Path) -> None:
     folder, defining = chart(tmp_path / "web"), Defining()
     renders = ChartRenders(defining, FolderDigests(), "v1.34.0", ("x/v1",))
     await renders.render(folder, "web", "apps", {})

@@ -25,7 +25,7 @@ def reference(name: str, kind: str = "ResourceSetInputProvider") -> JsonObject:
     return {"apiVersion": API, "kind": kind, "name": name, "namespace": "default"}
 
 
-def test_flat_inputs_name_their_provider() -> None:
+def test_flattened_inputs_include_their_provider() -> None:
     own = provider("rset", {"id": "1"}, {"id": "2"}, kind="ResourceSet")
     assert combined([own, provider("rsip", {"id": "3", "provider": "mine"})], Strategy.FLATTEN) == (
         {"id": "1", "provider": reference("rset", "ResourceSet")},
@@ -34,7 +34,7 @@ def test_flat_inputs_name_their_provider() -> None:
     )
 
 
-def test_permutations_have_the_ids_of_the_operator() -> None:
+def test_permutations_have_the_same_ids_as_in_the_operator() -> None:
     own = provider("rset", {"id": input_id("foo")}, {"id": input_id("bar")}, kind="ResourceSet")
     found = combined([own, provider("rsip", {"id": input_id("baz")})], Strategy.PERMUTE)
     assert [each["id"] for each in found] == ["563152006", "563676295"]

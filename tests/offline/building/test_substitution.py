@@ -54,7 +54,7 @@ def test_values_can_become_numbers_and_objects_can_opt_out() -> None:
         assert substituted(out, VARIABLES) is out
 
 
-def test_without_variables_nothing_is_replaced() -> None:
+def test_texts_are_unchanged_without_variables() -> None:
     obj: JsonObject = {"script": "echo ${HOME}"}
     assert substituted(obj, {}) is obj
     plain: JsonObject = {"a": "b"}

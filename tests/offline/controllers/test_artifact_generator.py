@@ -77,7 +77,7 @@ async def test_a_failed_generator_blocks_readers_of_its_artifacts(tmp_path: Path
     assert list(result.blocked.values()) == [(GENERATOR_ID,)]
 
 
-async def test_an_artifact_that_no_generator_makes_is_missing(tmp_path: Path) -> None:
+async def test_a_reference_to_an_unknown_artifact_fails(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {**FILES, "clusters/a/apps.yaml": BUILDS.replace("name: apps}", "name: aps}")})
     result = await built(tree, tmp_path)
     told = failures(result)["Kustomization apps"]
@@ -126,7 +126,7 @@ async def test_a_release_renders_a_chart_in_an_artifact(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_disabled_generator_makes_nothing(tmp_path: Path) -> None:
+async def test_a_disabled_generator_makes_no_artifact(tmp_path: Path) -> None:
     disabled = GENERATOR.replace(
         "metadata: {", "metadata: {annotations: {source.extensions.fluxcd.io/reconcile: disabled}, "
     )

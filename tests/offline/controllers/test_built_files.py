@@ -59,7 +59,7 @@ def test_files_of_a_node_are_those_that_it_builds(tree: Tree, who: Id, obj: Json
     assert files_of(Stored(who, obj, ""), tree) == files
 
 
-def test_builders_are_those_of_the_kind_and_name_in_any_namespace(tree: Tree) -> None:
+def test_builders_of_an_object_are_found_by_kind_and_name(tree: Tree) -> None:
     store = ObjectStore()
     one, two = flux_id("Kustomization", "one"), Id(FOLDER, "", "two")
     store.add(one, kustomization_object("./one"))

@@ -58,7 +58,7 @@ def test_unmet_dependencies_block_or_fail_by_level(status: Status | None, level:
 
 
 @pytest.mark.parametrize("status", [READY, Status(State.SKIPPED, "suspended")])
-def test_a_ready_dependency_is_passed_and_recorded(status: Status) -> None:
+def test_a_ready_dependency_is_accepted_and_recorded(status: Status) -> None:
     opened = gate(Level.NONE, store(status))
     opened.require([Need(OTHER, "spec.dependsOn[0]")])
     assert opened.reads == {OTHER}

@@ -20,7 +20,7 @@ def added(store: ObjectStore, obj: JsonObject) -> None:
     store.add(object_id(obj), obj)
 
 
-def test_a_selection_changes_only_with_what_it_selects() -> None:
+def test_a_selection_changes_only_with_its_selected_providers() -> None:
     store = ObjectStore()
     selections = Selections(store)
     added(store, provider("b", env="dev"))

@@ -101,7 +101,7 @@ async def test_the_source_of_a_kustomization_is_fetched_once(run: RunContext) ->
 
 
 @pytest.mark.parametrize("spec", [{"suspend": True, "sourceRef": {"kind": "GitRepository", "name": "far"}}, {}])
-async def test_a_kustomization_that_needs_no_files_fetches_none(run: RunContext, spec: JsonObject) -> None:
+async def test_a_suspended_or_sourceless_kustomization_fetches_no_source(run: RunContext, spec: JsonObject) -> None:
     inner = Recorder(run)
     added(run, GIT)
     await SurveyedBuilds(Survey(), inner, inner, run, sources_of).reconcile(*added(run, KUSTOMIZATION, spec))

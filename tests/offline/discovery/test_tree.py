@@ -52,7 +52,7 @@ def test_paths_of_kustomizations_are_followed_out_of_the_given_folder(tmp_path: 
     assert [each.id.name for each in tree.loaded] == ["one"]
 
 
-def test_without_a_bootstrap_the_path_is_the_root(tmp_path: Path) -> None:
+def test_a_path_without_a_bootstrap_is_the_root(tmp_path: Path) -> None:
     write_tree(tmp_path, {"clusters/a/ks.yaml": kustomization("one", "./clusters/a")})
     tree = discover(tmp_path / "clusters" / "a")
     assert tree.root == (tmp_path / "clusters" / "a").resolve()
@@ -74,7 +74,7 @@ def test_the_root_is_the_repository_if_no_bootstrap_matches(tmp_path: Path, path
     assert discover(tmp_path / "examples" / "fleet").root == tmp_path.resolve()
 
 
-def test_two_trees_have_no_root_in_common(tmp_path: Path) -> None:
+def test_the_root_of_two_trees_is_their_repository(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     for name in ("one", "two"):
         write_tree(tmp_path / "examples" / name, {"clusters/a/ks.yaml": kustomization(name, "./clusters/a")})
@@ -151,7 +151,7 @@ def test_a_base_that_builds_the_root_hides_no_files(tmp_path: Path) -> None:
         assert [each.id.name for each in tree.loaded] == loaded
 
 
-def test_a_tree_is_built_from_its_root(tmp_path: Path) -> None:
+def test_a_kustomization_with_the_root_as_path_builds_the_tree(tmp_path: Path) -> None:
     sync = kustomization("fleet", "./").replace("name: flux-system}", "name: fleet, namespace: x}")
     files = {"flux/sync.yaml": repository("fleet") + "---\n" + sync, "apps/map.yaml": config_map("c")}
     own = Repository(frozenset({"git.example.com/a/fleet"}))
@@ -212,7 +212,7 @@ def test_a_path_of_another_repository_is_not_looked_up_in_the_tree(tmp_path: Pat
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_without_a_repository_nothing_outside_of_the_root_is_loaded(tmp_path: Path, *, given: bool) -> None:
+def test_files_outside_of_the_root_are_not_loaded_without_a_repository(tmp_path: Path, *, given: bool) -> None:
     tree = write_tree(tmp_path / "tree", {"apps/map.yaml": config_map("x")})
     found = discover(tree / "apps", root=tree if given else None)
     assert found.limit == (tree if given else tree / "apps")

@@ -53,7 +53,7 @@ def test_a_missing_or_too_large_tree_is_refused(tmp_path: Path, monkeypatch: pyt
         list_tree(tmp_path)
 
 
-def test_a_manifest_in_a_file_with_the_name_of_a_package_is_a_manifest(tmp_path: Path) -> None:
+def test_a_manifest_named_package_yaml_is_not_a_package(tmp_path: Path) -> None:
     provider = "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: x}\n"
     write_tree(tmp_path, {"a/package.yaml": provider, "a/map.yaml": config_map("x"), "b/module.yaml": "name: b\n"})
     found = list_tree(tmp_path)

@@ -82,7 +82,7 @@ def test_the_hint_lists_the_nearest_values(text: str, told: str) -> None:
     assert told in parse_filter(text).nearest(EVERY)
 
 
-def test_without_objects_there_is_no_hint() -> None:
+def test_the_hint_without_objects_lists_no_values() -> None:
     assert parse_filter("Pod/x").nearest(()) == "no object has the kind 'Pod'"
 
 

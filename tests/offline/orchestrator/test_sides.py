@@ -186,7 +186,7 @@ SOURCE = (
 
 
 @pytest.mark.slow
-async def test_a_change_behind_a_link_to_a_folder_is_noticed(tmp_path: Path) -> None:
+async def test_a_link_to_a_folder_in_a_chart_fails_its_releases(tmp_path: Path) -> None:
     files = {**FILES, "flux/source.yaml": SOURCE, "argo.yaml": ARGO, "shared/x.yaml": config_map("x", a="1")}
     changes = {"shared/x.yaml": config_map("x", a="2")}
     both, _ = await sides(tmp_path, files, changes, links={"charts/web/templates/shared": "../../../shared"})

@@ -31,7 +31,7 @@ def test_programs_are_found_by_name() -> None:
     assert find_program("no-such-program") is None
 
 
-def test_a_program_has_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_program_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "engine").write_text("#!/bin/sh\n")
     (tmp_path / "engine").chmod(0o755)
     monkeypatch.chdir(tmp_path)

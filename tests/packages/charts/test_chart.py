@@ -123,7 +123,7 @@ def test_invalid_chart_files_are_refused_with_file_and_line(text: str, why: str)
 
 
 @given(st.binary(max_size=100) | st.text(alphabet="apiVersionme: v12.0\n-[]{}", max_size=100).map(str.encode))
-def test_any_bytes_are_a_chart_or_a_package_error(data: bytes) -> None:
+def test_arbitrary_bytes_are_refused_with_a_package_error(data: bytes) -> None:
     with pytest.raises(PackageError):
         read_chart_file(data, WHERE)
 

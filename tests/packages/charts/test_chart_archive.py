@@ -74,7 +74,7 @@ def test_unpacking_can_be_stopped(tmp_path: Path) -> None:
         unpack_chart(io.BytesIO(pack_chart(WEB_SERVICE)), tmp_path, what="x", limits=LIMITS, should_stop=lambda: True)
 
 
-def test_a_link_beside_the_chart_s_folder_is_refused(tmp_path: Path) -> None:
+def test_a_link_out_of_the_chart_folder_is_refused(tmp_path: Path) -> None:
     """The target does not exist in the archive, but it does beside the folder into which the chart is unpacked."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as opened:

@@ -188,7 +188,7 @@ def test_warnings_are_bounded() -> None:
 
 
 @given(st.binary(max_size=60) | st.text(alphabet="apiVersionme: v12.0\n-[]{}&*!~fn", max_size=60).map(str.encode))
-def test_any_bytes_are_metadata_or_a_format_error(data: bytes) -> None:
+def test_any_bytes_are_read_as_metadata_or_refused(data: bytes) -> None:
     try:
         metadata, _ = read_metadata(data, "Chart.yaml")
     except FormatError:

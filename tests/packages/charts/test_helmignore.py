@@ -75,7 +75,7 @@ def test_invalid_rules_are_refused_with_their_line(rules: str, why: str) -> None
 
 
 @given(st.text(max_size=30) | st.text(alphabet="*?[]^-!\\/ab#\n", max_size=30), st.text(max_size=10))
-def test_any_text_is_rules_or_an_artifact_error(text: str, path: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str, path: str) -> None:
     try:
         rules = read_rules(text)
     except ArtifactError:

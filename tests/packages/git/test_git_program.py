@@ -67,7 +67,7 @@ def test_an_unknown_host_key_is_reported_in_one_line(said: bytes, key: str) -> N
     assert not error.transient
 
 
-async def test_an_unreachable_server_is_transient(tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_a_transient_error(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match=r"git ls-remote: ") as caught:
         await GitProgram().checked(tmp_path, "ls-remote", "--", "http://127.0.0.1:1/web")
     assert caught.value.transient

@@ -102,7 +102,7 @@ async def test_a_missing_builder_is_reported_with_a_remedy(tmp_path: Path, monke
         await renderer.render(asked(folder))
 
 
-async def test_a_missing_folder_is_transient(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_a_transient_error(tmp_path: Path) -> None:
     async with open_renderer(tmp_path, engine=False) as renderer:
         with pytest.raises(RenderError, match="its folder is missing; install the package again") as caught:
             await renderer.render(asked(tmp_path / "absent"))

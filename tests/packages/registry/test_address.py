@@ -185,7 +185,7 @@ def test_a_printed_reference_can_be_parsed_again(
 @example("[" * 300)
 @example("[::ffff:1.2.3.4%eth0]/a")
 @example("a/" + "a-" * 120 + "!")
-def test_any_text_is_an_address_or_an_address_error(text: str) -> None:
+def test_any_text_is_parsed_as_an_address_or_refused(text: str) -> None:
     try:
         reference = parse_reference(text)
     except PackageError as error:

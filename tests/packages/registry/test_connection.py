@@ -343,7 +343,7 @@ async def test_a_token_that_becomes_invalid_is_replaced() -> None:
         assert sent(faulty) == ["", "", "Bearer one", "Bearer one", "", "Bearer two"]
 
 
-async def test_tokens_are_per_repository_and_right() -> None:
+async def test_tokens_are_fetched_per_repository_and_right() -> None:
     async with pair() as (faulty, connection):
         faulty.on("GET", "/token", *(Reply(body=b'{"token":"t%d"}' % number) for number in range(3)))
         faulty.on("GET", "/v2/x", bearer(faulty, scope=""), Reply(body=b"yes"))

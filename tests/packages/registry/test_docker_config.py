@@ -224,7 +224,7 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 @example(b'{"auths":{"registry.example":{"auth":"\\ud800"}}}')
 @example('{"auths":{"registry.example":{"auth":"ä"}}}'.encode())
-def test_any_bytes_are_a_login_or_none_or_a_docker_config_error(data: bytes) -> None:
+def test_any_bytes_are_read_as_a_configuration_or_refused(data: bytes) -> None:
     try:
         found = read_docker_config(data, HERE, "a/b")
     except DockerConfigError as error:

@@ -115,7 +115,7 @@ async def test_a_helper_in_a_relative_folder_of_path_is_found(
     assert await found(DockerLogins(config(tmp_path, {"credsStore": "one"}))) is not None
 
 
-async def test_a_registry_that_a_helper_does_not_know_is_looked_up_in_the_file(tmp_path: Path, helpers: Path) -> None:
+async def test_a_registry_unknown_to_the_helper_is_looked_up_in_the_file(tmp_path: Path, helpers: Path) -> None:
     helper(helpers, "one", "echo credentials not found in native keychain; exit 1")
     auth = base64.b64encode(b"porter:plain").decode()
     file = config(tmp_path, {"credsStore": "one", "auths": {"registry.example": {"auth": auth}}})

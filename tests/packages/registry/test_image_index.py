@@ -117,7 +117,7 @@ ENTRY = st.fixed_dictionaries(
     )
 )
 @example(b'{"manifests":[{"size":1e400}]}')
-def test_any_bytes_are_an_index_or_a_package_error(data: bytes) -> None:
+def test_any_bytes_are_read_as_an_index_or_refused(data: bytes) -> None:
     try:
         chosen = choose_manifest(data, Descriptor(OCI_INDEX, digest_of(data), len(data)), architecture="amd64")
     except PackageError as error:

@@ -250,7 +250,7 @@ DOCUMENTS = st.fixed_dictionaries(
 @example(b'{"schemaVersion":2,"config":{"size":1e400}}', "")
 @example(b'{"schemaVersion":2,"mediaType":"\\ud800"}', "")
 @example(b'{"schemaVersion":2,"config":{"mediaType":"a/b","digest":"\\u0000","size":0}}', "")
-def test_any_bytes_are_a_manifest_or_a_package_error(data: bytes, media_type: str) -> None:
+def test_any_bytes_are_read_as_a_manifest_or_refused(data: bytes, media_type: str) -> None:
     try:
         manifest = read(data, media_type)
     except PackageError as error:

@@ -101,7 +101,7 @@ async def test_home_and_source_become_annotations(tmp_path: Path) -> None:
     assert annotations["org.opencontainers.image.source"] == "https://example.test/code"
 
 
-async def test_the_same_chart_has_the_same_digest_as_folder_and_archive(tmp_path: Path) -> None:
+async def test_a_chart_has_the_same_digest_as_folder_and_archive(tmp_path: Path) -> None:
     archive = tmp_path / "x.tgz"
     archive.write_bytes(pack_chart(WEB_SERVICE))
     one, other = MemoryRegistry(), MemoryRegistry()

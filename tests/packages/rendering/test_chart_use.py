@@ -214,7 +214,7 @@ def test_charts_beyond_the_search_limits_count_as_calling(
     assert chart_use(folder, is_package=False).lookup
 
 
-def test_an_archive_of_zeros_counts_as_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_beyond_the_size_limit_counts_as_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chart_texts, "MAX_FILE", 100_000)
     folder = chart(tmp_path / "chart", files={"charts/README": ""})
     pack(folder / "charts" / "db-1.tgz", "db/a", "\0" * 1_000_000)

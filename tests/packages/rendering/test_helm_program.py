@@ -49,7 +49,7 @@ async def test_the_version_is_read_once_and_again_after_replacement(tmp_path: Pa
     assert await helm.version(opening(tmp_path)) == "v4.0.1+gabc"
 
 
-async def test_a_run_has_a_limit_of_processor_time_beyond_its_wall_time(tmp_path: Path) -> None:
+async def test_a_run_has_a_cpu_limit_above_its_wall_time_limit(tmp_path: Path) -> None:
     helm = program(script(tmp_path / "helm", "ulimit -t\n"))
     outcome = await helm.run((), tmp_path, LIMITS)
     assert LIMITS.wall_s <= int(outcome.stdout) <= 30 * (os.cpu_count() or 1) + 1

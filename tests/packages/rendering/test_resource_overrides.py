@@ -254,7 +254,7 @@ def test_a_list_with_an_overridden_object_is_written_as_single_documents() -> No
     assert kinds == ["ConfigMap", "Deployment", "Secret", "CronJob"]
 
 
-def test_a_document_without_a_source_gets_none() -> None:
+def test_a_document_without_a_source_comment_gets_no_source_comment() -> None:
     text = "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {}\n"
 
     after, _ = override_rendered(read_output(text), one("[{kind: StatefulSet, name: db, replicas: 2}]"))

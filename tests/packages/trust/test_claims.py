@@ -47,6 +47,6 @@ def test_other_payloads_are_refused(payload: bytes) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_a_claim_or_an_error(payload: bytes) -> None:
+def test_any_bytes_are_read_as_a_claim_or_refused(payload: bytes) -> None:
     with suppress(ArtifactError):
         assert isinstance(read_claim(payload).digest, Digest)

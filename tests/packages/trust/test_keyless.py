@@ -102,7 +102,7 @@ async def artifact(registry: WritableRegistry, version: str = "1.0.0") -> Digest
         GOOD.but(issuer=ISSUER, others_before=0),
         GOOD.but(others_before=12),
     ],
-    ids=["as Fulcio does", "the older extension", "an address", "first in the log", "late in the log"],
+    ids=["like Fulcio", "the older extension", "an e-mail address", "first in the log", "late in the log"],
 )
 async def test_keyless_signatures_are_trusted(made: Made, tmp_path: Path) -> None:
     """Signatures have two forms: annotations of older signatures, and bundles."""
@@ -351,7 +351,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         f"the signature has no entry of a transparency log, so its time is not known; {AGAIN}",
     ),
     (
-        "no promise",
+        "no signed entry timestamp",
         bundled(GOOD, no_promise),
         KEYLESS,
         (
@@ -408,7 +408,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         f"the signature by {SUBJECT} (issuer {ISSUER}) is for {digest_of(b'other')}, not for this artifact; sign this artifact",
     ),
     (
-        "a certificate that no log has",
+        "a certificate in no log",
         bundled(GOOD),
         LOGGED_ONLY,
         f"the certificate has no proof of a certificate log, which spec.verify demands; {AGAIN}",
@@ -429,7 +429,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         ),
     ),
     (
-        "no statement of a demanded type",
+        "no statement of a required type",
         bundled(GOOD),
         replace(KEYLESS, predicates=(PROVENANCE,)),
         (
@@ -456,13 +456,13 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         ),
     ),
     (
-        "an entry that is no JSON",
+        "an entry that is not JSON",
         annotated(GOOD, bundle="{"),
         KEYLESS,
         f"{UNUSABLE}the entry of the transparency log cannot be read: ",
     ),
     (
-        "a certificate that is none",
+        "an unreadable certificate",
         annotated(GOOD, certificate="-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"),
         KEYLESS,
         f"the certificate of the signature cannot be read: expected certificates in PEM text; {AGAIN}",
