@@ -15,6 +15,7 @@ from typing import Final
 
 import pytest
 
+import wharfinger
 from tests.runtime.support.world import open_world
 from tests.runtime.tasks.test_hook_runs import COUNTING, config_map, hooked, until_data
 from wharfinger.cluster.watch.work_queue import WorkQueue
@@ -34,8 +35,12 @@ MOST_RETURNS: Final = 10
 MOST_OF_AN_EVENT: Final = 15
 
 
+PACKAGE: Final = f"{Path(wharfinger.__file__).parent}/"
+"""The folder of the product. The checkout itself may have the same name, so its name alone is not sufficient."""
+
+
 def file_of(path: str) -> str:
-    return path.rpartition("/wharfinger/")[2] if "/wharfinger/" in path else ""
+    return path.removeprefix(PACKAGE) if path.startswith(PACKAGE) else ""
 
 
 def open_calls(frame: FrameType | None) -> list[FrameType]:

@@ -3,32 +3,51 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.running import typed
-from tests.debug.support.samples import package
+from tests.debug.support.samples import DAEMON, package
 from wharfinger.debug.client.polling import Pacer
 from wharfinger.debug.package.wait_command import EXIT_LATE, add_wait, wait
+from wharfinger.runtime.inspector import PackageSnapshot
 
 LATER = replace(package(), state="Installing", message="applying")
 
 
-class Waiting:
-    """A waiting user: each pause ends at once, and then the daemon has the next contents."""
+AWAY, STARTING = "away", "starting"
+Contents: TypeAlias = tuple[PackageSnapshot, ...] | str
 
-    def __init__(self, *contents: tuple[object, ...]) -> None:
-        self.inspector = CannedInspector(contents=contents[0])  # type: ignore[arg-type]
-        self.rest = list(contents[1:])
+
+class Waiting:
+    """A waiting user: each pause ends at once, and then the daemon has the next contents.
+
+    The contents AWAY are a daemon that does not answer, STARTING one that does not know its packages yet.
+    """
+
+    def __init__(self, *contents: Contents) -> None:
+        self.inspector = CannedInspector()
+        self.rest = list(contents)
         self.now_s = 0.0
+        self.args = argparse.Namespace()
+        self.socket = Path()
+
+    def proceed(self) -> None:
+        contents = self.rest.pop(0)
+        self.args.socket = self.socket.with_name("none") if contents == AWAY else self.socket
+        self.inspector.base = replace(DAEMON, ready=contents != STARTING)
+        self.inspector.contents = contents if isinstance(contents, tuple) else ()
 
     def pause(self, seconds: float) -> None:
         self.now_s += seconds
         if self.rest:
-            self.inspector.contents = self.rest.pop(0)  # type: ignore[assignment]
+            self.proceed()
 
     def handler(self, args: argparse.Namespace) -> int:
+        self.args, self.socket = args, args.socket
+        self.proceed()
         return wait(args, Pacer(self.pause, lambda: self.now_s), lambda: self.now_s)
 
 
@@ -50,6 +69,24 @@ async def test_wait_accepts_a_package_that_appears_later(tmp_path: Path) -> None
     assert (await run(Waiting((), (), (package(),)), "prod.shop", tmp_path))[0] == 0
     code, _, err = await run(Waiting((package(),)), "prod.shoq", tmp_path)
     assert (code, err) == (1, "error: no package named 'prod.shoq'; did you mean prod.shop?\n")
+
+
+async def test_wait_continues_over_a_restart_of_the_daemon(tmp_path: Path) -> None:
+    waiting = Waiting((LATER,), AWAY, AWAY, STARTING, (LATER,), (package(),))
+    assert await run(waiting, "prod.shop", tmp_path) == (0, "prod.shop: ready\n", "")
+    waiting = Waiting((LATER,), AWAY, STARTING, (LATER,), ())
+    assert (await run(waiting, "prod.shop --for deleted", tmp_path))[0] == 0
+    assert waiting.rest == [], "a starting daemon that does not know the package has not deleted it"
+
+
+async def test_wait_gives_up_a_daemon_that_does_not_return(tmp_path: Path) -> None:
+    waiting = Waiting((LATER,), AWAY)
+    code, _, err = await run(waiting, "prod.shop", tmp_path)
+    assert (code, waiting.now_s) == (1, 15.0)
+    assert err.startswith("error: no daemon answers on ")
+    waiting = Waiting((LATER,), AWAY)
+    assert (await run(waiting, "prod.shop --timeout 3s", tmp_path))[0] == 1
+    assert waiting.now_s == 3.0
 
 
 async def test_an_unknown_condition_is_an_error_at_once(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from tests.debug.support.top_samples import NOW, OVERVIEW, PAGE
+from wharfinger.debug.client.polling import GIVE_UP_S
 from wharfinger.debug.top.loop import Ending, Loop
 from wharfinger.debug.top.machine import first_view
 from wharfinger.debug.top.questions import Crashed
 from wharfinger.debug.top.screen import Line
-from wharfinger.debug.top.view import GIVE_UP_S, Answered, Failed, PageAnswered
+from wharfinger.debug.top.view import Answered, Failed, PageAnswered
 from wharfinger.debug.top.wake import WakePipe, open_wake
 
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from tests.debug.support.top_samples import GONE, NOW, OVERVIEW, PACKAGES, PAGE
+from wharfinger.debug.client.polling import GIVE_UP_S
 from wharfinger.debug.top.lists import ListKind, Sorting
 from wharfinger.debug.top.machine import LONGEST_FILTER, first_view, shown_lines, step
 from wharfinger.debug.top.view import (
-    GIVE_UP_S,
     Answered,
     Effect,
     Event,

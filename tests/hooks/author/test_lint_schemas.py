@@ -90,6 +90,21 @@ def test_values_are_checked_against_the_settings_schema_without_values_schema(
     )
 
 
+def test_a_default_that_its_schema_refuses_is_reported_by_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = "type: object\nx-config-version: 1\nproperties:\n  who:\n    type: string\n    default: 5\n"
+    values = "x-extend: {schema: settings.yaml}\ntype: object\nproperties:\n  port: {type: integer, default: a}\n"
+    folder = package(tmp_path, {"openapi/settings.yaml": schema, "openapi/values.yaml": values})
+    assert lint(capsys, folder, "--no-templates") == (
+        1,
+        [
+            "openapi/settings.yaml:6: error: who: its default is refused by its schema: expected a string, found an integer",
+            "openapi/values.yaml:4: error: port: its default is refused by its schema: expected an integer, found a string",
+        ],
+    )
+
+
 WORDS = (
     st.sampled_from(["properties", "items", "anyOf", "type", "tpye", "default", "not", "x-extend", "x-extnd"])
     | st.text()

@@ -260,6 +260,17 @@ async def test_values_of_a_package_are_checked_against_its_schemas(
     assert report.passed is not bool(said)
 
 
+async def test_a_default_that_its_schema_refuses_is_an_error(tmp_path: Path) -> None:
+    files = {
+        "package.yaml": "{}",
+        "openapi/settings.yaml": "{type: object, x-config-version: 1, properties: {size: {type: string, default: 3}}}",
+        "openapi/values.yaml": "{x-extend: {schema: settings.yaml}, type: object}",
+    }
+    assert told(await check(tmp_path / "web", files)) == [
+        "error: the settings schema: size: its default is refused by its schema: expected a string, found an integer"
+    ]
+
+
 async def test_an_invalid_value_is_reported_even_if_settings_can_replace_it(tmp_path: Path) -> None:
     files = {
         "package.yaml": "{}",

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Final, cast
 
+from wharfinger.debug.client.client import DebugClient
 from wharfinger.debug.client.command_client import add_name, add_socket, ask, print_failure, show
 from wharfinger.debug.client.name_completion import complete_by
-from wharfinger.debug.client.polling import Pacer
-from wharfinger.debug.client.unknown_names import no_such_package
-from wharfinger.debug.errors import DebugError
+from wharfinger.debug.client.polling import GIVE_UP_S, Pacer
+from wharfinger.debug.client.unknown_names import no_such_package, why_incomplete
+from wharfinger.debug.errors import DebugError, NoDaemonError
 from wharfinger.debug.fields import duration
 from wharfinger.debug.package.wait_goal import (
     DELETED,
@@ -47,7 +48,8 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Wait until a package of a running daemon is ready, is gone, or has a condition. On a terminal, a line shows the "
         f"progress. If the daemon does not know the name, the command reports an error only after {APPEAR_S:.0f} s, because "
-        f"the resource may have been created just now. Exit code 0: the goal is reached; {EXIT_LATE}: the goal is not "
+        f"the resource may have been created just now. If a daemon that has answered does not answer any more, the command waits "
+        f"up to {GIVE_UP_S:.0f} s for its restart. Exit code 0: the goal is reached; {EXIT_LATE}: the goal is not "
         "reached within --timeout; 1: no daemon answers, or there is no such package or no such condition; 2: wrong usage."
     )
     add_name(parser, required=True)
@@ -92,21 +94,35 @@ def wait(args: argparse.Namespace, pacer: Pacer, clock: Callable[[], float]) -> 
     name, goal, limit_s = cast("str", args.name), cast("Goal", args.goal), cast("float", args.timeout)
     line, begun_s = TerminalLine(sys.stderr), clock()
     try:
+        answered_s: float | None = None
         while True:
             pacer.asked()
-            package = ask(args, lambda client: client.package(name))
-            spent_s = clock() - begun_s
-            if is_reached(goal, package):
+            try:
+                package, incomplete = ask(args, lambda client: _package(client, name))
+            except NoDaemonError:
+                spent_s = clock() - begun_s
+                if answered_s is None or spent_s >= limit_s or spent_s - answered_s >= GIVE_UP_S:
+                    raise
+                line.show(f"{name}: the daemon does not answer ({duration(spent_s)})")
+                pacer.next(limit_s - spent_s)
+                continue
+            answered_s = spent_s = clock() - begun_s
+            if not incomplete and is_reached(goal, package):
                 line.clear()
                 show(f"{printable(name)}: {goal}\n")
                 return 0
             if package is not None and (problem := unknown_condition(goal, package)):
                 raise UnknownConditionError(f"{name}: {problem}")
-            if package is None and not isinstance(goal, Deleted) and spent_s >= min(APPEAR_S, limit_s):
+            if (
+                package is None
+                and not incomplete
+                and not isinstance(goal, Deleted)
+                and spent_s >= min(APPEAR_S, limit_s)
+            ):
                 raise ask(args, lambda client: no_such_package(client, name))
             if spent_s >= limit_s:
                 raise _late(name, goal, package, limit_s)
-            line.show(f"{name}: {progress_text(package)} ({duration(spent_s)})")
+            line.show(f"{name}: {incomplete or progress_text(package)} ({duration(spent_s)})")
             pacer.next(limit_s - spent_s)
     except DebugError as error:
         line.clear()
@@ -115,6 +131,12 @@ def wait(args: argparse.Namespace, pacer: Pacer, clock: Callable[[], float]) -> 
     except KeyboardInterrupt:
         line.clear()
         raise
+
+
+async def _package(client: DebugClient, name: str) -> tuple[PackageSnapshot | None, str]:
+    """Return a package, and why the daemon may not know it yet, if it does not: for example, the daemon has just started."""
+    package = await client.package(name)
+    return package, await why_incomplete(client) if package is None else ""
 
 
 def _late(name: str, goal: Goal, package: PackageSnapshot | None, limit_s: float) -> LateError:

@@ -16,10 +16,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final, assert_never
 
+from wharfinger.debug.client.polling import GIVE_UP_S
 from wharfinger.debug.top.lists import COLUMNS, ListKind, Sorting, arranged, rows_of
 from wharfinger.debug.top.page import page_lines
 from wharfinger.debug.top.view import (
-    GIVE_UP_S,
     Answered,
     Effect,
     Event,

@@ -17,8 +17,6 @@ HEAD_LINES: Final = 4
 """The lines above a list: the daemon, the counts, the names of the lists, and the header of the table."""
 PAGE_HEAD_LINES: Final = 1
 FOOT_LINES: Final = 1
-GIVE_UP_S: Final = 15.0
-"""The time after which a daemon that does not answer is given up; a restart takes less."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 A schema with a misspelt keyword is still valid: the unknown word is ignored, so a check that the author relies on never
 happens. Therefore every word in the place of a keyword is compared with the known keywords. The package's own values are checked
 as the daemon checks them before it has any settings of a user. Wrong values are reported; missing values are not, because they
-may be left to the user.
+may be left to the user. Defaults that their own schema refuses are reported, too.
 """
 
 import difflib
@@ -20,6 +20,7 @@ from wharfinger.hooks.author.lint_sources import LintFinding, Sources, finding
 from wharfinger.packages.author.package_check import Severity
 from wharfinger.packages.definition.definition import SETTINGS_SCHEMAS, VALUES_SCHEMA, Definition
 from wharfinger.packages.definition.module_folder import VALUES_FILE
+from wharfinger.packages.settings.schema_defaults import refused_defaults
 from wharfinger.packages.settings.values import default_problems
 
 MAX_SCHEMAS: Final = 20_000
@@ -52,7 +53,9 @@ def lint_schemas(sources: Sources, definition: Definition | None) -> list[LintFi
     for name in (*SETTINGS_SCHEMAS, VALUES_SCHEMA):
         with suppress(FormatError):  # package check has reported invalid YAML
             found += _misspelt(sources, name, read_yaml(sources.text(name) or b"", what=name))
-    return found + ([] if definition is None else list(_wrong_values(sources, definition)))
+    if definition is not None:
+        found += [*_wrong_values(sources, definition), *_refused_defaults(sources, definition)]
+    return found
 
 
 def misspelt(document: JsonValue) -> Iterator[tuple[Path, str]]:
@@ -102,6 +105,16 @@ def _wrong_values(sources: Sources, definition: Definition) -> Iterator[LintFind
     """Yield the values in values.yaml that are refused."""
     for problem in default_problems(definition):
         yield finding(VALUES_FILE, _line_of(sources, definition, problem), Severity.ERROR, str(problem))
+
+
+def _refused_defaults(sources: Sources, definition: Definition) -> Iterator[LintFinding]:
+    """Yield the defaults that their own schema refuses."""
+    written = next((name for name in SETTINGS_SCHEMAS if sources.text(name) is not None), SETTINGS_SCHEMAS[0])
+    for name, some in zip((written, VALUES_SCHEMA), refused_defaults(definition), strict=True):
+        documents = sources.documents(name)
+        for each in some:
+            line = documents[0].of(each.steps) if documents else 1
+            yield finding(name, line, Severity.ERROR, str(each.problem))
 
 
 def _line_of(sources: Sources, definition: Definition, problem: Problem) -> int:

@@ -40,10 +40,12 @@ from wharfinger.packages.files.package_files import open_files
 from wharfinger.packages.rendering.chart_use import chart_use
 from wharfinger.packages.settings.check import SettingsChecker
 from wharfinger.packages.settings.conversion_cases import ConversionCase, read_cases, run_case
+from wharfinger.packages.settings.schema_defaults import refused_defaults
 from wharfinger.packages.settings.unread_settings import unread_settings
 from wharfinger.packages.settings.values import MAX_VALUES, check_package_rules, default_problems
 
 _SCHEMA: Final = "the settings schema"
+_VALUES_SCHEMA: Final = "the values schema"
 _CHECKED_BY_HELM: Final = (
     "Helm checks the settings of a plain chart (values.schema.json) when it renders; nothing was checked here"
 )
@@ -138,6 +140,9 @@ async def check_package(
         sound = sound and not any(finding.severity is Severity.ERROR for finding in found)
     if given is None and defaults:
         findings += [CheckFinding(Severity.ERROR, VALUES_FILE, str(each)) for each in default_problems(definition)]
+        refused = await trio.to_thread.run_sync(refused_defaults, definition)
+        for where, some in zip((_SCHEMA, _VALUES_SCHEMA), refused, strict=True):
+            findings += [CheckFinding(Severity.ERROR, where, str(each.problem)) for each in some]
     if given is None or not sound:
         return CheckReport(definition, tuple(findings), len(cases))
     try:
