@@ -1,4 +1,4 @@
-"""`wharfinger hook run` and `wharfinger hook config`, as a person types them."""
+"""The commands `wharfinger hook run` and `wharfinger hook config`, called like from a shell."""
 
 import json
 import os

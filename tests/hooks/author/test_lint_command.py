@@ -1,4 +1,4 @@
-"""`wharfinger package lint`, as an author types it."""
+"""The command `wharfinger package lint`, called like from a shell."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Definitions of custom resources, before there is a server to refuse them."""
+"""Checks of custom resource definitions without an API server."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What hooks ask for, held against the contract, at the line of what they print."""
+"""Checks of hook configurations against the contract; findings name a line of the printed document."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ kubernetes:
 
 
 def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, config: str) -> list[str]:
-    """The findings about the document of one hook, without its name."""
+    """Return the findings about the document of one hook, without the hook's name."""
     _, found = lint(capsys, package(tmp_path, {"hooks/a.sh": asking(config, rest="# snapshots")}), "--no-templates")
     return [line.removeprefix("hooks/a.sh --config:") for line in found]
 

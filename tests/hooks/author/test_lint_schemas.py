@@ -1,4 +1,4 @@
-"""Schemas that misspell, and values that do not fit."""
+"""Checks for misspelt schema keywords and for values that do not match their schema."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Packages for Applications whose chart reaches out of the namespace."""
+"""Checks of packages for Applications whose charts have objects outside of the namespace."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Hooks looked at as files."""
+"""Checks of hook files that do not run them."""
 
 import os
 from pathlib import Path

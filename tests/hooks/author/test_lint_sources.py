@@ -1,4 +1,4 @@
-"""From what checks say to a file and a line of it."""
+"""Finding the file and line that a message of a check is about."""
 
 from pathlib import Path
 

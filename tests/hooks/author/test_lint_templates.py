@@ -1,4 +1,4 @@
-"""Templates rendered for a user who sets nothing."""
+"""Checks of templates rendered with default settings."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whose a hook is, on its author's disk."""
+"""Finding the package of a hook file on its author's disk."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a package is looked over for, where its parts hang together."""
+"""Checks that concern several parts of a package."""
 
 from pathlib import Path
 

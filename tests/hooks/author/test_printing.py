@@ -1,4 +1,4 @@
-"""What commands print, and to whom."""
+"""Output of the author's commands on stdout and stderr."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""`wharfinger hook run`: what it shows beside the results; the run itself is in test_commands.py."""
+"""Further output of `wharfinger hook run`. The run and its results are tested in test_commands.py."""
 
 import io
 import json
@@ -83,7 +83,7 @@ SCHEMA = "type: object\nproperties: {ticks: {type: integer, default: 0}, port: {
 
 
 def clock(folder: Path, script: str) -> Path:
-    """A hook of a package ``clock`` whose schema has a default, and its static values another one."""
+    """Write a hook of a package ``clock`` that has one default in its schema and another in its static values."""
     files = {
         "package.yaml": "name: clock\nversion: 1.0.0\n",
         "openapi/settings.yaml": SCHEMA,

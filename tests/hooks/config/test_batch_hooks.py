@@ -1,4 +1,4 @@
-"""What executables with several hooks print: both forms, defaults of their own, and what is refused."""
+"""Configurations of executables with several hooks: both document forms, their defaults, and refusals."""
 
 import json
 import random
@@ -92,7 +92,7 @@ def refused(document: JsonValue) -> HookConfigError:
 
 
 def kubernetes(**fields: JsonValue) -> KubernetesBinding:
-    """The binding of one that has these fields beside its kind."""
+    """Return the binding of a batch entry that has these fields in addition to its kind."""
     (entry,) = batch([{"kubernetes": [{"kind": "Pod", **fields}]}]).hooks
     (binding,) = entry.config.kubernetes
     return binding

@@ -1,4 +1,4 @@
-"""The vocabulary of bindings: what is not said means nothing, or the contract's default."""
+"""The classes of bindings and their default values."""
 
 from wharfinger.hooks.config.bindings import UNBOUND, AdmissionBinding, AdmissionRule, ConversionBinding, HookScope
 

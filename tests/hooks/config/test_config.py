@@ -1,4 +1,4 @@
-"""Reading what hooks print for --config: every field, and its default."""
+"""Reading the output of --config: every field and its default."""
 
 from datetime import timedelta
 

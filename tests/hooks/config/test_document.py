@@ -1,4 +1,4 @@
-"""The configuration to look at: what is set, under the names its own document has."""
+"""Documents that show a configuration: the fields that are set, with the field names of the hook's own document."""
 
 from tests.hooks.support.configs import FULL, NOTHING, read
 from wharfinger.formats.json.value import JsonObject, as_object, encode_json, find, find_list

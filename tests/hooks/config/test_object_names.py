@@ -1,4 +1,4 @@
-"""What may name an object or a namespace, and what would get out of its place in a path or a selector."""
+"""Valid names of objects and namespaces, and names that are unsafe in a path or selector."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Gathering what is wrong: all of it at once, and no more than anybody reads."""
+"""Collection of all problems of a document, up to a limit."""
 
 import pytest
 

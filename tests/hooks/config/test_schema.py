@@ -1,4 +1,4 @@
-"""The tables: which shape a document of each version has, for hooks of a package and for global ones."""
+"""Shapes of documents by version, for package hooks and global hooks."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Selectors in API form, and what the API server would refuse."""
+"""Conversion of selectors to their API form, and refusals of selectors that an API server would refuse."""
 
 import pytest
 

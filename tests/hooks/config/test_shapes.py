@@ -1,4 +1,4 @@
-"""The shapes: what is wrong with a value, in which words, at which path."""
+"""Messages for values that do not match a shape, with their path."""
 
 import pytest
 

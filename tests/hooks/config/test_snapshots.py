@@ -1,4 +1,4 @@
-"""Which snapshots a binding sees."""
+"""The snapshots that a binding includes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Version 0 as version 1."""
+"""Rewriting of version 0 documents as version 1."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from wharfinger.hooks.config.v0 import as_version_1, coerced
 
 
 def rewritten(**item: JsonValue) -> JsonValue:
-    """The one binding that this item of onKubernetesEvent becomes."""
+    """Return the binding that this item of onKubernetesEvent is rewritten to."""
     document: JsonObject = {"onKubernetesEvent": [{"kind": "pod", **item}]}
     assert list(problems(document, VERSION_0[HookScope.PACKAGE])) == []
     after = as_version_1(document)

@@ -1,4 +1,4 @@
-"""Webhooks in a configuration: every field, its default, and what the API server would refuse."""
+"""Webhooks in a configuration: every field, its default, and values that an API server would refuse."""
 
 import pytest
 

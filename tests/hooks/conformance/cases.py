@@ -1,7 +1,7 @@
-"""The 15 conformance cases of the hook contract (spec hook-protocol §6.5), and which tests hold each of them.
+"""The 15 conformance cases of the hook contract (spec hook-protocol §6.5), and the tests of each case.
 
-Hooks and situations are our own, built from the facts that the sections named in §6.3 and §6.4 give. Where what can be observed
-is another thing here on purpose, the test says so in its docstring, and ``docs/compatibility.md`` tells users.
+Hooks and situations are our own, built from the facts in the sections that §6.3 and §6.4 name. If behaviour differs on purpose,
+the docstring of the test says so, and ``docs/compatibility.md`` informs users.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _VALUES: Final = _HOOKS + "running/test_values_patch.py::"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """All tests of ``modules`` (a name may have ``*`` in it) hold the case, and so do ``tests`` of other modules."""
+    """A case, covered by all tests of ``modules`` (a name may contain ``*``) and by ``tests`` of other modules."""
 
     title: str
     modules: tuple[str, ...] = ()
@@ -116,4 +116,4 @@ GOLDEN: Final[dict[str, str]] = {
     "210": "test_a_conversion_hook_converts_all_objects",
     "220": "test_rate_limited_hook_receives_all_waiting_contexts",
 }
-"""The observed results of §6.4a by the example they were observed of: tests in ``test_golden_hooks.py``."""
+"""The tests in ``test_golden_hooks.py`` that cover the observed results of §6.4a, by the example observed."""

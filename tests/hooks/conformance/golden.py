@@ -1,4 +1,4 @@
-"""Hooks that do what some published examples do, and what runs them as the daemon does."""
+"""Hooks with the behaviour of some published examples, and helpers that run them like the daemon."""
 
 import os
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ for ((index = 0; index < count; index++)); do
   esac
 done
 """
-"""Two bindings in one hook, which goes through all its contexts by itself."""
+"""A hook with two bindings that iterates over its contexts without the library."""
 
 RATE = """
 __config__() {
@@ -117,28 +117,28 @@ __on_conversion::alpha1_to_alpha2::stable.example.com.v1alpha1::stable.example.c
 
 
 def variables() -> dict[str, str]:
-    """What hooks inherit."""
+    """Return the variables that hooks inherit."""
     return {**os.environ, **shell_library.environment(os.environ)}
 
 
 def write_plain(folder: Path, text: str) -> Path:
-    """A hook that brings all that it needs."""
+    """Write a hook that does not need the shell library."""
     return write_hook(folder, text)
 
 
 def write_on_library(folder: Path, text: str) -> Path:
-    """A hook on the shell library."""
+    """Write a hook that uses the shell library."""
     return write_shell_hook(folder, text)
 
 
 async def asked(path: Path) -> Hook:
-    """The hook with what it says of itself."""
+    """Return the hook with its own configuration."""
     file = HookFile(path.name, path, (), path.parent, path.parent, {})
     return await read_hook(file, ProcessConfigReader(environment=variables()))
 
 
 async def ran(path: Path, *contexts: Context, answers: Sequence[str] = ()) -> HookOutcome:
-    """Run it on these contexts, in a process, with the files of the contract."""
+    """Run the hook in a process with these contexts and the files of the contract."""
     runner = ProcessHookRunner(
         path.parent / "runs", Limits(wall_s=WALL_S, stdout_bytes=MAX_OUTPUT), environment=variables()
     )

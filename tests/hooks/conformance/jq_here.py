@@ -1,4 +1,4 @@
-"""The real jq in this process: a mocked clock can bear it, as it cannot bear a worker."""
+"""The real jq in this process. A mocked clock would not work with jq in worker processes."""
 
 import trio
 
@@ -10,19 +10,19 @@ from wharfinger.hooks.watching.filters import FilterError
 
 
 class JqHere(PythonFilters):
-    """Filters of which the program is one for jq."""
+    """Filters whose programs are jq programs."""
 
     def __init__(self) -> None:
         super().__init__({})
         self._kept = Programs()
 
     async def check(self, program: str) -> None:
-        """Compile it."""
+        """Compile the program."""
         await trio.lowlevel.checkpoint()
         self._asked(program, JqRequest(program, None))
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
-        """What jq makes of it."""
+        """Return the result of jq for this value."""
         await trio.lowlevel.checkpoint()
         results = self._asked(program, JqRequest(program, canonical_json(value))).values
         return list(results) if len(results) > 1 else next(iter(results), None)

@@ -1,4 +1,4 @@
-"""What hooks write into KUBERNETES_PATCH_PATH, and what becomes of a cluster (spec hook-protocol §3.1): rows for case 8.
+"""Documents for KUBERNETES_PATCH_PATH and the resulting clusters (spec hook-protocol §3.1): rows for case 8.
 
 Before each of them there are the ConfigMaps ``a`` (``v: "1"``, ``w: "1"``, with a label) and ``owned`` (owned by ``a``), and the
 Widget ``one`` (``spec.size`` 1, a kind with a status of its own), all in ``default``.
@@ -12,9 +12,9 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True)
 class PatchCase:
-    """``data`` of ConfigMaps afterwards (None: it is gone; what is not named is as before), and of the Widget what is named.
+    """The expected ``data`` of ConfigMaps (None: deleted; others are unchanged) and fields of the Widget.
 
-    ``failures`` are what each failure must begin with, in order.
+    ``failures`` are the beginnings of the expected failures, in order.
     """
 
     text: str
@@ -261,4 +261,4 @@ WRONG: dict[str, tuple[JsonValue, str]] = {
     "a list": ([{"operation": "Delete"}], "expected an object"),
     "a text": ("Delete", "expected an object"),
 }
-"""A document that is wrong, and what the error says; nothing of its file is applied."""
+"""Invalid documents with the expected message; no operation of their file is applied."""

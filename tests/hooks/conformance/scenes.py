@@ -1,6 +1,6 @@
-"""A hook and a cluster as a scenario has them: what the hook says of itself, what there is, and what it is told of that.
+"""Scenarios of a hook and a cluster: the hook's configuration, the cluster's states, and the contexts of the runs.
 
-All that is between the two is real: a control plane in this process, shared watches, monitors, and jq in its worker processes.
+The parts in between are real: a control plane in this process, shared watches, monitors, and jq in its worker processes.
 """
 
 from collections.abc import AsyncIterator
@@ -28,19 +28,19 @@ from wharfinger.kube.resource import ObjectKey, name_of, namespace_of
 
 PATIENCE_S: Final = 300
 QUIET_S: Final = 0.005
-"""Between two looks at what the hook would be told: so long nobody here had anything to do."""
+"""The pause in seconds between two checks of the pending contexts, long enough for all pending work to be done."""
 _OF_THE_SERVER: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
 
 class Cluster:
-    """A cluster that becomes what a text says."""
+    """A cluster whose state is set from YAML."""
 
     def __init__(self, client: HttpClusterClient) -> None:
         self.client = client
         self._there: dict[tuple[str, str, str], JsonObject] = {}
 
     async def become(self, state: str) -> None:
-        """From now on these objects are there and no others of earlier states: written in their order, then deleted."""
+        """Write these objects in order, then delete the objects of earlier states that are not among them."""
         wanted = {_name(obj): obj for obj in read_yaml_all(state, what="state") if isinstance(obj, dict)}
         for name, obj in wanted.items():
             if name not in self._there:
@@ -62,7 +62,7 @@ class Cluster:
 
 
 class Scene:
-    """A hook that is followed, as its runtime does it; every text that is compared is the file of one run."""
+    """A hook with running monitors, like in its runtime. Every compared text is the context file of one run."""
 
     def __init__(self, cluster: Cluster, opened: PackageHooks, hook: Hook) -> None:
         self.cluster = cluster
@@ -70,7 +70,7 @@ class Scene:
         self._hook = hook
 
     def starts(self, *expected: str) -> None:
-        """The runs in which the hook is synchronised; ``expected`` are their files, as YAML."""
+        """Do the synchronization runs of the hook; ``expected`` are their context files as YAML."""
         files: list[JsonValue] = []
         for bindings in synchronized_together(self._hook.config):
             if bindings[0].on_synchronization:
@@ -80,17 +80,17 @@ class Scene:
         assert files == [read_yaml(text, what="expected") for text in expected], files
 
     async def becomes(self, state: str, expected: str) -> None:
-        """The cluster becomes ``state``, and a run that begins when all of it was seen finds ``expected`` in its file."""
+        """Set the cluster to ``state``, wait until all changes were seen, and expect this context file of the next run."""
         await self.cluster.become(state)
         await self.tells(expected)
 
     async def ticks(self, crontab: str, expected: str) -> None:
-        """A time has come."""
+        """Tick a crontab."""
         self._opened.tick(crontab)
         await self.tells(expected)
 
     async def tells(self, expected: str) -> None:
-        """A run that begins when all was seen that there is to be seen finds this in its file."""
+        """Wait until all changes were seen, and expect this context file of the next run."""
         wanted = read_yaml(expected, what="expected")
         box = self._opened.inbox(self._hook, MAIN_QUEUE)
         occurrences, told = box.offered(), None
@@ -105,7 +105,7 @@ class Scene:
 
 @asynccontextmanager
 async def scene(config: str, state: str = "") -> AsyncIterator[Scene]:
-    """A hook that says ``config`` of itself, in a cluster where this is there already."""
+    """Open a scene of a hook with this configuration, in a cluster that already has these objects."""
     hook = asking(config)
     async with memory_cluster() as client:
         cluster = Cluster(client)
@@ -116,7 +116,7 @@ async def scene(config: str, state: str = "") -> AsyncIterator[Scene]:
 
 @asynccontextmanager
 async def following(client: ClusterClient, hook: Hook) -> AsyncIterator[PackageHooks]:
-    """A hook as a package's only one."""
+    """Open the hooks of a package that has only this hook."""
     async with (
         open_jq_pool(None, limits=PATIENT_FILTERS) as filters,
         open_shared_watches(client) as shared,
@@ -132,7 +132,7 @@ def _name(obj: JsonObject) -> tuple[str, str, str]:
 
 
 def _read(contexts: tuple[Context, ...]) -> JsonValue:
-    """What a hook reads in its file, but for what only the server knows of an object."""
+    """Return the contexts that a hook reads, without the fields of objects that the server sets."""
     return _bare([*read(*contexts)])
 
 

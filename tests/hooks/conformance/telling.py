@@ -1,4 +1,4 @@
-"""What hooks are told, byte for byte, and things to tell them of."""
+"""Exact texts of context files, and objects and events for them."""
 
 import io
 import json
@@ -23,7 +23,7 @@ POD_TYPE = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 
 
 def pod(name: str, namespace: str = "d") -> JsonObject:
-    """Small, so that a whole context can be read in a test."""
+    """Return a small pod, so that a whole context is readable in a test."""
     return {"kind": "Pod", "metadata": {"name": name, "namespace": namespace}}
 
 
@@ -32,7 +32,7 @@ def key(obj: JsonObject) -> ObjectKey:
 
 
 def item(binding: KubernetesBinding, obj: JsonObject, filtered: JsonValue = None) -> Item:
-    """As a monitor keeps it; ``filtered`` is what its filter gave, where it has one."""
+    """Return an item like a monitor stores it; ``filtered`` is the filter's result, if the binding has a filter."""
     seen = sighting_of(RawObject(key(obj), "", "", canonical_json(obj)))
     return entry_of(binding, seen, canonical_json(filtered) if binding.jq_filter else None).item
 
@@ -46,20 +46,20 @@ def happened(binding: KubernetesBinding, verb: WatchVerb, obj: JsonObject, filte
 
 
 def written(*contexts: Context) -> str:
-    """The file as a hook finds it."""
+    """Return the text of the context file."""
     file = io.BytesIO()
     write_contexts(file, contexts)
     return file.getvalue().decode()
 
 
 def read(*contexts: Context) -> list[JsonObject]:
-    """What a hook reads in it."""
+    """Return the contexts that a hook reads."""
     found: list[JsonObject] = json.loads(written(*contexts))
     return found
 
 
 def unopened(*hooks: Hook) -> PackageHooks:
-    """The hooks of a package that nobody follows."""
+    """Return the hooks of a package without running monitors."""
     client, watches = cast("ClusterClient", None), cast("SharedWatches", None)
     return PackageHooks(
         "p", hooks, client, watches, PythonFilters({}), namespace=None, on_event=lambda _hooks, _box: None
@@ -67,12 +67,12 @@ def unopened(*hooks: Hook) -> PackageHooks:
 
 
 def asking(config: str, name: str = "hooks/a.sh") -> Hook:
-    """A hook that says this of itself, in version 1."""
+    """Return a hook with this version 1 configuration."""
     return hook("configVersion: v1\n" + config, name)
 
 
 def waiting(hook: Hook, occurrences: Sequence[Occurrence], *, limit: int = 1_000) -> Inbox:
-    """An inbox in which this waits."""
+    """Return an inbox with these waiting occurrences."""
     box = Inbox(hook, "main", limit=limit)
     for occurrence in occurrences:
         box.add(occurrence)

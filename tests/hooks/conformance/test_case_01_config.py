@@ -1,7 +1,7 @@
-"""Conformance case 1 (spec hook-protocol §6.5): what a hook may print for --config, and what is refused.
+"""Conformance case 1 (spec hook-protocol §6.5): valid and refused configurations of hooks.
 
-As many cases as the tables of the contract have: 29 documents that are read, each with what must come of it, and 10 that the
-schema refuses, each in the words authors match on. Built from the facts of §1.4, §1.5 and §6.4a.
+There are as many rows as in the tables of the contract: 29 valid documents with their expected result, and 10 documents that the
+schema refuses with a message that authors match on. The rows are built from the facts of §1.4, §1.5 and §6.4a.
 """
 
 import json
@@ -21,7 +21,7 @@ from wharfinger.hooks.config.problems import HookConfigError
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A document, and what is looked at in what comes of it."""
+    """A valid document, and a part of its configuration with the expected value."""
 
     document: str
     look: Callable[[HookConfig], object]

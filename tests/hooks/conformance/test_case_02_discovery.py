@@ -1,7 +1,7 @@
-"""Conformance case 2 (spec hook-protocol §6.5): which files are hooks, what they are called, and in which order they begin.
+"""Conformance case 2 (spec hook-protocol §6.5): which files are hooks, their names, and their start order.
 
-Discovery and names by §1.2 and §1.5, the order by §5.2. Where the contract has one main queue and its tasks, what counts here is
-what hooks can see of it: which of them runs, for what, after which.
+Discovery and names follow §1.2 and §1.5, the order follows §5.2. The contract describes one main queue with tasks; these tests
+compare only what hooks observe: which hook runs, for which reason, after which other hook.
 """
 
 from pathlib import Path
@@ -63,7 +63,7 @@ async def test_hooks_are_named_by_path_and_sorted_by_bytes(
 async def test_non_hook_files_are_skipped(
     package: Path, reader: ProcessConfigReader, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """None of them is run: each would fail."""
+    """None of the skipped files is run; each of them would fail."""
     folder = package / "hooks"
     for name in (
         ".gitkeep", ".hidden.sh", ".git/x.sh", "lib/x.sh", "a/lib/x.sh", "a/.cache/b/x.sh", "venv/bin/python3",
@@ -89,7 +89,7 @@ async def test_files_with_names_similar_to_skipped_ones_are_hooks(
 
 
 async def test_hooks_mounted_from_a_config_map_are_found(package: Path, reader: ProcessConfigReader) -> None:
-    """Links to files whose own mode is 0777, beside the folder with a dot that they lead to."""
+    """A mounted ConfigMap has links with mode 0777 to files in a hidden folder beside them."""
     hook(package, "..2024_06_01/hook.sh")
     (package / "hooks" / "..data").symlink_to("..2024_06_01")
     (package / "hooks" / "hook.sh").symlink_to("..data/hook.sh")
@@ -149,7 +149,7 @@ START: dict[str, str] = {
 
 
 async def test_hooks_start_by_order_then_path(tmp_path: Path) -> None:
-    """onStartup by order, equal ones by path; then each hook by path is synchronised before the next one is."""
+    """Run onStartup hooks by order, then by path. After that, synchronize one hook after the other, by path."""
     notes, folder = tmp_path / "notes", tmp_path / "modules" / "001-mod"
     (folder / "hooks").mkdir(parents=True)
     for name, config in START.items():

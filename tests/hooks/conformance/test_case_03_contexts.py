@@ -1,4 +1,4 @@
-"""Case 3: the file at BINDING_CONTEXT_PATH, exactly, for every type of context; what is in it and what is not."""
+"""Case 3: the exact file at BINDING_CONTEXT_PATH for every type of context."""
 
 import json
 
@@ -48,7 +48,7 @@ def test_schedule_contexts_have_included_snapshots() -> None:
         f'[{{"binding":"with pods","snapshots":{{"pods":[{ITEM_A}],"short":[{{"filterResult":{{"n":"a"}}}}]}},'
         '"type":"Schedule"}]\n'
     )
-    # Every name that is included is there.
+    # Every included name is present, even without items.
     assert written(contexts.schedule(WITH_PODS, {})) == (
         '[{"binding":"with pods","snapshots":{"pods":[],"short":[]},"type":"Schedule"}]\n'
     )
@@ -147,7 +147,7 @@ def test_numbers_and_texts_of_objects_are_unchanged() -> None:
 
 
 def test_items_are_sorted_by_namespace_and_name() -> None:
-    """By namespace and name where objects are kept, by ``namespace/kind/name`` where they are not."""
+    """Sort by namespace and name if full objects are stored, otherwise by ``namespace/kind/name``."""
     names = [("d", "b"), ("d-x", "a"), ("d", "a"), ("c", "z")]
     keys = [event(PODS, ADDED, pod(name, namespace)).key for namespace, name in names]
     kept = sorted(keys, key=lambda key: place(PODS, key))

@@ -1,7 +1,7 @@
-"""Case 4: seven scenarios, from what a hook says of itself and what there is in a cluster to the files that its runs find.
+"""Case 4: seven scenarios, from a hook's configuration and a cluster's states to the context files of the runs.
 
-States and contexts are written as YAML, whole: what a scenario does not say is not there. Each state takes the place of the one
-before. What must not be told would be found in the file of the step after.
+States and contexts are complete YAML documents: unnamed objects and fields do not exist. Each state replaces the one before.
+An event that must not be reported would appear in the context file of the next step.
 """
 
 from typing import Final
@@ -32,7 +32,7 @@ def state(*objects: str) -> str:
 
 
 async def test_hook_is_shown_existing_objects_then_their_changes() -> None:
-    """The first run is shown everything; later ones what was added, changed and removed, each thing as it was then."""
+    """The first run gets all objects; later runs get added, changed and deleted objects in their state at that time."""
     config = """
 kubernetes:
 - {name: maps, apiVersion: v1, kind: ConfigMap, namespace: {nameSelector: {matchNames: [default]}},
@@ -55,7 +55,7 @@ kubernetes:
 
 
 async def test_filter_results_without_full_objects_are_reported() -> None:
-    """A change that the filter does not see is none; a filter that gives nothing gives null, one that gives more a list."""
+    """A change outside the filter result is no event. No result is null, and several results are a list."""
     config = """
 kubernetes:
 - {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, keepFullObjectsInMemory: false,
@@ -89,7 +89,7 @@ kubernetes:
 
 
 async def test_included_snapshots_are_current_when_the_run_begins() -> None:
-    """Those that a binding includes, its own too, as they are when the run begins; what is not there yet is an empty list."""
+    """Included snapshots, also the binding's own, are current when the run begins; without objects they are an empty list."""
     config = """
 kubernetes:
 - {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, includeSnapshotsFrom: [secrets, maps]}
@@ -102,7 +102,7 @@ kubernetes:
             f"[{{binding: maps, type: Synchronization, objects: [], snapshots: {{maps: [], secrets: [{seen_s}]}}}}]",
             f"[{{binding: secrets, type: Synchronization, objects: [{seen_s}]}}]",
         )
-        # Nobody is told of secrets, but whoever runs next sees them.
+        # Changes of secrets are no events, but the next run sees them in its snapshots.
         await told.becomes(
             state(t, s, secret("u"), a),
             f"""
@@ -122,7 +122,7 @@ kubernetes:
 
 
 async def test_events_of_a_group_are_reported_as_one_context() -> None:
-    """Whatever happened, its snapshots are what it is told, once in a row; what has no group is told beside it as ever."""
+    """Consecutive events of a group become one context with the group's snapshots. Other bindings get their own contexts."""
     config = """
 kubernetes:
 - {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, group: all}
@@ -166,7 +166,7 @@ kubernetes:
 
 
 async def test_schedules_of_the_same_crontab_are_run_with_current_snapshots() -> None:
-    """Every binding of exactly that crontab is told, with the snapshots as they are then."""
+    """Every binding of exactly that crontab gets a context, with current snapshots."""
     config = """
 schedule:
 - {name: plain, crontab: "* * * * *"}
@@ -195,7 +195,7 @@ kubernetes:
 
 
 async def test_hook_without_synchronization_gets_only_later_events() -> None:
-    """`executeHookOnSynchronization: false`: no first run; events come, and what was there before is in no Added of theirs."""
+    """With `executeHookOnSynchronization: false` there is no first run, and existing objects cause no Added event."""
     config = """
 kubernetes:
 - {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, executeHookOnSynchronization: false,
@@ -221,7 +221,7 @@ kubernetes:
 
 
 async def test_custom_resource_is_watched_once_its_definition_exists() -> None:
-    """It goes by its names like any other, from when its definition is there."""
+    """The kind is accepted under all its names once its definition exists."""
     definition = write_yaml(widget_crd())
     config = """
 kubernetes:

@@ -1,4 +1,4 @@
-"""Case 5: what waits for a hook is told in one run; of a group only its last word, and never anything of another hook."""
+"""Case 5: waiting events of one hook are combined into one run; consecutive events of a group become one context."""
 
 from tests.hooks.conformance.telling import asking, happened, pod, read, unopened, waiting
 from wharfinger.formats.json.value import JsonObject
@@ -26,12 +26,12 @@ PODS, ONE, TWO, THREE = H1.config.kubernetes
 
 
 def told(box: Inbox) -> list[JsonObject]:
-    """What the next run of its hook reads."""
+    """Return the contexts of the next run."""
     return read(*unopened(box.hook).contexts(box.hook, box.offered()))
 
 
 def short(box: Inbox) -> list[str]:
-    """``pods Added a``, ``tick``, or ``main: one`` for a group."""
+    """Return the contexts in short: ``pods Added a``, ``tick``, or ``main: one`` for a group."""
     words = []
     for context in told(box):
         if context.get("type") == "Group":
@@ -135,7 +135,7 @@ def test_synchronizations_without_a_group_are_not_combined() -> None:
 
 
 def test_grouped_synchronization_is_combined_with_the_following_ones() -> None:
-    """Whatever is behind it, until something under other conditions."""
+    """Combine all following bindings up to the first with different conditions."""
     text = "- {name: a, kind: Pod, group: g}\n- {name: b, kind: Pod}\n- {name: c, kind: Pod, group: h}\n"
     assert names(text) == [["a", "b", "c"]]
     apart = "- {name: a, kind: Pod, group: g}\n- {name: b, kind: Pod, group: g, executeHookOnSynchronization: false}\n"

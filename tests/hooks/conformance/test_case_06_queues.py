@@ -1,7 +1,7 @@
-"""Case 6: in which order hooks run, what is one run and what are several, and when a run that failed is tried again.
+"""Case 6: the order of hooks, the combining of events into runs, and retries of failed runs.
 
-Here a hook has an inbox for each of its queues, and one task for it in the queue: what has gathered when its turn comes is one
-run. So the tables of the peers are read as what hooks see of them: which runs there are, in which order, told what.
+A hook has an inbox and one task for each of its queues. All events that wait when the task starts are one run. The tables of the
+peers are therefore compared by what hooks observe: the runs, their order, and their contexts.
 """
 
 from collections.abc import Awaitable, Callable
@@ -40,7 +40,7 @@ SERVICE = Rules(backoff=BackoffPolicy(initial_s=5, factor=2, max_s=32, jitter=0.
 
 @dataclass
 class Lanes:
-    """A package's hooks on a real queue: `happen` is an event, and `runs` what each run was told, as ``h1: A, C``."""
+    """Hooks of a package on a real queue: `happen` adds an event, and `runs` has the bindings of each run, like ``h1: A, C``."""
 
     queues: Queues
     opened: PackageHooks = field(default_factory=lambda: unopened(H1, H2))
@@ -51,7 +51,7 @@ class Lanes:
     scope: WorkScope = field(default_factory=lambda: WorkScope("hooks of p"))
 
     def happen(self, what: str, name: str = "x") -> None:
-        """``h1 A``: an event of binding A for hook h1."""
+        """Add an event; ``h1 A`` is an event of binding A for hook h1."""
         hook, binding = HOOKS[what[:2]], named(HOOKS[what[:2]], what[3:])
         box = self.opened.inbox(hook, binding.queue)
         box.add(happened(binding, MODIFIED, pod(name), name))
@@ -87,7 +87,7 @@ def named(hook: Hook, name: str) -> KubernetesBinding:
 
 
 ROWS: dict[str, tuple[list[str], list[str], list[str]]] = {
-    # What waits while another hook runs, what comes while the first of those runs, and the runs in their order.
+    # Events before the first run, events during it, and the expected runs in order.
     "two of one group": (["h1 A", "h1 B"], [], ["h1: B"]),
     "another hook between": (["h1 A", "h2 B", "h1 C"], [], ["h1: A, C", "h2: B"]),
     "what comes to a hook that runs": (["h1 A"], ["h1 B"], ["h1: A", "h1: B"]),
@@ -135,7 +135,7 @@ async def test_failed_run_blocks_its_queue_and_its_retry_includes_new_events(aut
 
 
 async def test_failing_hook_is_retried_with_growing_delays_without_end(autojump_clock: MockClock) -> None:
-    """With the peers' figures: from 5 s on, at most 32 s, and no two alike."""
+    """Delays are like those of the peers: they start at 5 s, are at most 32 s, and have jitter."""
     async with open_queues(SERVICE) as queues:
         lanes = Lanes(queues, failing={"h1 main": 40}, seconds=0)
         lanes.happen("h1 C")
@@ -148,7 +148,7 @@ async def test_failing_hook_is_retried_with_growing_delays_without_end(autojump_
 
 
 async def test_events_during_the_minimum_interval_are_one_run(autojump_clock: MockClock) -> None:
-    """``executionMinInterval`` and ``executionBurst``: so many runs at once, then one for each interval."""
+    """``executionBurst`` runs start immediately, then one run per ``executionMinInterval``."""
     limited = asking("settings: {executionMinInterval: 10s, executionBurst: 2}\nschedule: [{crontab: '* * * * *'}]")
     config = limited.config
     assert config.min_interval is not None
@@ -168,7 +168,7 @@ def test_up_to_the_limit_every_event_is_reported() -> None:
 
 
 def test_beyond_the_limit_last_states_and_deletions_are_reported() -> None:
-    """The peers keep every event of a hook; here a storm over the same objects costs two places each."""
+    """The peers store every event of a hook; here many events of one object use at most two places."""
     binding = named(H1, "C")
     storm = [happened(binding, MODIFIED, pod(f"p{number % 3}"), number) for number in range(5 * LIMIT)]
     gone = [happened(binding, DELETED, pod(f"p{number}"), "gone") for number in (0, 1)]

@@ -1,4 +1,4 @@
-"""Case 7: what of a changing cluster becomes an event, from what a hook says in its configuration to what it is told."""
+"""Case 7: which changes of a cluster become events of a hook with a given configuration."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ VALUE = "jqFilter: .data.v"
 
 
 def watching(more: str = "", kind: str = "ConfigMap") -> Hook:
-    """A hook with one binding, ``maps``."""
+    """Return a hook with one binding, ``maps``."""
     return asking(
         f"kubernetes: [{{name: maps, kind: {kind}, labelSelector: {{matchLabels: {{app: x}}}}{more and ', '}{more}}}]"
     )
@@ -35,7 +35,7 @@ def labelled(name: str, value: str, namespace: str = "default") -> JsonObject:
 
 
 class Told:
-    """A hook's one binding as it is followed, and what its runs would be told."""
+    """The monitored binding of a hook, and the contexts of its next runs."""
 
     def __init__(self, opened: PackageHooks, hook: Hook) -> None:
         self.opened = opened
@@ -43,16 +43,16 @@ class Told:
         self.binding = hook.config.kubernetes[0]
 
     def synchronization(self) -> list[str]:
-        """The objects that the hook is shown; whether its run succeeds is not said yet."""
+        """Return the objects of the synchronization. The run has not succeeded yet."""
         (context,) = read(*self.opened.synchronization(self.hook, self.binding))
         return [shown(item) for item in find_list(context, "objects")]
 
     def unlock(self) -> None:
-        """It succeeded."""
+        """Mark the synchronization as successful."""
         self.opened.monitor(self.hook, self.binding).unlock()
 
     def synchronize(self) -> list[str]:
-        """Both."""
+        """Return the objects of the synchronization and mark it as successful."""
         objects = self.synchronization()
         self.unlock()
         return objects
@@ -62,7 +62,7 @@ class Told:
         return [shown({name: kept.value() for name, kept in item.fields().items()}) for item in items]
 
     async def events(self) -> list[str]:
-        """What was told since, ``Added default/a 1``, once the cluster is at rest."""
+        """Wait until the cluster is idle, and return the new events, like ``Added default/a 1``."""
         await settle()
         box = self.opened.inbox(self.hook, "main")
         occurrences = box.offered()
@@ -72,7 +72,7 @@ class Told:
 
 
 def shown(item: object) -> str:
-    """``default/a 1``; without the object only what the filter gave."""
+    """Return an item in short, like ``default/a 1``; without the object only the filter result."""
     assert isinstance(item, dict)
     place = "/".join(find_str(item, "object", "metadata", name) for name in ("namespace", "name"))
     return f"{place.strip('/')} {item.get('filterResult', '')}".strip()
@@ -80,7 +80,7 @@ def shown(item: object) -> str:
 
 @asynccontextmanager
 async def following(client: ClusterClient, hook: Hook, shared: SharedWatches | None = None) -> AsyncIterator[Told]:
-    """With watches of its own, unless it is to share some. Raises HookError."""
+    """Monitor the hook's binding, with its own watches unless shared ones are given. Raises HookError."""
     if shared is None:
         failure: HookError | None = None
         async with open_shared_watches(client) as own:
@@ -140,10 +140,10 @@ async def test_events_wait_until_the_synchronization_has_succeeded(autojump_cloc
         await create(client, labelled("a", "1"))
         async with following(client, watching(VALUE)) as told:
             assert told.synchronization() == ["default/a 1"]
-            # The hook fails on it; meanwhile:
+            # The synchronization run fails; meanwhile:
             await create(client, labelled("b", "1"))
             assert await told.events() == []
-            # The next try is shown what has become of all, and what came after that is told.
+            # The retry gets the current objects; later changes are events.
             assert told.synchronization() == ["default/a 1", "default/b 1"]
             await set_value(client, "a", "2")
             await client.delete(key("b"))
@@ -161,10 +161,10 @@ async def test_changes_outside_the_filter_result_are_not_events(autojump_clock: 
             told.synchronize()
             await client.merge_patch(key("a"), {"data": {"other": "x"}, "metadata": {"annotations": {"beat": "1"}}})
             assert await told.events() == []
-            # The snapshot has the newest object all the same.
+            # The snapshot has the newest object nevertheless.
             (item,) = told.opened.all_snapshots(told.hook)["maps"]
             assert find(item.object.value() if item.object else None, "data", "other") == "x"
-            # A deletion is always told.
+            # A deletion is always reported.
             await client.delete(key("a"))
             assert await told.events() == ["Deleted default/a 1"]
 
@@ -236,7 +236,7 @@ async def test_only_listed_namespaces_and_names_are_watched(autojump_clock: Mock
 
 
 async def test_objects_of_namespaces_that_start_or_stop_matching_are_reported(autojump_clock: MockClock) -> None:
-    """Not as the peers have it, which say nothing then: what comes so is Added, and what goes so is Deleted."""
+    """Report Added and Deleted for such objects. The peers report nothing."""
     async with memory_cluster() as client:
         await namespace(client, "one", team="a")
         await namespace(client, "two")
@@ -303,7 +303,7 @@ async def test_equal_bindings_share_a_watch_until_the_last_one_ends(autojump_clo
             assert watch.subscribers == 1
             await set_value(client, "a", "3")
             assert await first.events() == ["Modified default/a"]
-            # Who comes later is shown everything; who was there is told nothing of it.
+            # The later binding gets all objects; the first one gets no event for it.
             async with following(client, watching(VALUE), shared) as third:
                 assert third.synchronize() == ["default/a 3"]
                 assert await first.events() == []

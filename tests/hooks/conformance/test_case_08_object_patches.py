@@ -1,4 +1,4 @@
-"""Case 8: every operation a hook may ask for, from the text it writes to what the cluster is like afterwards."""
+"""Case 8: every operation on objects, from the text that a hook writes to the resulting cluster."""
 
 import json
 from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ from wharfinger.kube.resource import ObjectKey
 
 @asynccontextmanager
 async def cluster() -> AsyncIterator[HttpClusterClient]:
-    """With what every row finds."""
+    """Open a cluster with the objects that every row starts with."""
     async with memory_cluster(simulate=True) as client:
         a = await client.create(config_map("a", labels={"app": "x"}, v="1", w="1"))
         owned = config_map("owned", v="1")
@@ -52,7 +52,7 @@ async def cluster() -> AsyncIterator[HttpClusterClient]:
 async def done(client: HttpClusterClient, text: str) -> tuple[OperationFailure, ...]:
     operations = read_operations(read_object_patches(text.encode(), hook="h"), hook="h")
     failures = await apply_operations(client, JqHere(), operations, jitter=lambda: 0.5)
-    await trio.sleep(30)  # what is owned by nobody any more is collected
+    await trio.sleep(30)  # objects without an owner are garbage-collected
     return failures
 
 
@@ -110,7 +110,7 @@ def test_tables_have_as_many_rows_as_the_contract() -> None:
 
 
 async def test_update_replaces_the_whole_object(autojump_clock: MockClock) -> None:
-    """It is a replacement, not a merge: labels go as well."""
+    """An update is a replacement, not a merge: labels are removed as well."""
     async with cluster() as client:
         assert await done(client, configmap("a", "CreateOrUpdate")) == ()
         assert find_object(await client.get(key("a")), "metadata").get("labels") is None

@@ -1,6 +1,6 @@
-"""Case 9: what a filter gives, in the dialect that hooks were written for; and where ours is another one.
+"""Case 9: results of filters in the jq dialect of published hooks, and the differences of ours.
 
-All go the way of a monitor's filter: text to a worker process, text back.
+All filters run like those of a monitor: text to a worker process, and text back.
 """
 
 from typing import Final
@@ -38,7 +38,7 @@ GIVES: Final[dict[str, JsonValue]] = {
     ".metadata.name, .metadata.namespace": ["web-0", "d"],
     ".metadata.name, empty": "web-0",
     "[.spec.containers[].image]": ["i:1", "j:2"],
-    # What filters of hooks are like.
+    # Typical filters of hooks.
     "{name: .metadata.name, phase: .status.phase}": {"name": "web-0", "phase": "Running"},
     '.status.phase == "Running"': True,
     ".metadata.labels | keys": ["a", "b"],
@@ -63,7 +63,7 @@ FAILS: Final = {
     ".metadata.labels.b - 1": "cannot be subtracted",
 }
 OTHERWISE: Final[dict[str, tuple[str, JsonValue]]] = {
-    # What gojq gives, and what is given here.
+    # The result of gojq, and the result here.
     "{b: 1, a: 2} | [.[]]": ("`[2, 1]`", [1, 2]),
     "9007199254740993 + 0": ("exact", 9007199254740992),
     "3.0 | tostring": ('`"3"`', "3.0"),

@@ -1,4 +1,4 @@
-"""Case 10, admission and conversion: from the context that a hook gets to the answer that an API server gets."""
+"""Case 10: admission and conversion, from the context of a hook to the answer for the API server."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Case 11: what an operator sees: records of what hooks print, exactly, and what waits in a queue."""
+"""Case 11: exact log records of hook output, and dumps of queues."""
 
 import io
 import json
@@ -27,7 +27,7 @@ LONG = "x" * 20_000
 
 
 async def printed(folder: Path, script: str) -> tuple[list[LogRecord], HookOutcome]:
-    """What a hook's output becomes."""
+    """Return the log records of a hook's output, and the outcome of the run."""
     records: list[LogRecord] = []
     base = run_of(bash(folder, script))
     run = HookRun(base.name, base.executable, base.cwd, base.contexts, {}, {}, on_record=records.append)

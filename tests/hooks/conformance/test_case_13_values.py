@@ -1,4 +1,4 @@
-"""Case 13: what hooks of modules and global hooks make of values, with the numbers of the peers' own situations."""
+"""Case 13: values patches of module hooks and global hooks, with the numbers of the peers' own situations."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,7 +50,7 @@ async def test_module_hook_patches_config_values_and_values(tmp_path: Path) -> N
     assert patched == {"global": {"z": 1}, "module": {"a": 9, "c": "10", "x": 10}}
     stored = compacted((), outcome.values_patch, VALUES)
     assert reapplied(VALUES, stored) == patched
-    # Other settings: what was patched stays patched, the rest is new.
+    # With other settings, patched values stay patched and the rest is new.
     settings: JsonObject = {"global": {}, "module": {"a": 1, "x": 11}}
     assert reapplied(settings, stored)["module"] == {"a": 9, "c": "10", "x": 11}
 
@@ -70,7 +70,7 @@ data: {before: '{{ .Values.module.beforeHelm }}', after: '{{ .Values.module.afte
 
 @pytest.mark.slow
 async def test_module_run_ends_with_the_values_its_hooks_wrote(tmp_path: Path) -> None:
-    """Hooks of one binding run by their numbers: of two that write the same, the one with the greater has the last word."""
+    """Hooks of one binding run by order: if two write the same value, that of the hook with the greater order remains."""
     folder = tmp_path / "modules" / "000-module"
     hooks = {
         "01-last.sh": MODULE_HOOK.format(binding="beforeHelm", order=20, value="value-from-before-helm-20"),
@@ -86,7 +86,7 @@ async def test_module_run_ends_with_the_values_its_hooks_wrote(tmp_path: Path) -
         await world.until_state("", "module", "Ready")
         values = world.runtime.instances["module"].configuration.values
         assert values == {"beforeHelm": "value-from-before-helm-20", "afterHelm": "value-from-after-helm"}
-        # What afterHelm changed has made the chart run once more.
+        # The change by the afterHelm hook has caused another run of the chart.
         out = await world.config_map(SYSTEM_NAMESPACE, "out")
         assert find_object(out, "data") == {"before": "value-from-before-helm-20", "after": "value-from-after-helm"}
 
@@ -144,7 +144,7 @@ def test_global_hook_patches_global_values_and_enables_modules(flag: JsonValue) 
 
 
 def test_only_the_last_operation_on_a_path_is_stored() -> None:
-    """The example of the contract, run by run."""
+    """Apply the example of the contract, run by run."""
     values: JsonObject = {"module": {}}
     stored: tuple[JsonValue, ...] = ()
     kept: list[tuple[JsonValue, ...]] = []

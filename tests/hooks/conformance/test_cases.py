@@ -1,4 +1,4 @@
-"""The table of conformance cases names what is there, and leaves no case out."""
+"""The table of conformance cases is complete and names existing tests."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.test_spec_cases import ROOT, missing, names_in
 
 
 def found(case: Case) -> list[str]:
-    """The modules of a case that are there."""
+    """Return the existing modules of a case."""
     return sorted(str(path.relative_to(ROOT)) for name in case.modules for path in ROOT.glob(name))
 
 

@@ -1,6 +1,6 @@
-"""What was observed of published hooks (spec hook-protocol §6.4a): the same situations give the same output.
+"""Observed results of published hooks (spec hook-protocol §6.4a): the same situations give the same output.
 
-The hooks are our own. They are asked for their configuration and run as the daemon does it.
+The hooks are our own. Their configuration is read and they are run like by the daemon.
 """
 
 import base64
