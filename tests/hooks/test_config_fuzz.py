@@ -1,4 +1,4 @@
-"""Mutated configurations: nothing but HookConfigError comes out."""
+"""Mutated configurations: the only exception is HookConfigError."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from wharfinger.hooks.config.bindings import HookScope
 from wharfinger.hooks.config.config import read_hook_config
 from wharfinger.hooks.config.problems import HookConfigError
 
-# Documents whose pieces are put into each other.
+# Documents whose parts are exchanged with each other.
 SEEDS: list[JsonObject] = [
     {
         "configVersion": "v1",
@@ -101,7 +101,7 @@ Path = tuple[str | int, ...]
 
 
 def places(value: JsonValue, path: Path = ()) -> list[Path]:
-    """The path of everything in the document."""
+    """Return the paths of all values in the document."""
     if isinstance(value, dict):
         inner = [place for key, item in value.items() for place in places(item, (*path, key))]
     elif isinstance(value, list):
@@ -112,7 +112,7 @@ def places(value: JsonValue, path: Path = ()) -> list[Path]:
 
 
 def put(document: JsonValue, path: Path, value: JsonValue) -> JsonValue:
-    """The document with something else at the path."""
+    """Return the document with another value at the path."""
     if not path:
         return value
     step, rest = path[0], path[1:]
@@ -124,7 +124,7 @@ def put(document: JsonValue, path: Path, value: JsonValue) -> JsonValue:
 
 
 def mutated(draw: random.Random) -> bytes:
-    """A document with pieces exchanged, keys put where they do not belong, and bytes flipped."""
+    """Return a document with exchanged parts, misplaced keys, and flipped bytes."""
     document: JsonValue = draw.choice(SEEDS)
     for _ in range(draw.choice([0, 1, 1, 2, 3, 5])):
         donor = draw.choice(SEEDS)

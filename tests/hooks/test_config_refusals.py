@@ -1,4 +1,4 @@
-"""What hooks print for --config and is refused, in the words of the contract."""
+"""Refused configurations of hooks, with the messages of the contract."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Made-up bindings, items and occurrences: what is written for a run is always what the contract says of them, as JSON."""
+"""Random bindings, items and occurrences: the written contexts always have the JSON form of the contract."""
 
 import io
 import json
@@ -32,12 +32,12 @@ def value(draw: random.Random, depth: int = 0) -> JsonValue:
 
 
 def packed(draw: random.Random, what: JsonValue) -> PackedJson:
-    """The text of a value, in one of many spellings."""
+    """Return the JSON text of a value in one of many spellings."""
     return PackedJson(json.dumps(what, ensure_ascii=draw.random() < 0.5, indent=draw.choice([None, 1])).encode())
 
 
 def item(draw: random.Random) -> tuple[Item, JsonObject]:
-    """An item, and what a hook must read of it."""
+    """Return an item and the JSON that a hook must read for it."""
     fields: JsonObject = {name: value(draw) for name in ("object", "filterResult") if draw.random() < 0.6}
     made = {name: packed(draw, what) for name, what in fields.items()}
     return Item(made.get("object"), made.get("filterResult")), fields
@@ -49,7 +49,7 @@ def items(draw: random.Random) -> tuple[list[Item], list[JsonValue]]:
 
 
 class Making:
-    """Contexts of one run, and beside each what it must be; the snapshots are the same for all."""
+    """Generator of the contexts of one run with their expected form; all have the same snapshots."""
 
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
@@ -100,7 +100,7 @@ class Making:
 
 
 def compacted(expected: Sequence[JsonObject]) -> list[JsonObject]:
-    """By the words of the contract: one is dropped if the next has the same non-empty group."""
+    """Combine contexts like the contract: drop a context if the next one has the same non-empty group."""
     groups = [find(one, "groupName") if find(one, "type") == "Group" else None for one in expected]
     return [
         one for one, group, following in zip(expected, groups, [*groups[1:], None], strict=True)

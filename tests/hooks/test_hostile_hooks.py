@@ -1,8 +1,8 @@
-"""Hostile hooks, each contained: real processes, without a user of their own and, as root, with one; and in a sandbox.
+"""Contained hostile hooks: real processes without their own user, with one (as root), and in a sandbox.
 
-Whatever the hook does, its run comes to an end within its limits, nobody of it is alive afterwards, its folder is gone, and what
-it wrote is bounded. Where a test needs root or a sandbox and there is none, it is skipped and says why. The fork bomb never runs
-without a limit of the kernel on it, and its own count bounds it besides.
+Every run ends within its limits; afterwards no process of it is alive, its folder is removed, and its output is bounded. Tests
+that need root or a sandbox are skipped with a reason if there is none. The fork bomb always runs under a kernel limit, and its
+own count bounds it as well.
 """
 
 import os
@@ -70,7 +70,7 @@ WITH_LIMITED_PROCESSES = [CONTAINED[1], CONTAINED[3]]
 
 @dataclass(frozen=True, slots=True)
 class Prison:
-    """A package's folder for the hostile hook, a runner, and what must hold afterwards."""
+    """A package's folder for the hostile hook, a runner, and checks after the run."""
 
     state: Path
     package: Path
@@ -81,7 +81,7 @@ class Prison:
         return runner(self.state, self.containment, limits)
 
     async def run(self, hook: Path, limits: Limits = LIMITS) -> HookOutcome:
-        """Run it once; nothing of it may be left, whatever comes out."""
+        """Run the hook once, and check in any case that nothing of it is left."""
         run = replace(run_of(hook), environment={"WHARFINGER_TEST_TAG": self.tag})
         try:
             return await self.runner(limits).run(run)
@@ -126,7 +126,7 @@ async def test_child_in_a_new_session_is_ended_with_the_run(prison: Prison) -> N
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", CONTAINED[1:], indirect=True)
 async def test_child_without_session_and_environment_is_ended_with_the_run(prison: Prison) -> None:
-    """Only a user of its own or a sandbox finds it then: without either it is out of reach, and the decision says so."""
+    """Such a process is found only with its own user or in a sandbox, so the test needs one of them."""
     hook = bash(prison.package, "setsid env -i /bin/sleep 1000.4321 </dev/null >/dev/null 2>&1 & exit 0")
     for _ in range(REPETITIONS):
         assert (await prison.run(hook)).succeeded
@@ -155,7 +155,7 @@ async def test_gigabyte_on_stdout_ends_the_run_at_the_output_limit(prison: Priso
 
 @pytest.mark.sampled(2)
 async def test_gigabyte_in_the_patch_file_fails_the_run(prison: Prison) -> None:
-    """The kernel stops it at the limit, and what is there is more than is read: no result."""
+    """The kernel stops the hook at its file limit, and the file exceeds the read limit, so there is no result."""
     hook = bash(
         prison.package,
         f"""trap '' XFSZ
@@ -194,7 +194,7 @@ async def test_grandchild_holding_stdout_does_not_delay_the_run(prison: Prison) 
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
 async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
-    """It tries three times as many as it may have, each in a session of its own, and counts those that it got."""
+    """The hook starts three times as many processes as permitted, each in its own session, and counts them."""
     hook = bash(prison.package, "")
     hook.write_text(
         f"""#!/bin/sh
@@ -218,7 +218,7 @@ async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
 async def test_endless_fork_bomb_is_ended_and_fails_the_run(prison: Prison) -> None:
-    """Each child has two; 12 generations bound it should all else fail, the limit long before."""
+    """Each process starts two children. The limit ends the bomb early; 12 generations bound it if everything else fails."""
     script = 'bomb() { [ "$1" -gt 0 ] || sleep 1000; bomb $(($1 - 1)) & bomb $(($1 - 1)) & wait; }; bomb 12 2>/dev/null'
     hook = bash(prison.package, script)
     for _ in range(REPETITIONS):
@@ -316,7 +316,7 @@ async def test_sandbox_hides_the_daemon_and_shows_configured_folders(prison: Pri
 @NEEDS_SANDBOX
 @pytest.mark.parametrize("prison", CONTAINED[2:], indirect=True)
 async def test_sandbox_cannot_connect_to_the_daemons_socket(prison: Prison) -> None:
-    """A socket can be spoken to through a mount that is read-only, and its mode lets the daemon's user in."""
+    """A socket works through a read-only mount, and its mode admits the daemon's user."""
     folder = Path(tempfile.mkdtemp(prefix="wharfinger-socket-", dir=Path.home()))
     try:
         with socket.socket(socket.AF_UNIX) as daemons:
@@ -339,7 +339,7 @@ async def test_sandbox_cannot_connect_to_the_daemons_socket(prison: Prison) -> N
 
 
 class nothing_raised:  # noqa: N801 - used like pytest.raises
-    """For cases in which nothing is raised."""
+    """Return a context manager for cases without an exception."""
 
     def __enter__(self) -> None: ...
 
@@ -347,7 +347,7 @@ class nothing_raised:  # noqa: N801 - used like pytest.raises
 
 
 def replace_first_line(hook: Path) -> Path:
-    """Without errexit: each of its attempts fails."""
+    """Disable errexit in the hook, because each of its attempts fails."""
     hook.write_text(hook.read_text().replace("set -euo pipefail", ""))
     return hook
 

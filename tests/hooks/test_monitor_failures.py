@@ -1,4 +1,4 @@
-"""Filters that fail, and bindings that cannot be followed or may not be."""
+"""Failing filters, and bindings that cannot or may not be watched."""
 
 import pytest
 from trio.testing import MockClock
@@ -47,7 +47,7 @@ async def test_a_filter_that_fails_on_a_change_drops_the_change(
             assert statistics.dropped == 2
             assert statistics.last_error.startswith("Added ConfigMap default/b: ")
             assert "the filter fails on ConfigMap default/a: " in caplog.text
-            # its first good state is what the hook first hears of it
+            # the first event of the object is its first state that the filter accepts
             await client.merge_patch(key("b"), {"data": {"bad": None}})
             await client.delete(key("a"))
             await settle()
@@ -86,7 +86,7 @@ async def test_an_invalid_filter_is_a_permanent_failure(autojump_clock: MockCloc
         assert not caught.value.transient
 
 
-# -- bindings that cannot be followed
+# -- bindings that cannot be watched
 
 
 async def test_an_unknown_kind_is_a_transient_failure(autojump_clock: MockClock) -> None:
@@ -142,7 +142,7 @@ async def test_application_hook_cannot_watch_cluster_scoped_objects(autojump_clo
 async def test_namespace_selector_for_a_cluster_scoped_kind_is_refused(
     autojump_clock: MockClock, asked: NamespaceSelector, field: str
 ) -> None:
-    """It would watch all objects of the kind, where the hook asked for some."""
+    """Ignoring the selector would watch all objects of the kind instead of some."""
     wanted = binding(kind="ns", namespaces=asked)
     async with memory_cluster() as client, watching(client, wanted) as watched:
         expected = rf"binding watched: Namespace is cluster-scoped, so namespace\.{field} cannot .*; leave it out"

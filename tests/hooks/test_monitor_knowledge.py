@@ -1,4 +1,4 @@
-"""What is said of a monitor: whether all was told, what that was, and whose watch it follows."""
+"""The state of a monitor: whether it is settled, its checksum, and its shared watch."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the hooks of an Application may not change."""
+"""Objects that the hooks of an Application may not change."""
 
 import pytest
 from trio.testing import MockClock

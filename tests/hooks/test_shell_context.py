@@ -1,4 +1,4 @@
-"""What a hook in bash asks of its contexts; what is remembered of them is what jq would say."""
+"""Context functions of the shell library; cached values equal the output of jq."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ CONTEXT: JsonObject = {
 }
 
 FORGET = "hook__small=0\n"
-"""Before hook::run: no file is small enough to be remembered."""
+"""A line before hook::run that disables the cache, because no file is small enough for it."""
 BOTH_WAYS = pytest.mark.parametrize("forget", ["", FORGET], ids=["remembered", "asked"])
 
 GET: dict[str, str] = {
@@ -210,7 +210,7 @@ def test_context_functions_fail_outside_of_a_handler(tmp_path: Path) -> None:
 
 
 def test_values_are_looked_up_in_the_current_context_and_file(tmp_path: Path) -> None:
-    """Also where a hook goes through them itself, and in another file."""
+    """This holds even if a hook changes the index itself or uses another file."""
     other = tmp_path / "other.json"
     other.write_text('[{"n":"other"}]')
     body = f"""
@@ -242,7 +242,7 @@ def test_large_context_files_are_read_with_jq_and_not_cached(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("filler", [1, 1_000_000], ids=["small", "large"])
 def test_jq_that_does_not_read_its_input_does_not_fail(tmp_path: Path, filler: int) -> None:
-    """Of a large one it leaves a broken pipe behind; a file that cannot be read any more is a failure all the same."""
+    """A large context leaves a broken pipe, which is no failure. A file that became unreadable is a failure."""
     body = """
     __main__() {
       context::jq --null-input 1

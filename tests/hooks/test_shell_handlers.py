@@ -1,4 +1,4 @@
-"""Which function handles a context: the first of its candidates that the hook has."""
+"""The function that handles a context: the first of its candidates that the hook defines."""
 
 from pathlib import Path
 
@@ -53,13 +53,13 @@ CANDIDATES: dict[str, tuple[JsonObject, list[str]]] = {
             "__on_conversion::alpha1_to_alpha2",
         ],
     ),
-    # What has no type, or none that is known, has no function of its own.
+    # Contexts without a known type have no function of their own.
     "beforeHelm": ({"binding": "beforeHelm", "snapshots": {}}, []),
     "afterAll": ({"binding": "afterAll", "snapshots": {"pods": []}}, []),
     "v0": ({"binding": "monitor pods", "resourceEvent": "add", "resourceKind": "Pod", "resourceName": "a"}, []),
     "unknown type": ({"binding": "x", "type": "Later"}, []),
     "unknown event": (event("Relisted"), []),
-    # It is told by its name, whatever its type says.
+    # The binding's name decides, whatever the type is.
     "onStartup with a type": ({"binding": "onStartup", "type": "Schedule"}, ["__on_startup"]),
 }
 
@@ -88,7 +88,7 @@ def test_a_context_without_a_handler_fails_the_run(tmp_path: Path, case: str) ->
 
 
 def test_programs_and_variables_are_not_handlers(tmp_path: Path) -> None:
-    """Neither programs nor variables of that name."""
+    """Programs and variables of that name are not used."""
     hook = write_shell_hook(tmp_path, "__main__=1\nalias __main__=true")
     program = tmp_path / "__main__"
     program.write_text("#!/bin/sh\necho no\n")
@@ -144,7 +144,7 @@ def test_a_failing_handler_ends_the_run_with_its_exit_status(tmp_path: Path) -> 
 
 
 def test_a_handler_sees_only_the_variables_of_its_hook(tmp_path: Path) -> None:
-    """Not those of the functions that call it, and words are split as ever."""
+    """Variables of the library's functions are not visible, and word splitting is unchanged."""
     names = "index names line lines keys printed small on_error bindings candidates required path found"
     body = f"""
     for each in {names}; do declare "$each=mine"; done
@@ -204,7 +204,7 @@ def test_missing_context_file_fails_the_run(tmp_path: Path) -> None:
 
 
 def test_jq_is_started_once_for_all_contexts(tmp_path: Path) -> None:
-    """And not again for what can be remembered of them."""
+    """Cached values need no further start of jq."""
     body = """
     __on_validating::a.b.c() {
       image=$(context::get review.request.object.spec.image)

@@ -1,4 +1,4 @@
-"""Hooks find the library wherever it is brought to, and it makes them strict."""
+"""Finding the shell library at its possible places, and its strict options."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ FILES = [
     "shell_lib.sh",
 ]
 
-# -- where it is
+# -- location
 
 
 def test_library_paths_bound_into_a_sandbox_exist() -> None:
@@ -118,7 +118,7 @@ def test_library_sourced_without_a_folder_is_found_in_the_working_folder(tmp_pat
     assert done.lines == ["handled"]
 
 
-# -- how strict it is
+# -- strictness
 
 
 def test_library_sets_strict_shell_options(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_loading_the_library_sets_only_prefixed_variables(tmp_path: Path) -> Non
         "#!/usr/bin/env bash\nbefore=$(compgen -v)\n"
         f'source ${FRAMEWORK_DIR}/shell_lib.sh\ncomm -13 <(sort <<<"$before") <(compgen -v | sort)\n',
     )
-    # Those that it needs say by their names whose they are; the rest are bash's, or the test's.
+    # The library's own variables have a prefix; the rest belong to bash or to the test.
     own = [line for line in run_hook(hook).lines if not line.startswith(("context__", "hook__"))]
     assert set(own) <= {"before", "PIPESTATUS", "_", "FUNCNAME", "BASH_REMATCH"}
 

@@ -1,15 +1,15 @@
-"""Whatever becomes of watches, each hook knows the truth in the end, and is told nothing before it was shown everything.
+"""Random stories with failing watches: each hook knows the final state in the end, and gets no event before its synchronization.
 
-A story has objects that come, change and go, namespaces that are labelled anew, watches that break, servers that forget and fail,
-packages that start late, hooks that fail. Each hook is a model of what its runs were told: a run that succeeded is believed, one
-that failed is not. What is checked, for every binding:
+A story has objects that are added, changed and deleted, relabelled namespaces, broken watches, servers that lose history or fail,
+packages that start late, and failing hooks. Each hook is modelled by the contexts of its successful runs. For every binding,
+these properties are checked:
 
 * no event before the Synchronization succeeded;
-* Added only of what the hook did not know, Modified and Deleted only of what it did;
-* the snapshots of one run are of one moment, and as of then;
-* in the end the hook knows exactly what is there, in its last state: nothing is missing, nothing that went is left.
+* Added only for objects that the hook did not know, Modified and Deleted only for objects that it knew;
+* the snapshots of one run are of one moment, and current at that moment;
+* in the end the hook knows exactly the existing objects in their last state.
 
-Inboxes and backlogs are so small here that they are reduced all the time.
+Inboxes and backlogs are very small here, so they are reduced frequently.
 """
 
 from collections.abc import AsyncIterator
@@ -71,7 +71,7 @@ HOOKS = (FIRST, SECOND, OLD)
 
 @dataclass
 class Story:
-    """What happens, one step after the other."""
+    """The steps of a story and their effects."""
 
     cluster: StoryCluster
     services: HookServices
@@ -79,7 +79,7 @@ class Story:
     value: int = 0
 
     async def take(self, step: "Step") -> None:
-        """One step."""
+        """Execute one step."""
         what, first, second, flag = step
         cluster, namespace, name = self.cluster, NAMESPACES[first % 2], NAMES[second % 3]
         self.value += 1
@@ -107,7 +107,7 @@ class Story:
                 await self._tell(step)
 
     async def _storm(self, namespace: str, name: str, changes: int) -> None:
-        """An object comes, changes and goes, and each of it is seen."""
+        """Add, change and delete an object, and wait until each change is seen."""
         for number in range(changes):
             if number % 3 == 2:
                 self.cluster.delete(CONFIG_MAP, namespace, name)
@@ -129,7 +129,7 @@ class Story:
             self.cluster.break_watches()
 
     async def open(self, package: str) -> None:
-        """Start a package, unless it is started or cannot be."""
+        """Start a package, unless it is already started or the start fails."""
         if package in self.readers:
             return
         try:
@@ -156,7 +156,7 @@ class Story:
                 reader.hooks.tick("* * * * *")
 
     async def end(self) -> None:
-        """Everything is whole again, and every hook is told what waits."""
+        """End all faults, and run every hook with its waiting events."""
         self.cluster.failing = 0
         await trio.sleep(200)
         for package in ("p0", "p1"):
@@ -175,7 +175,7 @@ class Story:
         self._check_shared()
 
     def _check_shared(self) -> None:
-        """Both packages know the same, and share what they watch."""
+        """Check that both packages know the same and share their watches."""
         one, other = (self.readers[package][0].hooks for package in ("p0", "p1"))
         assert [monitor.checksum() for monitor in one.monitors()] == [
             monitor.checksum() for monitor in other.monitors()
@@ -278,7 +278,7 @@ def test_hooks_know_the_final_state_after_an_eventful_story() -> None:
 @pytest.mark.parametrize("changes", range(2, 16, scaled(1, 3)))
 @pytest.mark.parametrize("team", [False, True])
 def test_deletion_is_reported_despite_reduction_during_synchronization_and_runs(changes: int, team: bool) -> None:
-    """In either queue: of an object that a run tells of, everything else may be reduced, but not that it goes."""
+    """In either queue, other events of an object in a run may be reduced, but not its deletion."""
     name, namespace = changes % 3, int(team)
     steps: list[Step] = [
         ("delete", namespace, name, True),

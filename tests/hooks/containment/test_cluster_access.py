@@ -1,4 +1,4 @@
-"""The cluster that hooks are pointed to: real kubectl in a hook, with the daemon's credentials and without."""
+"""Cluster access of hooks: real kubectl in a hook, with and without the daemon's credentials."""
 
 import os
 import threading
@@ -29,7 +29,7 @@ CLUSTER = Connection("https://api.example:6443", bearer("crown-jewel"))
 
 
 async def kubectl_in_a_hook(folder: Path, access: ClusterAccess | None, *, credentials: bool) -> HookOutcome:
-    """What kubectl says in a hook that asks for namespaces."""
+    """Run kubectl in a hook that lists namespaces, and return the outcome."""
     environment = {"PATH": f"{tool('kubectl').parent}:{os.environ['PATH']}"}
     runner = ProcessHookRunner(folder / "scratch", LIMITS, environment=environment, cluster=access)
     hook = bash(folder, 'kubectl get namespaces --output name </dev/null 2>&1; stat -c "%a" "$KUBECONFIG"')
@@ -95,7 +95,7 @@ async def test_failing_credential_plugin_is_a_transient_failure() -> None:
 
 
 async def test_hanging_credential_plugin_is_a_transient_failure(tmp_path: Path) -> None:
-    """An exec plugin may hang for as long as it likes."""
+    """A hanging exec plugin cannot delay the run beyond its deadline."""
     gate = threading.Event()
 
     class Hanging:

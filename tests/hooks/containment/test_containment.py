@@ -1,4 +1,4 @@
-"""What was asked for, and whether it holds: nothing is said to be enforced that is not."""
+"""Requested measures of containment, and which of them are enforced."""
 
 from dataclasses import replace
 from pathlib import Path

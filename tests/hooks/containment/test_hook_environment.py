@@ -1,4 +1,4 @@
-"""The environment of hooks: nothing of the daemon's that is not on the list or asked for."""
+"""The environment of hooks: only listed or requested variables of the daemon."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""The options: what is read, and what is refused with a word on what to do."""
+"""The options of containment, and refusals with a remedy."""
 
 import argparse
 import grp
@@ -90,7 +90,7 @@ def test_hook_users_of_existing_accounts_are_refused(monkeypatch: pytest.MonkeyP
 def test_hook_users_overlapping_groups_or_subordinate_ids_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run's group has its user's number; and all that runs as one of the users is killed, rootless containers as well."""
+    """A run's group has its user's number, and all processes of that user are killed, also those of rootless containers."""
     monkeypatch.setattr("os.geteuid", lambda: 0)
     table = tmp_path / "subuid"
     table.write_text("# rootless\nalice:400000:65536\nbroken\nbob:x:1\n")

@@ -1,4 +1,4 @@
-"""Folders that are used again: empty ones only, and only those that are as a new one would be."""
+"""Reuse of run folders that are empty and unchanged."""
 
 import os
 from pathlib import Path

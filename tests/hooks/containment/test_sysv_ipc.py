@@ -1,4 +1,4 @@
-"""Memory, queues and semaphores of a user, made for real and removed; those of others stay."""
+"""Removal of real shared memory, queues and semaphores of one user; those of others remain."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ KINDS = (("shm", "-M", "1"), ("msg", "-Q"), ("sem", "-S", "1"))
 
 
 def made_by(uid: int) -> dict[str, int]:
-    """How many of each kind there are."""
+    """Return the number of IPC objects of this user by kind."""
     rows = {kind: Path("/proc/sysvipc", kind).read_text().splitlines() for kind, *_ in KINDS}
     return {
         kind: sum(dict(zip(header.split(), row.split(), strict=True))["cuid"] == str(uid) for row in entries)

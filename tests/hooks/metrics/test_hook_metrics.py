@@ -1,4 +1,4 @@
-"""What becomes of a hook's metrics file: groups, labels, lifetimes, warnings; and what hostile files come to."""
+"""Published metrics of hooks: groups, labels, lifetimes, warnings, and hostile files."""
 
 import json
 import random
@@ -17,7 +17,7 @@ from wharfinger.hooks.running.results import METRICS, read_metrics
 
 
 def operations(*documents: object, hook: str = "h") -> tuple[MetricOperation, ...]:
-    """As the file of a run has them."""
+    """Return the operations read from a metrics file."""
     data = "\n".join(json.dumps(document) for document in documents).encode()
     return read_metric_operations(read_metrics(data, hook=hook), hook=hook)
 
@@ -27,7 +27,7 @@ def scraped(metrics: HookMetrics) -> dict[str, Family]:
 
 
 def ran(metrics: HookMetrics, *documents: object, package: str = "ingress", hook: str = "a.sh") -> tuple[str, ...]:
-    """A run of a hook that writes these; the warnings."""
+    """Apply the operations of a hook's run, and return the warnings."""
     return metrics.apply(package, hook, operations(*documents))
 
 
@@ -209,7 +209,7 @@ def test_own_metrics_match_their_descriptions() -> None:
     assert found["wharfinger_hook_metric_bytes"].value() >= len(metrics.exposition_hooks())
 
 
-# --- files of strangers
+# --- hostile files
 
 
 SEEDS: Final[tuple[dict[str, object], ...]] = (
@@ -258,7 +258,7 @@ BYTES: Final = (
 
 
 def mutated(source: random.Random) -> bytes:
-    """A file with values exchanged, keys moved, and bytes put in."""
+    """Return a file with exchanged values, moved keys, and inserted bytes."""
     documents = []
     for _ in range(source.choice((1, 1, 2, 5))):
         document = dict(source.choice(SEEDS))
@@ -311,7 +311,7 @@ def test_invalid_byte_sequences_are_refused() -> None:
 
 
 def test_labels_cannot_claim_the_series_of_another_package() -> None:
-    """A Module's hook may label with any namespace, a global one with any module: what is another's then is refused."""
+    """A Module's hook may use any namespace label and a global hook any module label, but not for series of another package."""
     metrics = HookMetrics()
     published = {"name": "depth", "action": "set", "value": 1}
     for package in ("prod.web", "web"):

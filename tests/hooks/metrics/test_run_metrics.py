@@ -1,4 +1,4 @@
-"""What runs cost, as dashboards find it."""
+"""Metrics of hook runs."""
 
 import pytest
 
@@ -74,7 +74,7 @@ def test_forgotten_package_is_no_longer_counted() -> None:
 
 
 def successes(runs: RunMetrics) -> Family:
-    """The one family, without reading all that there is beside it."""
+    """Return the family of successful runs, without reading the others."""
     lines = [line for line in runs.lines() if "success_total" in line]
     return parse(exposition(lines))[f"{PREFIX}success_total"]
 

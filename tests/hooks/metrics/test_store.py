@@ -1,4 +1,4 @@
-"""The store of what hooks publish: its rules one by one, its bounds, and all of it against a simple model."""
+"""The store of published metrics: its rules, its limits, and a comparison with a simple model."""
 
 from dataclasses import replace
 from typing import Final
@@ -18,7 +18,7 @@ LIMITS: Final = MetricLimits()
 
 
 def scraped(store: MetricStore) -> dict[str, Family]:
-    """What a scraper sees, which is never more than is counted."""
+    """Return the samples for a scraper, and check that the store counts at least as many bytes."""
     text = exposition(store.lines())
     found = parse(text)
     assert len(text.encode()) <= store.statistics().bytes
@@ -31,7 +31,7 @@ def pairs(**labels: str) -> Labels:
 
 
 def publish(store: MetricStore, operation: Publication, package: str = "p", **labels: str) -> None:
-    """As an operation of the group it names, with its own labels and these."""
+    """Publish an operation in its group, with its own labels and these."""
     store.publish(package, operation.group, pairs(**{**operation.labels, **labels}), operation)
 
 
@@ -228,7 +228,7 @@ def test_all_lines_of_a_histogram_count_against_the_limit() -> None:
 
 
 def test_label_widening_counts_against_the_byte_limit_of_a_package() -> None:
-    """Labels of every series count for all series of the name: the text is bounded, not just what was written."""
+    """Labels of one series widen all series of the name, so the limit counts the exposed text, not the operations."""
     limits = MetricLimits(package_bytes=100_000)
     store, refused = MetricStore(limits), 0
     for number in range(2_000):
@@ -257,9 +257,9 @@ NUMBERS: Final = st.sampled_from((0.0, 0.5, 1.0, 7.0))
 
 
 class AgainstModel(RuleBasedStateMachine):
-    """A list of what is published, looked through from end to end each time, says the same as the store.
+    """A model that keeps all publications in a list and must give the same results as the store.
 
-    Packages label what is theirs, as the caller of the store sees to.
+    Each package has its own label, like with the caller of the store.
     """
 
     def __init__(self) -> None:
@@ -268,7 +268,7 @@ class AgainstModel(RuleBasedStateMachine):
         self.model: list[tuple[str, str, str, str, dict[str, str], list[float]]] = []
 
     def taken(self, kind: str, name: str) -> bool:
-        """Whether the names of its samples are free of other families."""
+        """Return whether no other family uses the names of its samples."""
 
         def names(kind: str, name: str) -> set[str]:
             more = ("_sum", "_count", "_bucket") if kind == "histogram" else ()
@@ -355,7 +355,7 @@ class AgainstModel(RuleBasedStateMachine):
         assert sum(len(family.samples) for family in found.values()) == lines == self.store._samples
 
     def labels_of(self, name: str, labels: dict[str, str]) -> Labels:
-        """Widened to all that this package's series of the name have."""
+        """Return the labels, widened by those of all series of this name and package."""
         names = {label for each in self.model if (each[0], each[3]) == (labels["package"], name) for label in each[4]}
         return tuple(sorted((label, labels.get(label, "")) for label in names))
 

@@ -1,4 +1,4 @@
-"""Hooks asked for their configuration: real bash and Python programs, asked by the real reader."""
+"""Discovery of hooks: real bash and Python programs, and the real reader of configurations."""
 
 import logging
 import os
@@ -75,7 +75,7 @@ async def test_package_without_hooks_has_none(tmp_path: Path, reader: ProcessCon
 async def test_config_run_has_its_folder_no_input_and_no_run_variables(
     layout: Layout, folder: str, hooks: Path, reader: ProcessConfigReader
 ) -> None:
-    """No input, no variable of a run: an old example reads its input, since the variable it means is not set."""
+    """The config run has empty input and no variables of a run. An old example reads its input because its variable is unset."""
     (hooks / "a").mkdir()
     bash(hooks / "a", f'echo "onStartup: $(cat | wc -c)$(env | grep -c _PATH=)"; [ "${{PWD##*/}}" = {folder} ]')
     (hook,) = await discovered(hooks, reader, layout)
@@ -296,7 +296,7 @@ async def test_python_batch_runs_in_the_virtual_environment_beside_it(hooks: Pat
 async def test_batch_config_run_gets_its_application_and_namespace(
     hooks: Path, tmp_path: Path, reader: ProcessConfigReader
 ) -> None:
-    """Hooks of Applications look up their namespace then; the answer for one namespace is none for another."""
+    """Hooks of Applications read their namespace in the config run, so the answer for one namespace is not reused for another."""
     bash(hooks, """echo '[{"metadata":{"name":"'"$APPLICATION_NAMESPACE"'"},"onStartup":1}]'""", name="main")
     for namespace in ("a", "b"):
         told = {"APPLICATION_NAME": "x", "APPLICATION_NAMESPACE": namespace}

@@ -1,4 +1,4 @@
-"""Which files are hooks, and how each is started. Real folders; nothing is run but an interpreter."""
+"""Which files are hooks, and how each is started. Folders are real, and only an interpreter is run."""
 
 import os
 import socket
@@ -194,7 +194,7 @@ def test_python_hook_runs_in_the_virtual_environment_beside_it(hooks: Path) -> N
 
 
 def test_copied_virtual_environment_gets_pythonhome(hooks: Path) -> None:
-    """One that was copied into the package, and has no other Python to borrow from."""
+    """A copied environment has its own standard library and no base Python."""
     path = program(hooks, "x.py")
     (hooks / "venv/bin").mkdir(parents=True)
     (hooks / "venv/bin/python3").symlink_to(Path(sys.executable).resolve())
@@ -214,7 +214,7 @@ def test_interpreter_that_is_not_executable_is_ignored(hooks: Path) -> None:
 
 
 def said(hook: HookFile) -> str:
-    """What it prints when it is started as it is to be."""
+    """Start the hook like a runner, and return its output."""
     environment = {"PATH": os.environ["PATH"], **hook.environment}
     command = [str(hook.executable), *hook.argv]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""Started packages: up when listed, gone when stopped, nothing left of a start that failed or was cancelled."""
+"""Start and stop of packages; a failed or cancelled start leaves nothing."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,7 +30,7 @@ UNKNOWN = hook("{configVersion: v1, kubernetes: [{kind: Unheard}]}", "hooks/c.sh
 
 @dataclass
 class Told:
-    """What the callbacks were told."""
+    """The calls of the callbacks."""
 
     services: HookServices
     client: HttpClusterClient
@@ -39,7 +39,7 @@ class Told:
     ticks: list[str] = field(default_factory=list)
 
     async def unlocked(self, package: str) -> PackageHooks:
-        """Started, with events flowing."""
+        """Start a package and unlock its monitors."""
         opened = await self.services.start(package, (WATCHES, RINGS), namespace="default")
         opened.monitor(WATCHES, WATCHES.config.kubernetes[0]).unlock()
         return opened
@@ -186,7 +186,7 @@ async def test_start_before_listen_is_a_defect() -> None:
         open_shared_watches(client) as watches,
         open_hook_services(client, watches, value_filters(), lambda: EPOCH, UTC) as services,
     ):
-        services.tick("* * * * *")  # nothing is bound to it
+        services.tick("* * * * *")  # no hook is bound to this crontab
         with pytest.raises(AssertionError, match="the hooks of p were started before `listen` was called"):
             await services.start("p", (WATCHES,), namespace="default")
         assert not services.started()

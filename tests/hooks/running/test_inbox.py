@@ -1,4 +1,4 @@
-"""Inboxes: what waits, what a run is told, what a failed run leaves, and that it stays small and true."""
+"""Inboxes: waiting occurrences, offers to runs, failed runs, and reduction beyond the limit."""
 
 from collections.abc import Mapping
 
@@ -38,7 +38,7 @@ def state_of(occurrence: Occurrence) -> int:
 
 
 def short(box: Inbox) -> list[str]:
-    """What waits: ``Added a 0``, or the name of its binding."""
+    """Return the waiting occurrences in short: ``Added a 0``, or the name of the binding."""
     return [
         one.binding.name if one.event is None else f"{one.event.verb} {one.event.key.name} {state_of(one)}"
         for one in box.waiting
@@ -123,7 +123,7 @@ def test_after_a_failed_run_its_occurrences_and_new_ones_are_offered() -> None:
 
 
 def test_occurrences_of_a_running_hook_are_not_reduced() -> None:
-    """The hook hears of the object now, so it must hear that the object goes."""
+    """The running hook is about to know the object, so its deletion must be reported as well."""
     box = filled(event(ADDED, "a"), limit=2)
     offered = box.offered()
     for number in range(10):
@@ -193,7 +193,7 @@ STEPS = st.lists(
 
 
 def _apply(known: Mapping[str, int], told: tuple[Occurrence, ...]) -> dict[str, int]:
-    """What a hook knows after a run; what it is told must make sense to it."""
+    """Return the state that a hook knows after a run, and check that its events fit the state before."""
     now = dict(known)
     for occurrence in told:
         if occurrence.event is None:

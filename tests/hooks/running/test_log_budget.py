@@ -1,4 +1,4 @@
-"""The log budget of a hook: whatever it prints and whenever, its lines are bounded, and each one is logged or counted."""
+"""The log budget of a hook: logged lines are limited, and every other line is counted."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ BURSTS = st.lists(st.tuples(st.floats(0, 600), st.integers(1, 900), st.integers(
 
 
 def flood(budget: LogBudget, lines: int, now: float, chars: int = 10) -> tuple[LogBudget, int]:
-    """So many lines at once, and how many of them are logged."""
+    """Print this many lines at once, and return the budget and the number of logged lines."""
     logged = 0
     for _ in range(lines):
         budget, admitted = budget.admit(chars, now)

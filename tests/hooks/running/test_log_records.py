@@ -1,4 +1,4 @@
-"""What a hook prints, as records: every line comes out once, as text or in an object, in its order."""
+"""Log records of hook output: every line appears once and in order, as text or in an object."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What hooks may ask to be done to objects, and that nothing else gets through."""
+"""Operations on objects that hooks may request, and refusals of everything else."""
 
 import json
 import random
@@ -218,7 +218,7 @@ def test_expanding_yaml_aliases_are_refused() -> None:
         read_operations([{"operation": "Create", "object": "\n".join(lines)}], hook="h")
 
 
-# -- whatever a hook writes
+# -- random input
 
 
 JSON = st.recursive(
@@ -274,7 +274,7 @@ def mutated(draw: random.Random) -> bytes:
 
 
 def test_mutated_patch_files_raise_only_the_declared_error() -> None:
-    """Bytes that a hook wrote, through both readers: operations or a HookError."""
+    """Read mutated bytes through both readers; the result is operations or a HookError."""
     draw = random.Random(2024)  # noqa: S311 - the same inputs in every run
     taken = refused = 0
     for _ in range(scaled(100_000, 1_200)):

@@ -1,4 +1,4 @@
-"""Every operation of the contract, done to a control plane in this process."""
+"""Every operation of the contract, applied to a control plane in this process."""
 
 import pytest
 import trio
@@ -138,7 +138,7 @@ async def test_repeated_conflicts_are_a_transient_failure(autojump_clock: MockCl
             assert failure.transient
             assert "Conflict" in failure.message
             assert count == ATTEMPTS
-        # 10, 50 and 250 ms, each a twentieth longer by the jitter, for both
+        # 10, 50 and 250 ms, each 5 % longer by the jitter, for both
         assert trio.current_time() - started == pytest.approx(2 * 0.31 * 1.05)
 
 
@@ -295,7 +295,7 @@ async def test_inapplicable_json_patch_is_a_permanent_failure() -> None:
         assert not failure.transient
 
 
-# -- all together
+# -- several operations
 
 
 async def test_a_failed_operation_does_not_prevent_the_others() -> None:

@@ -45,12 +45,12 @@ for line in sys.stdin:
 
 
 def looping(folder: Path, body: str, python: str = sys.executable) -> Path:
-    """A hook in Python that serves runs, each of which does this."""
+    """Write a hook in Python that serves runs and executes this body in each."""
     return write_hook(folder, f"#!{python} -IS\n{LOOP.replace('BODY', body)}\n", name="10-hook.py")
 
 
 def persistent(script: Path) -> HookRun:
-    """A run of a hook that asks to be kept running."""
+    """Return a run of a persistent hook."""
     return replace(run_of(script), pool=HookPool.PERSISTENT, owner="prod.app")
 
 
@@ -58,7 +58,7 @@ def persistent(script: Path) -> HookRun:
 async def keeping(
     folder: Path, containment: Containment = NO_CONTAINMENT
 ) -> AsyncGenerator[tuple[ProcessHookRunner, PersistentPrograms]]:
-    """A runner that keeps hooks running."""
+    """Open a runner with persistent processes."""
     async with open_memory_budget(GIB) as budget, open_persistent_programs(None, budget) as programs:
         environment = {"PATH": PATH}
         yield (
@@ -70,7 +70,7 @@ async def keeping(
 
 
 def example(language: str) -> str:
-    """The example in the documentation, as it is printed there."""
+    """Return the example from the documentation."""
     found = re.search(rf"```{language}\n(#!.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     return found[1]

@@ -1,4 +1,4 @@
-"""The files of hooks in pods: what goes in, and what is taken from an archive that may contain anything."""
+"""The files of hooks in pods: the archive of a run, and results from an untrusted archive."""
 
 import io
 import tarfile
@@ -19,7 +19,7 @@ from wharfinger.hooks.running.runner import HookRun
 
 
 def hook_in(folder: Path) -> HookRun:
-    """A run of a hook with a library beside it."""
+    """Return a run of a hook that has a library in its folder."""
     (folder / "hooks/lib").mkdir(parents=True)
     script = write_hook(folder / "hooks", "#!/bin/sh\n. ./lib/x.sh\n", name="hook.sh")
     (folder / "hooks/lib/x.sh").write_text("true\n")

@@ -1,4 +1,4 @@
-"""Hooks in pods through the process runner, over a WebSocket to a control plane: they do the same as here."""
+"""Hooks in pods through the process runner, over a WebSocket to a control plane, compared with local runs."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ def hook(folder: Path, script: str) -> Path:
 
 
 def comparable(outcome: HookOutcome) -> HookOutcome:
-    """The outcome without what is measured; lines of the two streams have no order among each other."""
+    """Return the outcome without measured values, and with sorted lines because the two streams have no common order."""
     lines = tuple(sorted(outcome.log_lines))
     return replace(outcome, user_s=0.0, system_s=0.0, max_rss_bytes=0, wall_s=0.0, log_lines=lines)
 

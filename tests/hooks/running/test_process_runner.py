@@ -1,4 +1,4 @@
-"""The process runner: the contract, and what belongs to its own files, environment and limits."""
+"""The process runner: the runner contract, and its files, environment and limits."""
 
 import logging
 import os
@@ -31,7 +31,7 @@ from wharfinger.process.command import Limits
 from wharfinger.process.ledger import open_ledger
 
 LEAVES_MORE = 'touch "${METRICS_PATH%/*}/more"'
-"""So that its folder is not done with at once."""
+"""A script that leaves another file, so that its folder cannot be removed immediately."""
 
 MakeRunner = Callable[[float], ProcessHookRunner]
 
@@ -41,7 +41,7 @@ def limits(wall_s: float) -> Limits:
 
 
 def left_in(folder: Path) -> list[Path]:
-    """What is there, but for folders that were emptied and are kept for the next run."""
+    """Return the files in a folder, except empty spare folders for the next run."""
     return [path for path in folder.iterdir() if not path.name.startswith(SPARE) or any(path.iterdir())]
 
 
@@ -262,7 +262,7 @@ async def test_cancelled_run_waits_briefly_for_the_folder_removal(
 
 
 async def test_runs_cancelled_at_any_moment_leave_no_folder(make: MakeRunner, scratch: Path, tmp_path: Path) -> None:
-    """At a moment drawn from all of its life: while its folder is made, it starts, runs, ends, or its folder is removed."""
+    """Cancel at a random moment: while the folder is created, the hook starts, runs or ends, or the folder is removed."""
     draw = random.Random(4)  # noqa: S311 - the same moments in every run
     hook = bash(tmp_path, "echo ready; sleep 0.005 & wait")
     for _ in range(scaled(200, 50)):

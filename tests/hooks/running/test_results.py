@@ -1,4 +1,4 @@
-"""What hooks may write, what they may not, and that nothing they write gets further than a HookError."""
+"""Result files of hooks: valid and invalid contents; any invalid content is a HookError."""
 
 import random
 from collections.abc import Callable
@@ -261,7 +261,7 @@ PIECES = (
 
 
 def mutated(source: random.Random, seeds: tuple[bytes, ...]) -> bytes:
-    """A seed with a few pieces put in, taken out or written over, or several seeds run together."""
+    """Return a seed with inserted, removed or overwritten pieces, or several seeds joined."""
     data = bytearray(source.choice(seeds))
     for _ in range(source.choice((1, 1, 2, 5))):
         at = source.randrange(len(data) + 1)

@@ -171,7 +171,7 @@ def test_removing_a_missing_folder_raises_an_error(folder: RunFolder) -> None:
 
 @contextmanager
 def working_in(folder: Path) -> Iterator[None]:
-    """A socket's path must be short."""
+    """Change the working folder, because the path of a socket must be short."""
     before = Path.cwd()
     os.chdir(folder)
     try:

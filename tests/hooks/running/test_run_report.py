@@ -1,4 +1,4 @@
-"""What a run makes of the values it was given."""
+"""Reports of a run: changed values, differences, problems and answers."""
 
 from dataclasses import replace
 from pathlib import Path

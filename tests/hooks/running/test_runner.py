@@ -1,4 +1,4 @@
-"""The seam is a protocol: what fills it is held to it by the type checker, and to its meaning by the contract."""
+"""The runner protocol. The type checker compares implementations with it, and the runner contract tests their behaviour."""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Values patches: strict when applied, short when kept, tolerant when applied again, and the law that joins the three."""
+"""Values patches: strict first application, compact storage, tolerant reapplication, and the relation between them."""
 
 import copy
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def remove(path: str) -> JsonObject:
 
 
 def kept_after(*patches: Sequence[JsonValue], values: JsonObject = VALUES) -> tuple[JsonValue, ...]:
-    """What is stored after these patches, one after the other."""
+    """Return the stored operations after these patches, applied one after the other."""
     stored: tuple[JsonValue, ...] = ()
     for patch in patches:
         stored = compacted(stored, patch, values)
@@ -219,7 +219,7 @@ DOCUMENTS: st.SearchStrategy[JsonValue] = st.recursive(
 
 
 def containers(document: JsonValue, path: str) -> list[str]:
-    """The paths of all objects and lists in the document."""
+    """Return the paths of all objects and lists in the document."""
     items: list[tuple[str, JsonValue]] = []
     if isinstance(document, dict):
         items = list(document.items())
@@ -232,7 +232,7 @@ def containers(document: JsonValue, path: str) -> list[str]:
 
 
 def draw_path(data: st.DataObject, values: JsonObject) -> str:
-    """A path that is there, or could be."""
+    """Draw an existing path or one that could exist."""
     parent = data.draw(st.sampled_from(containers(values["mod"], "/mod")))
     return f"{parent}/{data.draw(NAMES).replace('~', '~0').replace('/', '~1')}"
 

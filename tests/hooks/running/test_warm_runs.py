@@ -34,7 +34,7 @@ def hook(folder: Path, body: str, python: str = sys.executable) -> Path:
 async def warmed(
     state: Path, script: Path, containment: Containment = NO_CONTAINMENT
 ) -> AsyncGenerator[tuple[ProcessHookRunner, WarmStarts]]:
-    """A runner whose workers are ready; the hook was run once, cold."""
+    """Open a runner whose workers are ready after one cold run of the hook."""
     async with open_warm_starts(2, None, MemoryBudget(GIB)) as starts:
         environment = {"PATH": PATH}
         runner = ProcessHookRunner(

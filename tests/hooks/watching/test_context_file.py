@@ -1,4 +1,4 @@
-"""The context file: JSON as a hook reads it, whatever part of it was text already."""
+"""The context file: JSON from packed and unpacked values."""
 
 import io
 import json

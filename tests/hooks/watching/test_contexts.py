@@ -1,4 +1,4 @@
-"""Binding contexts against the examples of the contract: equal documents, so also nothing more than they have."""
+"""Binding contexts compared with the examples of the contract; documents are equal, so there are no additional fields."""
 
 import io
 import json
@@ -44,7 +44,7 @@ FILTERED = Item(None, packed(None))
 
 
 def written(*contexts: Context) -> list[JsonObject]:
-    """What a hook reads."""
+    """Return the contexts that a hook reads."""
     file = io.BytesIO()
     write_contexts(file, contexts)
     found: list[JsonObject] = json.loads(file.getvalue())

@@ -1,4 +1,4 @@
-"""The seam to jq: its error, and that the pool fits it."""
+"""The filter protocol: its error, and the jq pool as an implementation."""
 
 from wharfinger.formats.errors import ProgramError
 from wharfinger.hooks.watching.filters import FilterError, Filters

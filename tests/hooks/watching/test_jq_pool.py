@@ -1,4 +1,4 @@
-"""Filters in real worker processes: what they answer, and what becomes of workers that misbehave."""
+"""Filters in real worker processes: their answers, and the end of misbehaving workers."""
 
 import os
 import signal
@@ -323,7 +323,7 @@ async def test_filter_errors_do_not_quote_the_object(program: str, said: str) ->
 
 @pytest.mark.slow
 async def test_requests_of_a_used_worker_fail_when_the_pool_closes(ledger: ProcessLedger) -> None:
-    """Not only the first request of a worker: in the middle of an exchange, and between two."""
+    """Close the pool in the middle of an exchange with a used worker, and between two exchanges."""
     for turns in range(scaled(200, 40)):
         async with trio.open_nursery() as nursery:
 

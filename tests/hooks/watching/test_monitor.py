@@ -1,4 +1,4 @@
-"""A binding kept up to date, against a control plane in this process."""
+"""Monitors of bindings, against a control plane in this process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -109,7 +109,7 @@ async def test_reading_a_snapshot_while_locked_drops_no_events(autojump_clock: M
 
 
 class SlowLists(HttpClusterClient):
-    """A client whose lists of one namespace take their time."""
+    """A client whose lists of one namespace are slow."""
 
     def __init__(self, client: HttpClusterClient, namespace: str, seconds: float) -> None:
         self.__dict__.update(client.__dict__)

@@ -1,4 +1,4 @@
-"""Backlogs: everything up to the limit, and beyond it a shorter story that is as true."""
+"""Backlogs: all changes up to the limit, and a shorter equivalent story beyond it."""
 
 import pytest
 from hypothesis import given
@@ -131,7 +131,7 @@ def test_reduction_preserves_the_order_of_objects() -> None:
 
 @given(st.sets(st.sampled_from("abc")), st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
 def test_reduced_stories_are_consistent_short_and_end_the_same(there: set[str], steps: list[tuple[str, bool]]) -> None:
-    """Steps: an object is put there, or taken away. Nobody is told of what does not change that."""
+    """Each step puts or deletes an object. Deleting a missing object is no change."""
     story: list[Change[int]] = []
     now = dict.fromkeys(there, -1)
     for number, (name, put) in enumerate(steps):

@@ -1,4 +1,4 @@
-"""What a change of one object means to a hook."""
+"""Events that result from changes of one object."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Which watches a binding has, and that they come and go with the namespaces it selects."""
+"""The watches of a binding, which follow the namespaces that it selects."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -40,7 +40,7 @@ TEAM = NamespaceSelector(None, "team=a")
 
 
 class Told:
-    """The changes, in short: ``ADDED ns/name``."""
+    """The reported changes in short: ``ADDED ns/name``."""
 
     def __init__(self) -> None:
         self._told: list[str] = []
@@ -60,7 +60,7 @@ def raw(name: str) -> RawObject:
 
 @asynccontextmanager
 async def following(client: ClusterClient, wanted: Selection, told: "Told") -> AsyncIterator[Sources]:
-    """The sources of a selection, over watches of their own."""
+    """Open the sources of a selection with their own watches."""
     async with open_shared_watches(client) as shared, open_sources(client, shared, CONFIG_MAP, wanted, told) as sources:
         yield sources
 
@@ -78,7 +78,7 @@ async def label(client: HttpClusterClient, name: str, team: str | None) -> None:
     await client.merge_patch(ObjectKey(NAMESPACE, "", name), {"metadata": {"labels": {"team": team}}})
 
 
-# -- what a binding selects
+# -- selection
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ async def test_selector_without_matching_namespaces_gives_an_empty_list() -> Non
             assert len(sources) == 0
 
 
-# -- what goes wrong
+# -- failures
 
 
 async def test_failed_list_raises_its_error() -> None:
@@ -231,7 +231,7 @@ async def test_namespace_removed_during_its_list_does_not_block(autojump_clock: 
         assert len(sources) == 0
 
 
-# -- how many there may be
+# -- limits
 
 
 async def test_selection_with_too_many_watches_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Ticks by a wall clock that tests move: with trio's, ahead of it, and back."""
+"""Ticks by a wall clock that tests move with trio's clock, ahead of it, and back."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ MINUTE, HOUR = 60.0, 3600.0
 
 @dataclass(slots=True)
 class Wall:
-    """A wall clock that goes with trio's, but for what it is ``off``; it keeps the ticks with their times."""
+    """A wall clock that differs from trio's clock by ``off``, and records ticks with their times."""
 
     off: timedelta = timedelta()
     began: float = field(default_factory=trio.current_time)
@@ -93,7 +93,7 @@ async def test_crontabs_are_evaluated_in_the_time_zone(autojump_clock: MockClock
 
 
 async def test_end_of_daylight_saving_time_causes_no_extra_ticks(autojump_clock: MockClock) -> None:
-    """The wall clock itself speaks local time: 02:00 to 03:00 comes twice, and nothing ticks early, late or all the time."""
+    """The wall clock is in local time, where 02:00 to 03:00 occurs twice. No tick is early, late or repeated."""
     berlin = ZoneInfo("Europe/Berlin")
     wall = Wall(off=datetime(2024, 10, 26, 22, 45, tzinfo=UTC) - EPOCH)
     async with open_schedules(wall.tick, lambda: wall.now().astimezone(berlin), berlin) as schedules:
@@ -108,7 +108,7 @@ async def test_end_of_daylight_saving_time_causes_no_extra_ticks(autojump_clock:
 
 
 async def test_missed_times_become_one_tick(autojump_clock: MockClock) -> None:
-    """As after a suspend: the wall clock went on, trio's did not."""
+    """The wall clock jumps ahead of trio's clock, like after a suspend."""
     async with scheduled() as (schedules, wall):
         schedules.add("a", "* * * * *")
         schedules.add("a", "0 12 * * *")

@@ -1,4 +1,4 @@
-"""When a program that is late again and again is refused, and for how long."""
+"""Temporary refusal of programs that are late repeatedly."""
 
 from wharfinger.hooks.watching.slow_programs import KEPT, LATE_IN_A_ROW, REFUSED_S, SlowPrograms
 

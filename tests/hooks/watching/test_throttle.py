@@ -1,4 +1,4 @@
-"""How often hooks may run."""
+"""Limits on the frequency of hook runs."""
 
 from datetime import timedelta
 

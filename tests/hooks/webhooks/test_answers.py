@@ -30,7 +30,7 @@ def packed(value: JsonValue) -> str:
 
 
 def test_observed_answers_give_the_expected_responses() -> None:
-    """Those that were observed of published hooks (spec hook-protocol §6.4a)."""
+    """The answers were observed with published hooks (spec hook-protocol §6.4a)."""
     assert admission({"allowed": True}).response("u") == {"uid": "u", "allowed": True}
     why = "Only images from repo.example.com are allowed"
     denied = admission({"allowed": False, "message": why}).response("u")

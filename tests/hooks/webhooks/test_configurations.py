@@ -1,4 +1,4 @@
-"""The objects of webhooks: those that an API server gets, and that the control plane's own validation admits."""
+"""The webhook configuration objects for an API server; the control plane's own validation admits them."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What every backend of the claim scheduler does. A test class derives from it and opens its backend with three idle members."""
+"""The contract of every backend of the claim scheduler. Test classes derive from it and open three idle members."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractAsyncContextManager
@@ -12,14 +12,14 @@ from wharfinger.pools.claims.events import Lost, Member, Seen
 
 
 class BackendContract(ABC, Generic[Spec, Result]):
-    """Derive, and say how it is opened."""
+    """The tests of the contract; derived classes define how the backend is opened."""
 
     @abstractmethod
     def opened(self) -> AbstractAsyncContextManager[tuple[Backend[Spec, Result], Spec]]:
-        """A backend with three idle members, none of which was shown yet, and something to claim them for."""
+        """Open a backend with three idle members that no change has shown yet, and an owner for claims."""
 
     def other(self, spec: Spec) -> Spec:
-        """The same for another caller, if the backend can tell them apart."""
+        """Return another owner, if the backend distinguishes owners."""
         return spec
 
     async def test_the_first_changes_show_all_members_and_the_second_none(self) -> None:
@@ -78,5 +78,5 @@ class BackendContract(ABC, Generic[Spec, Result]):
 
 
 def shown(backend: Backend[Spec, Result]) -> list[Member]:
-    """The members that the changes show."""
+    """Return the members that the changes show."""
     return [change.member for change in backend.changes() if isinstance(change, Seen)]

@@ -1,4 +1,4 @@
-"""A backend whose members are numbers in memory, with a cache that lags behind as far as a test wants."""
+"""A backend whose members are numbers in memory, with a cache whose delay a test controls."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ class FakeBackend:
     _version: int = 0
 
     def put(self, *uids: str, idle: bool = True, protected: bool = False) -> None:
-        """Make members, or change them."""
+        """Create or change members."""
         for uid in uids:
             self._version += 1
             if idle:
@@ -67,13 +67,13 @@ class FakeBackend:
             self.notify()
 
     def changes(self) -> Sequence[Seen | Lost]:
-        """Return what the cache shows anew."""
+        """Return the new changes that the cache shows."""
         found = tuple(self._unseen)
         self._unseen.clear()
         return found
 
     async def claim(self, member: Member, spec: str, /) -> Claimed[str]:
-        """Claim by comparing the version, as an API server does."""
+        """Claim a member if its version is unchanged, like an API server."""
         await trio.sleep(self.trip_s)
         if self.trouble is not None:
             self.trouble(member, spec)
@@ -88,7 +88,7 @@ class FakeBackend:
         return Claimed(self._version, member.uid)
 
     async def recycle(self, uid: str) -> None:
-        """Make it idle again."""
+        """Make the member idle again."""
         await trio.lowlevel.checkpoint()
         self.recycled.append(uid)
         if uid in self.truth:

@@ -1,13 +1,13 @@
-"""The claim machine under every order of events, against a world that keeps its own books.
+"""The claim machine under every order of events, compared with a simulated world that keeps its own records.
 
 The world has members that really change, a cache that lags behind, and claims that compare versions. What must hold:
 
-* each accepted request is answered exactly once, and all are by the end, at whatever moment the pool is closed;
+* each accepted request is answered exactly once, and by the end, whenever the pool is closed;
 * a member is never under two claims, and no success hands out a member that has an owner;
 * claims are sent in the order of the requests, except that a request which lost its member goes before all others;
 * no request waits while a member is ready and a claim is free;
 * a conflict is only met where the cache was behind;
-* who was answered otherwise and got a member all the same is recycled.
+* a member that was claimed for a request with another answer is recycled.
 """
 
 import heapq
@@ -42,7 +42,7 @@ picks = st.integers(0, 10_000)
 
 
 class ClaimsMachine(RuleBasedStateMachine):
-    """Plays the shell, the backend and the callers."""
+    """A state machine that simulates the shell, the backend and the callers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class ClaimsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.truth)
     @rule(pick=picks, idle=st.booleans(), protected=st.booleans())
     def disturb(self, pick: int, idle: bool, protected: bool) -> None:
-        """Others change a member; one that becomes idle has no owner any more."""
+        """Change a member like another client; a member that becomes idle loses its owner."""
         uid = sorted(self.truth)[pick % len(self.truth)]
         if idle:
             self.owner.pop(uid, None)

@@ -1,8 +1,7 @@
 """The scheduler under any schedule of callers, members, faults and ends, in simulated time.
 
-Whatever happens, and at whatever moment the pool is shut down or its service is cancelled: each accepted request is answered
-exactly once, no member has two owners, no member that was claimed for a caller who left stays claimed, requests that nobody
-disturbs are served in their order, and no task is left.
+Whenever the pool is shut down or its service is cancelled, each accepted request is answered exactly once, no member has two
+owners, members claimed for a caller that left are released, undisturbed requests are served in order, and no task is left.
 """
 
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ picks = st.integers(0, 1000)
 
 @dataclass(frozen=True)
 class Call:
-    """A caller that waits so long, and leaves after ``patience`` if that comes first."""
+    """A caller that holds a member for some time, and stops waiting after ``patience``."""
 
     deadline: float
     patience: float
@@ -35,7 +34,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Change:
-    """A member is added, dropped, taken or given back by others, seen late, or shown."""
+    """A change of a member: added, dropped, claimed or released by other clients, seen late, or shown."""
 
     kind: str
     pick: int
@@ -51,7 +50,7 @@ steps = st.tuples(
 
 
 class World:
-    """Callers and members, with books of what happened."""
+    """Callers and members, with records of the events."""
 
     def __init__(self, faults: list[int]) -> None:
         self.faults = faults
@@ -156,7 +155,7 @@ def test_every_accepted_request_is_answered_once_whatever_happens(
 
 
 async def test_a_day_of_churn_leaves_no_state(autojump_clock: trio.testing.MockClock) -> None:
-    """24 hours of requests, members that come, go and fail, and callers that leave: afterwards nothing is kept of them."""
+    """After 24 hours of requests, changing and failing members, and leaving callers, no state of them is retained."""
     day, count = 24 * HOUR_S, scaled(20_000, 400)
     world = World([0, 0, 2, 0, 1, 0])
     async with open_pool_scheduler(world.backend, Limits(waiting=64, in_flight=8, attempts=4)) as scheduler:

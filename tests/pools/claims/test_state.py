@@ -1,4 +1,4 @@
-"""The line of requests: turns by number, deadlines, and bounded memory."""
+"""The queue of requests: order by number, deadlines, and bounded memory."""
 
 import math
 

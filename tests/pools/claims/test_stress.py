@@ -1,4 +1,4 @@
-"""The scheduler under load: many more requests than members, churn, and the end in the middle. Time is simulated."""
+"""The scheduler under load: many more requests than members, churn, and a shutdown in the middle. Time is simulated."""
 
 import random
 from collections import Counter
@@ -31,7 +31,7 @@ async def test_two_thousand_requests_for_five_hundred_members(autojump_clock: tr
 
 
 async def test_churn_with_deletions(autojump_clock: trio.testing.MockClock) -> None:
-    """800 requests, 400 members, 200 of which are deleted while claims are under way and the cache lags behind."""
+    """Send 800 requests for 400 members, and delete 200 members during claims while the cache is delayed."""
     rng = random.Random(7)  # noqa: S311 - an order
     backend = FakeBackend(trip_s=0.02)
     backend.put(*(f"m{number}" for number in range(400)))

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - most scripts are one line
-"""Scripts that are run cold and warm, and must do the same: outputs, exit status, files."""
+"""Scripts that run cold and warm and must have equal outputs, exit status and files."""
 
 from typing import Final
 

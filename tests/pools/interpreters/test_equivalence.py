@@ -1,4 +1,4 @@
-"""A script that is started warm does what it does in a new process: outputs, exit status, files, and what it sees."""
+"""Warm runs of a script equal runs in a new process: outputs, exit status, files, and environment."""
 
 import re
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ async def test_cold_and_warm_runs_have_the_same_results(name: str, tmp_path: Pat
 
 
 async def test_the_usage_is_that_of_the_script(tmp_path: Path) -> None:
-    """Processor time and memory are those of this run: not of the zygote, and not of the time in which the worker was idle."""
+    """The usage covers this run only, without the zygote and without the idle time of the worker."""
     busy = package(
         tmp_path / "package",
         "import time\nkept = bytearray(80_000_000)\nwhile time.process_time() < 0.3: pass",

@@ -1,4 +1,4 @@
-"""The pool of an interpreter: its zygote is replaced, and no run is lost or doubled by that."""
+"""The pool of an interpreter: replacing its zygote neither loses nor repeats a run."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ async def test_a_worker_that_was_killed_is_replaced() -> None:
 
 
 async def test_surplus_workers_are_ended_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A surplus comes from requests that got no worker in time: each had one forked for it."""
+    """A surplus results from requests that got no worker in time, because a worker was forked for each of them."""
     monkeypatch.setattr("wharfinger.pools.interpreters.pool.SURPLUS_S", 0.01)
     script = package(tmp_path / "package", "print('done')")
     async with ready(command_of(script, tmp_path / "first"), 4) as starts:
@@ -94,7 +94,7 @@ async def test_a_zygote_killed_under_load_is_replaced_and_no_run_is_lost_or_doub
 async def test_a_worker_that_begins_late_is_waited_for_and_its_script_runs_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time in which a worker must be free is over as soon as the worker has been given the script."""
+    """The time limit for a free worker ends as soon as the worker has received the script."""
     script = package(
         tmp_path / "package", "import os\nos.close(os.open('ran', os.O_CREAT | os.O_EXCL | os.O_WRONLY))\nprint('done')"
     )
@@ -117,7 +117,7 @@ async def test_an_interpreter_that_cannot_serve_is_given_up(tmp_path: Path) -> N
 
 
 async def test_no_more_workers_are_forked_than_requested(tmp_path: Path) -> None:
-    """One for each run, and the wanted number of idle ones: the number that is there now is not what it counts from."""
+    """Fork one worker for each run plus the wanted number of idle workers, independent of the current number."""
     script = package(tmp_path / "package", "pass")
     async with ready(command_of(package(tmp_path / "plain", "pass"), tmp_path / "first"), 2) as starts:
         (pool,) = starts.pools()

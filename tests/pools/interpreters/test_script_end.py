@@ -1,4 +1,4 @@
-"""The end of a script: its status, the order in which names end, and that the program loads this part without a trace."""
+"""The end of a script: its status, the order in which names are deleted, and loading of this part without side effects."""
 
 import gc
 import subprocess
@@ -22,7 +22,7 @@ gc.freeze()
 
 
 def run(text: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in which this part is loaded as in a zygote."""
+    """Run a program that loads this part like a zygote."""
     return subprocess.run([sys.executable, "-c", LOADED + text], capture_output=True, text=True, check=False)
 
 

@@ -1,4 +1,4 @@
-"""Running commands warm where that is possible, and cold otherwise; and what is left after many of them."""
+"""Running commands warm if possible and cold otherwise, without leaks after many runs."""
 
 import gc
 import itertools
@@ -32,7 +32,7 @@ from wharfinger.process.ledger import open_ledger
 
 
 def below() -> set[int]:
-    """The children of this process, zombies included."""
+    """Return the children of this process, including zombies."""
     found = (task.joinpath("children").read_text().split() for task in Path("/proc/self/task").iterdir())
     return {int(pid) for children in found for pid in children}
 
@@ -134,7 +134,7 @@ async def test_the_pool_of_an_idle_interpreter_is_closed(tmp_path: Path, monkeyp
     async with ready(command_of(script, tmp_path / "a")) as starts:
         assert len(below()) == 2
         monkeypatch.setattr("wharfinger.pools.interpreters.warm_start.IDLE_S", 0.0)
-        # Its timer was set for the time before, so the pool is asked again by hand.
+        # The timer was set for the earlier time, so the test triggers the pool itself.
         starts.pools()[0].used_at = trio.current_time()
         starts._nursery.cancel_scope.cancel()
         with trio.CancelScope(shield=True):
@@ -156,7 +156,7 @@ async def test_the_number_of_interpreters_with_a_pool_is_limited(
 
 @pytest.mark.slow
 async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> None:
-    """A churn of runs of all kinds, some cancelled; afterwards there is what was there before."""
+    """After many runs of all kinds, some cancelled, processes, descriptors and rows are as before."""
     kinds = {
         "good": "print('x')",
         "bad": "raise ValueError",
@@ -194,9 +194,9 @@ async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> N
 async def test_a_day_of_churn_leaks_no_processes_descriptors_or_memory(
     tmp_path: Path, mock_clock: trio.testing.MockClock
 ) -> None:
-    """24 hours in which the pool goes again and again because it is idle, and comes back with the next runs: the processes and
-    descriptors stay the same, and so does the memory after the first hours."""
-    mock_clock.rate = 1.0  # time passes as it does, and between runs it jumps
+    """Let the pool close when idle and open again with the next runs for 24 hours: the numbers of processes and descriptors stay
+    constant, and so does the memory after the first hours."""
+    mock_clock.rate = 1.0  # the clock runs normally and jumps between runs
     kinds = {
         "good": "print('x')",
         "bad": "raise ValueError",
@@ -233,12 +233,12 @@ async def test_a_day_of_churn_leaks_no_processes_descriptors_or_memory(
 
 
 def _resident() -> int:
-    """The resident memory of this process in bytes."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 async def test_a_replaced_module_is_loaded_again(tmp_path: Path) -> None:
-    """The zygote has loaded the module; a script that runs after it was installed anew must see the new one."""
+    """The zygote has loaded the module; a script that runs after a new installation must use the new module."""
     modules = tmp_path / "site-packages"
     (modules / "yaml").mkdir(parents=True)
     (modules / "yaml" / "__init__.py").write_text("VALUE = 'old'\n")

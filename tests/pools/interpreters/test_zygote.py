@@ -65,7 +65,7 @@ async def test_a_worker_outlives_its_zygote() -> None:
         idle = await zygote.fork()
         os.kill(zygote.pid, signal.SIGKILL)
         await zygote.wait()
-    assert Path(f"/proc/{idle.child.mark.pid}/cmdline").read_bytes()  # those that have ended have none
+    assert Path(f"/proc/{idle.child.mark.pid}/cmdline").read_bytes()  # ended workers have no descriptors
     idle.control.close()
     with trio.fail_after(300):
         await wait_zombie(idle.child.pidfd)
@@ -114,7 +114,7 @@ async def test_an_interpreter_that_does_not_start_is_reported_with_its_output(tm
 async def test_a_worker_that_was_forked_too_late_is_reaped(
     ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The zygote is stopped, as on a machine that swaps, until its fork is given up; then it forks after all."""
+    """The zygote is stopped, like on a swapping machine, until the fork times out; then it forks nevertheless."""
     monkeypatch.setattr("wharfinger.pools.interpreters.zygote.FORK_S", 0.05)
     before = descriptors()
     async with open_zygote(PYTHON, ledger) as zygote:

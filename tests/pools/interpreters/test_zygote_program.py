@@ -1,4 +1,4 @@
-"""The program of a zygote as a program: it reports whether it can serve, and ends with its socket."""
+"""The zygote's program: it reports whether it can serve, and ends when its socket is closed."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PROGRAM = str(Path(zygote_program.__file__))
 
 
 def started(environment: dict[str, str], *words: str) -> tuple[dict[str, object], int]:
-    """Start it; what it reports, and its exit status after the end of its socket."""
+    """Start the program; return its report and its exit status after its socket was closed."""
     own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with own, other:
         argv = [sys.executable, *words, PROGRAM, str(other.fileno())]

@@ -1,4 +1,4 @@
-"""What tests of warm interpreters share: packages with a script, commands that run it, and a pool that is ready."""
+"""Shared helpers for tests of warm interpreters: packages with a script, commands that run it, and a ready pool."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ LIMITS = Limits(
 
 
 def package(folder: Path, text: str) -> Path:
-    """A folder with the script, and what some of the scripts expect beside it."""
+    """Create a folder with the script and the files that some scripts expect beside it."""
     folder.mkdir()
     (folder / "helper.py").write_text(
         "VALUE = 5\nclass Kind:\n    def __del__(self): print('del', VALUE)\nprint(__name__)\n"
@@ -38,7 +38,7 @@ def package(folder: Path, text: str) -> Path:
 
 
 def command_of(script: Path, cwd: Path) -> Command:
-    """A command that runs the script in a folder of its own, which is its home, too."""
+    """Return a command that runs the script in its own folder, which is also its home."""
     cwd.mkdir()
     environment = {
         "PATH": os.defpath,
@@ -53,17 +53,17 @@ def command_of(script: Path, cwd: Path) -> Command:
 
 
 def descriptors() -> set[str]:
-    """The open descriptors of this process."""
+    """Return the open descriptors of this process."""
     return {path.name for path in Path("/proc/self/fd").iterdir()}
 
 
 def reap(pid: int) -> int:
-    """Reap a child that has ended; its status."""
+    """Reap a child that has ended, and return its status."""
     return os.waitpid(pid, 0)[1]
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait until something holds that nothing reports."""
+    """Wait until a condition holds that no event reports."""
     with trio.fail_after(PATIENT):
         while not condition():  # noqa: ASYNC110 - other processes, and pools that report to their own tasks
             await trio.sleep(0.002)
@@ -77,7 +77,7 @@ async def until_ready(pool: InterpreterPool, size: int) -> None:
 
 @asynccontextmanager
 async def ready(command: Command, size: int = 1, ledger: ProcessLedger | None = None) -> AsyncGenerator[WarmStarts]:
-    """The way to start scripts, with the pool of this one's interpreter ready; the command itself has run cold."""
+    """Open a warm starter whose pool for the command's interpreter is ready after one cold run."""
     async with open_warm_starts(size, ledger, MemoryBudget(GIB)) as starts:
         await starts.run(command, LIMITS)
         await until(starts.pools)

@@ -1,4 +1,4 @@
-"""The memory budget: what it refuses, which processes it ends, and that it holds for the real processes of all pools."""
+"""The memory budget: refusals, processes that it ends, and its effect on the real processes of all pools."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -103,7 +103,7 @@ async def test_the_longest_idle_processes_of_all_pools_end_first(monkeypatch: py
     budget = MemoryBudget(42 * MIB)
     one, other = Holder(busy=[9], idle={1: 5.0, 2: 1.0}), Holder(idle={3: 4.0, 4: 3.0})
     with budget.joined(one), budget.joined(other):
-        await budget.measure()  # 50 MiB: the end of each frees the half of it
+        await budget.measure()  # 50 MiB: the end of each process frees half of it
         assert (one.ended, other.ended, budget.ended) == ([2], [4], 2)
         await budget.measure()
         assert budget.ended == 2
@@ -187,7 +187,7 @@ def test_no_more_processes_end_than_needed(found: list[tuple[float, int, int]], 
 
 
 async def test_idle_workers_end_and_runs_start_cold_while_the_budget_is_exceeded(tmp_path: Path) -> None:
-    """Real zygotes, workers and a persistent hook: the longest idle go, none is forked anew, and every run still succeeds."""
+    """The longest idle of real zygotes, workers and a persistent hook end, none is forked, and every run succeeds."""
     script = package(tmp_path / "package", "print('done')")
     program = serving(tmp_path)
     budget = MemoryBudget(1024 * MIB)
@@ -205,7 +205,7 @@ async def test_idle_workers_end_and_runs_start_cold_while_the_budget_is_exceeded
         assert abs(whole - sum(really)) < whole / 4
         (longest,) = {pid for pid in processes if pid in {next(pool.idle_processes()).pid}}
 
-        budget.limit_bytes = budget.used - budget.used // 50  # one too many; sizes vary by less
+        budget.limit_bytes = budget.used - budget.used // 50  # one process too many; sizes vary by less
         await budget.measure()
         assert budget.ended == 1
         await until(lambda: not Path(f"/proc/{longest}").exists())
@@ -218,7 +218,9 @@ async def test_idle_workers_end_and_runs_start_cold_while_the_budget_is_exceeded
         await budget.measure()
         await until(lambda: not len(pool._workers) and not len(programs))
         assert (await starts.run(command_of(script, tmp_path / "second"), LIMITS)).stdout == b"done\n"
-        assert (await programs.run(run_of(program), LIMITS)).ok  # without the variable it reads the end of its input
+        assert (
+            await programs.run(run_of(program), LIMITS)
+        ).ok  # without the variable the program reads the end of its input
         assert programs.counters.alone == 1
         assert starts.warm == 0
         assert budget.refused >= 2

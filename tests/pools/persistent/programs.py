@@ -1,4 +1,4 @@
-"""What tests of persistent programs share: programs that serve runs in several ways, and a place that keeps them."""
+"""Shared helpers for tests of persistent programs: programs that serve runs in several ways, and their pool."""
 
 import sys
 from collections.abc import AsyncGenerator
@@ -28,11 +28,11 @@ for line in sys.stdin:
     exec(variables.get("DO", "pass"))
     if number not in answered: answer(number)
 """
-"""A program that does what its run says (the variable DO), and answers if that has not."""
+"""A program that executes the code in the run's variable DO, and answers unless that code has answered."""
 
 
 def serving(folder: Path, text: str = SERVE, name: str = "program") -> Command:
-    """The command of a program in Python."""
+    """Return the command of a Python program."""
     program = folder / name
     program.write_text(f"#!{sys.executable} -IS\n{text}\n")
     program.chmod(0o755)
@@ -40,12 +40,12 @@ def serving(folder: Path, text: str = SERVE, name: str = "program") -> Command:
 
 
 def run_of(command: Command, do: str = "pass", owner: str = "hook") -> PersistentRun:
-    """A run that does something."""
+    """Return a run that executes this code."""
     return PersistentRun(owner, command, {"DO": do})
 
 
 @asynccontextmanager
 async def opened(ledger: ProcessLedger | None = None, limit: int = GIB) -> AsyncGenerator[PersistentPrograms]:
-    """A place for programs."""
+    """Open a pool of programs."""
     async with open_memory_budget(limit) as budget, open_persistent_programs(ledger, budget) as programs:
         yield programs

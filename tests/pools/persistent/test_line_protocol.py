@@ -1,4 +1,4 @@
-"""The lines of persistent hooks: what is written for a run, and which answers are accepted."""
+"""The line protocol of persistent hooks: the line of a run, and valid answers."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Programs that keep running: which one serves a run, when each ends, and that only the run fails in which one breaks."""
+"""Persistent programs: the choice for a run, their ends, and failures that affect one run only."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def ledger(tmp_path: Path) -> Iterator[ProcessLedger]:
 
 
 def words(outcome: Outcome) -> tuple[int, int]:
-    """The process of a run, and its number in that process."""
+    """Return the process of a run, and the run's number in that process."""
     pid, number = outcome.stderr.split()[:2]
     return int(pid), int(number)
 
@@ -146,7 +146,7 @@ async def test_a_process_that_ends_while_it_is_idle_is_replaced_and_no_run_fails
         for number in range(4):
             pid, _ = words(await programs.run(run_of(command), LIMITS))
             os.kill(pid, signal.SIGKILL)
-            if number % 2:  # the kernel knows of its end, and nobody else
+            if number % 2:  # only the kernel knows of its end
                 os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - it was killed
             else:
                 await until(lambda: not len(programs))
@@ -171,7 +171,7 @@ async def test_unexpected_output_ends_the_process_but_fails_no_run(do: str, tmp_
         first = await programs.run(run_of(command, do), LIMITS)
         assert first.ok
         await until(lambda: do is AT_ONCE or (tmp_path / "printed").exists())
-        # The next run does not take it for its answer, but goes to another process.
+        # The next run uses another process and does not read this answer as its own.
         second = await programs.run(run_of(command, "answer(number)"), LIMITS)
         assert second.ok
         assert words(second)[0] != words(first)[0]
@@ -343,7 +343,7 @@ async def test_each_run_has_its_own_process_if_the_budget_is_full(tmp_path: Path
 
 @pytest.mark.slow
 async def test_many_runs_of_all_kinds_leave_no_process_descriptor_or_row(tmp_path: Path, ledger: ProcessLedger) -> None:
-    """Hooks that serve, fail, break, hang, are killed within a run, and are cancelled, several at a time."""
+    """Run several hooks concurrently that serve, fail, break, hang, are killed during a run, or are cancelled."""
     command = serving(tmp_path)
     kinds = {
         "good": "pass",
@@ -376,6 +376,6 @@ async def test_many_runs_of_all_kinds_leave_no_process_descriptor_or_row(tmp_pat
 
 
 def children() -> set[int]:
-    """The children of this process, zombies included."""
+    """Return the children of this process, including zombies."""
     found = (task.joinpath("children").read_text().split() for task in Path("/proc/self/task").iterdir())
     return {int(pid) for pids in found for pid in pids}

@@ -1,4 +1,4 @@
-"""The usage of a part of a process's life, against what the process measures itself."""
+"""The usage during a part of a process's life, compared with the process's own measurements."""
 
 import subprocess
 import sys

@@ -18,5 +18,5 @@ _READY = PodState(NAMESPACE, "", "", 1, POOL.name, POOL.uid, POOL.template_hash,
 
 
 def pod(uid: str, version: int = 1, **changes: object) -> PodState:
-    """An idle pod that is ready, but for these changes."""
+    """Return an idle ready pod with these changes."""
     return replace(_READY, name=f"pod-{uid}", uid=uid, version=version, **changes)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What tests of pod pools share: a control plane in memory with both definitions, pools and claims, and waits for their state."""
+"""Shared helpers for tests of pod pools: a control plane in memory, pools and claims, and waits for their state."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -56,7 +56,7 @@ def key_of(resource: ResourceType, name: str) -> ObjectKey:
 
 @dataclass
 class Clients:
-    """Two clients of a control plane; ``user`` is somebody else's, for whom nothing goes wrong."""
+    """Two clients of a control plane; ``user`` is another client without faults."""
 
     user: ClusterClient
     client: ClusterClient
@@ -71,7 +71,7 @@ class Clients:
         return await self.user.get(key_of(WORKER_CLAIM, name))
 
     async def until(self, resource: ResourceType, holds: Callable[[Sequence[JsonObject]], bool]) -> None:
-        """Wait until the objects of a kind are as they should be."""
+        """Wait until the objects of a kind satisfy a condition."""
         items: Sequence[JsonObject] = ()
         with trio.move_on_after(PATIENCE_S):
             while True:
@@ -85,7 +85,7 @@ class Clients:
         raise AssertionError(f"after {PATIENCE_S:g} s: {found}")
 
     async def until_ready(self, count: int, name: str = "workers") -> None:
-        """Wait until the status of a pool has so many idle pods that are ready."""
+        """Wait until the status of a pool has this number of ready idle pods."""
         await self.until(
             WORKER_POOL,
             lambda pools: any(name_of(each) == name and find(each, "status", "ready") == count for each in pools),
@@ -109,7 +109,7 @@ class Cluster(Clients):
 
 @asynccontextmanager
 async def open_cluster(*faults: Rule, seed: int = 0) -> AsyncGenerator[Cluster]:
-    """A control plane with its controllers; ``faults`` should name the agent ``wharfinger*``."""
+    """Open a control plane with its controllers; ``faults`` should name the agent ``wharfinger*``."""
     async with (
         open_control_plane(simulate=True, faults=faults, fault_seed=seed) as plane,
         open_client(Connection(LOCAL), transport=plane.transport(), options=OTHERS) as user,
@@ -123,14 +123,14 @@ async def open_cluster(*faults: Rule, seed: int = 0) -> AsyncGenerator[Cluster]:
 
 @asynccontextmanager
 async def open_pools(cluster: Cluster, draw: str = "abcde") -> AsyncIterator[PodPools]:
-    """The service on a cluster."""
+    """Open the service on a cluster."""
     async with open_pod_pools(cluster.client, now=lambda: datetime.now(UTC), draw=lambda: draw) as pools:
         yield pools
 
 
 @asynccontextmanager
 async def open_second(cluster: Cluster) -> AsyncIterator[PodPools]:
-    """The service of a second daemon, which has a user agent of its own."""
+    """Open the service of a second daemon, which has its own user agent."""
     options = ClientOptions(user_agent="second/1", random=lambda: 0.0)
     async with (
         open_client(Connection(LOCAL), transport=cluster.plane.transport(), options=options) as client,
@@ -141,8 +141,10 @@ async def open_second(cluster: Cluster) -> AsyncIterator[PodPools]:
 
 @asynccontextmanager
 async def open_backend(cluster: Clients, count: int = 3, **spec: JsonValue) -> AsyncGenerator[PodBackend]:
-    """A backend with so many idle pods, and an informer that feeds it."""
-    pool = read_pool(await cluster.user.create(pool_object(**spec)))  # without it, its pods would be garbage
+    """Open a backend with this number of idle pods, and an informer that feeds it."""
+    pool = read_pool(
+        await cluster.user.create(pool_object(**spec))
+    )  # without the pool object, its pods would be garbage-collected
     backend = PodBackend(cluster.client, pool)
     waiting, ready = trio.Event(), set[str]()
 
@@ -167,7 +169,7 @@ async def open_backend(cluster: Clients, count: int = 3, **spec: JsonValue) -> A
 
 
 def claimed(pods: Sequence[JsonObject]) -> dict[str, str]:
-    """The claims of pods, by the uids of the pods."""
+    """Return the claims of pods by the pods' uids."""
     found = {
         find_str(pod, "metadata", "uid"): find_str(pod, "metadata", "labels", "wharfinger.dev/claim") for pod in pods
     }

@@ -1,4 +1,4 @@
-"""Claims on a control plane at every moment: deleted, expired, refused for a while, and answered while the cache is behind."""
+"""Claims on a control plane: deleted or expired at any moment, refused temporarily, and answered while the cache is delayed."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -40,7 +40,7 @@ def test_the_key_of_a_claim() -> None:
 async def test_a_claim_that_is_deleted_at_any_moment_leaves_no_pod(
     autojump_clock: trio.testing.MockClock, moment: float
 ) -> None:
-    """A claim takes 0.4 s, and its status as long again."""
+    """A claim takes 0.4 s, and its status another 0.4 s."""
     async with open_cluster(SLOW) as cluster, open_pools(cluster) as pools:
         await cluster.user.create(pool_object())
         await cluster.until_ready(1)
@@ -61,7 +61,7 @@ async def test_a_claim_expires_without_a_pool(autojump_clock: trio.testing.MockC
         return began + timedelta(seconds=trio.current_time() - start)
 
     async with open_cluster() as cluster, open_pod_pools(cluster.client, now=now):
-        cluster.plane.backend.now = now  # or the claim would be as old as the real time that opening took
+        cluster.plane.backend.now = now  # otherwise the claim's age would be the real time that opening took
         await cluster.user.create(claim_object("late", "none", timeoutSeconds=5))
         await cluster.until(
             WORKER_CLAIM, lambda claims: [find(each, "status", "reason") for each in claims] == ["NoSuchPool"]
@@ -133,7 +133,7 @@ async def test_a_claim_waits_while_the_daemon_lacks_rights(autojump_clock: trio.
 async def test_changes_by_others_delay_a_claim_but_do_not_lose_it(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """Each patch meets a conflict for some time; the pod is as it was, so it is tried again."""
+    """Each patch meets a conflict for some time; the pod is unchanged, so the claim is retried."""
     conflict = Rule(
         ErrorAnswer(409, "Conflict", "changed"),
         Selection(verbs=frozenset({"patch"}), kind="pods", agent=OURS),
@@ -148,7 +148,7 @@ async def test_changes_by_others_delay_a_claim_but_do_not_lose_it(
 
 
 async def test_pending_claims_are_served_by_their_age(autojump_clock: trio.testing.MockClock) -> None:
-    """They were made while no daemon ran, and their names are no order; the pool has room for one."""
+    """The claims were created while no daemon ran, their names have another order, and the pool has one pod."""
     names = ["m", "z", "a"]
     async with open_cluster() as cluster:
         backend = cluster.plane.backend
@@ -183,7 +183,7 @@ async def test_a_bug_in_one_reconciliation_does_not_stop_other_claims(
 
 
 async def test_two_daemons_never_bind_one_pod_to_two_claims(autojump_clock: trio.testing.MockClock) -> None:
-    """The Lease forbids it; if it happens nevertheless, the conditional writes decide."""
+    """The Lease prevents two daemons; if there are two nevertheless, conditional writes decide."""
     names = [f"claim-{number}" for number in range(10)]
     async with open_cluster() as cluster, open_pools(cluster, "first"), open_pools(cluster, "other"):
         await cluster.user.create(pool_object(size=3, max=40))
@@ -196,7 +196,7 @@ async def test_two_daemons_never_bind_one_pod_to_two_claims(autojump_clock: trio
 
 
 async def the_bound_pod_stays(cluster: Cluster) -> None:
-    """Check that the claim keeps its pod, while another daemon finds out what became of its own claim of that pod."""
+    """Check that the claim retains its pod while another daemon detects that its own claim of that pod lost."""
     await cluster.user.create(pool_object())
     await cluster.until_ready(1)
     await cluster.user.create(claim_object("one"))

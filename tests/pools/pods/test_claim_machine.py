@@ -1,4 +1,4 @@
-"""What is done next with a claim: each row of the table, and the life of claims in any order of events."""
+"""The next action for a claim: each row of the table, and the life of claims in any order of events."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -194,7 +194,7 @@ class World:
             case RequestPod():
                 self.asked = RequestState()
             case WriteStatus(status):
-                if self.exists and self.seen_version == self.version:  # as the API server compares
+                if self.exists and self.seen_version == self.version:  # like the API server compares
                     self.results += status.phase in (BOUND, FAILED, EXPIRED)
                     self.written, self.version = status, self.version + 1
             case ReleasePods(pods, withdraw):

@@ -1,4 +1,4 @@
-"""One pool on a control plane: what it writes, what it does after failures, and what it leaves behind at its end."""
+"""One pool on a control plane: its writes, its behaviour after failures, and its end."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -85,7 +85,7 @@ def serves(pool: PodPool) -> bool:
 
 @asynccontextmanager
 async def alone(cluster: Cluster) -> AsyncGenerator[PodPool]:
-    """A pool without the informer: what it sees is given to it."""
+    """Open a pool without the informer; the test passes it the changes."""
     spec = read_pool(await cluster.user.create(pool_object(size=0)))
     pool = PodPool(cluster.client, spec, "workers-alone", {}, lambda: datetime.now(UTC))
     async with trio.open_nursery() as nursery:

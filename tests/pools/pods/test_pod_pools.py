@@ -1,4 +1,4 @@
-"""The whole service on a control plane: pools keep their pods, claims get them, and nothing is handed out twice."""
+"""The whole service on a control plane: pools maintain their pods, and no pod is bound to two claims."""
 
 import random
 from collections import Counter
@@ -35,7 +35,7 @@ OURS = "wharfinger*"
 
 
 async def settle(cluster: Cluster, *names: str) -> None:
-    """Check that each claim has one result, each bound one a pod of its own, and each claimed pod such a claim."""
+    """Check that each claim has one result, each bound claim its own pod, and each claimed pod a bound claim."""
     claims = await cluster.claims()
     assert {claims[name]["phase"] for name in names} <= {"Bound", "Expired", "Failed"}
     await cluster.until(
@@ -60,7 +60,7 @@ async def test_a_pool_has_its_pods_and_a_claim_gets_one(autojump_clock: trio.tes
         pod = await cluster.user.get(key_of(POD, str(result["podName"])))
         assert find_str(pod, "metadata", "labels", "team") == "blue"
         await cluster.until(WORKER_POOL, lambda pools: find(pools[0], "status", "claimed") == 1)
-        await cluster.until_ready(2)  # another one is made
+        await cluster.until_ready(2)  # another pod is created
         status = find(await cluster.user.get(key_of(WORKER_POOL, "workers")), "status")
         assert (find(status, "claimed"), find(status, "desired"), find(status, "waiting")) == (1, 2, 0)
         assert find(status, "conditions", 0, "reason") == "AsWanted"
@@ -175,7 +175,7 @@ async def test_a_deleted_pool_leaves_claimed_pods(autojump_clock: trio.testing.M
 async def test_a_pool_that_is_made_again_at_any_moment_serves_its_claims(
     autojump_clock: trio.testing.MockClock, moment: float
 ) -> None:
-    """Its pods get names that claimed pods of the earlier pool still have, which is found out after a while."""
+    """Its pods get names that claimed pods of the earlier pool still have, which the pool detects after some time."""
     slow = Rule(Latency(0.4), Selection(verbs=frozenset({"patch", "create"}), agent=OURS))
     async with open_cluster(slow) as cluster, open_pools(cluster):
         await cluster.user.create(pool_object(size=2))
@@ -193,7 +193,7 @@ async def test_a_pool_that_is_made_again_at_any_moment_serves_its_claims(
 async def test_the_next_daemon_binds_a_claim_whose_pod_was_claimed_before(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """The status is not written before the first one ends: its writes are refused."""
+    """The status is not written before the first daemon ends, because its writes are refused."""
     refused = Rule(
         ErrorAnswer(500, "InternalError", "x"),
         Selection(verbs=frozenset({"patch"}), kind="workerclaims*", agent=OURS),
@@ -243,7 +243,7 @@ async def test_at_the_end_claims_in_progress_are_answered_and_others_stay_pendin
 
 
 def faults(rng: random.Random) -> list[Rule]:
-    """The faults between the pools and the API server, each with the number of its occurrences."""
+    """Return the faults between the pools and the API server, each with its number of occurrences."""
     kinds: list[tuple[Fault, str, str]] = [
         (DropAfter(), "patch", "pods"),
         (DropBefore(), "patch", "pods"),
@@ -263,7 +263,7 @@ def faults(rng: random.Random) -> list[Rule]:
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
 async def test_no_fault_binds_one_pod_to_two_claims(autojump_clock: trio.testing.MockClock, seed: int) -> None:
-    """Claims come and go, pods die, answers are lost and lists are outdated; and the daemon is restarted twice."""
+    """Claims are created and deleted, pods die, answers are lost, lists are outdated, and the daemon is restarted twice."""
     rng = random.Random(seed)  # noqa: S311 - what happens
     async with open_cluster(*faults(rng), seed=seed) as cluster:
         await cluster.user.create(pool_object(size=3, max=12, idleSeconds=30))

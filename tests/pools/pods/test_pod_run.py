@@ -1,4 +1,4 @@
-"""Runs in pods whose commands fail, or whose pool gives no pod. The whole way is in tests/hooks/running/test_pod_hooks.py."""
+"""Runs in pods whose commands fail or whose pool has no pod. Complete runs are in tests/hooks/running/test_pod_hooks.py."""
 
 import subprocess
 from collections.abc import AsyncGenerator
@@ -31,7 +31,7 @@ RUN = PodRun("default", "workers", "prod.app hook", b"tar", ("./hook",), ("metri
 
 @dataclass
 class Commands:
-    """A kubelet whose commands end as the test says: each answer is an exit code or an error, and output."""
+    """A kubelet whose commands end as scripted: each answer is an exit code or an error, and output."""
 
     answers: list[tuple[int | Exception, bytes]]
     seen: list[PodCommand] = field(default_factory=list)
@@ -104,7 +104,7 @@ async def test_a_pool_that_does_not_exist_gives_no_pod(autojump_clock: trio.test
 async def test_a_claim_that_could_not_be_deleted_is_deleted_before_the_next_run(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its program may still be at work; a second one must not run beside it."""
+    """The claim's program may still be running, and a second one must not run at the same time."""
     async with running((0, b""), (0, b""), (0, b""), (0, b""), (0, b""), (0, b"")) as (cluster, runs, commands):
         delete = cluster.client.delete
 

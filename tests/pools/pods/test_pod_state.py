@@ -1,4 +1,4 @@
-"""Pods as they are read, and the objects and patches that are written."""
+"""Reading pods, and the written objects and patches."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ RUNNING: JsonObject = {"phase": "Running", "conditions": [{"type": "Ready", "sta
 
 
 def stored(status: JsonObject | None = None, **metadata: JsonValue) -> JsonObject:
-    """A pod of the pool as the API server has it."""
+    """Return a pod of the pool in the form of the API server."""
     made = make_pod(POOL, "pod-a")
     server: JsonObject = {"uid": "a", "resourceVersion": "7"}
     return {**made, "metadata": {**find_object(made, "metadata"), **server, **metadata}, "status": status or {}}

@@ -87,7 +87,7 @@ def test_claims_that_are_refused(spec: dict[str, JsonValue], said: str) -> None:
 
 
 def test_other_keys_of_the_project_may_be_set() -> None:
-    """Annotations for the simulation, and whatever is to come."""
+    """Annotations for the simulation and future keys are accepted."""
     assert read_claim(claim_object("one", annotations={"wharfinger.dev/ready-after": "3"})).annotations
 
 

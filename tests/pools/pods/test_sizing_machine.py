@@ -351,7 +351,7 @@ class SizingMachine(RuleBasedStateMachine):
         assert all(count == 1 for count in self.made.values())
 
     def teardown(self) -> None:
-        """Without further trouble the pool becomes what is wanted."""
+        """Check that without further faults the pool reaches its desired state."""
         for _ in range(200):
             while self.requests or self.unseen:
                 while self.requests:
