@@ -51,7 +51,7 @@ def test_recorded_events_are_reported_and_replayed(tmp_path: Path) -> None:
     assert "wharfinger_recorder_failures_total 0" in metrics
     replayed = attempt(*wharfinger("replay", str(flight)))
     assert (replayed.returncode, replayed.stderr) == (0, "")
-    assert replayed.stdout.endswith("packages: identical\n"), replayed.stdout
+    assert replayed.stdout.endswith(" package: identical\n"), replayed.stdout
     recorded = json.loads(run(*wharfinger("history", "default.app", "--all", "-o", "json", "--recording", str(flight))))
     assert recorded["events"][: len(document["events"])] == document["events"]
     then = attempt(*wharfinger("why", "default.app", "--at", ready.isoformat(), "--recording", str(flight)))

@@ -3,6 +3,7 @@
 import base64
 import ssl
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import trio
@@ -13,11 +14,10 @@ from wharfinger.runtime.admission.certificates import (
     RENEW,
     VALID,
     Certificate,
+    ServedCertificate,
     new_certificate,
-    new_context,
     read_certificate,
     secret_data,
-    use,
 )
 
 NOW = datetime.now(UTC)
@@ -74,14 +74,33 @@ async def handshake(context: ssl.SSLContext, bundle: str, name: str) -> None:
 
 
 async def test_a_replaced_certificate_works_for_clients_with_the_new_and_the_old_bundle() -> None:
-    context = new_context()
+    served = ServedCertificate()
+    context = served.context
     first = new_certificate(NAMES, NOW)
     second = new_certificate(NAMES, NOW, first)
-    use(first, context)
+    served.use(first)
     await handshake(context, first.bundle, NAMES[0])
     await handshake(context, second.bundle, NAMES[1])
-    use(second, context)
+    served.use(second)
     await handshake(context, second.bundle, NAMES[0])
     with pytest.RaisesGroup(trio.BrokenResourceError, flatten_subgroups=True, allow_unwrapped=True):
         with trio.fail_after(PATIENCE_S):
             await handshake(context, first.bundle, NAMES[0])
+
+
+async def test_a_context_is_never_changed_once_connections_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenSSL loads the certificate and the key one after the other, so a handshake in between fails."""
+    changed: list[ssl.SSLContext] = []
+    load = ssl.SSLContext.load_cert_chain
+
+    def recorded(context: ssl.SSLContext, path: Path) -> None:
+        changed.append(context)
+        load(context, path)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", recorded)
+    served, certificate = ServedCertificate(), new_certificate(NAMES, NOW)
+    for _ in range(3):
+        served.use(certificate)
+        await handshake(served.context, certificate.bundle, NAMES[0])
+    assert len(set(map(id, changed))) == 3
+    assert served.context not in changed

@@ -51,7 +51,11 @@ class ConfigReader(Protocol):
 
 
 class ProcessConfigReader:
-    """A ConfigReader that runs the hooks. It caches answers by content, and drops the oldest answer when the cache is full."""
+    """A ConfigReader that runs the hooks.
+
+    It caches answers by the content of the hook's file and the way in which the hook is run, and drops the least recently used
+    answer when the cache is full.
+    """
 
     def __init__(
         self,

@@ -242,7 +242,7 @@ class Sources:
             elif namespace not in self._left_out:
                 self._left_out.add(namespace)
                 log.error(
-                    "namespace %s is selected, but its %s are not watched, because a binding may have only %d "
+                    "namespace %s is selected, but its objects of kind %s are not watched, because a binding may have only %d "
                     "watches; select fewer namespaces",
                     namespace,
                     self._resource.kind,

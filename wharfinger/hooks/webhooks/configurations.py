@@ -1,8 +1,8 @@
 """The objects that register a package's webhooks with API servers (spec hook-protocol §1.4.4, §3.4, §3.5). Pure.
 
 A package has at most one ValidatingWebhookConfiguration and one MutatingWebhookConfiguration of its own, so they are removed
-together with the package. Every webhook excludes the objects that the daemon itself needs to start and to remove the package
-again. Otherwise a hook with wide rules could permanently stop the daemon that runs it.
+together with the package. No webhook is called for the objects that the daemon needs for its own start, or for the removal of
+the package. Otherwise a hook with wide rules could permanently stop the daemon that runs it.
 """
 
 import base64

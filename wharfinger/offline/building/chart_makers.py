@@ -20,7 +20,7 @@ _EXACT: Final = re.compile(r"v?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?\Z")
 def fixed_chart(source: JsonObject, chart: str, version: str) -> str | None:
     """Return the key of a chart that a source has in one fixed version; None if the version may change.
 
-    ``source`` is the spec of a Flux source. ``chart`` "" is the artifact of an OCIRepository itself.
+    ``source`` is the spec of a Flux source. If ``chart`` is "", the chart is the artifact of an OCIRepository itself.
     """
     ref = {key: find_str(source, "ref", key) for key in ("digest", "commit", "tag", "semver", "name")}
     is_fixed = (

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from wharfinger.packages.errors import RegistryError
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Ending, Limits, Outcome
-from wharfinger.process.errors import ProcessError
+from wharfinger.process.errors import ProcessError, SpawnError
 
 LIMITS: Final = Limits(wall_s=300.0, stdout_bytes=64 * 1024 * 1024, memory_bytes=1024**3)
 _KEPT: Final = (
@@ -104,7 +104,8 @@ class GitProgram:
         try:
             return await run_child(Command(("git", *arguments), repository, environment), self._limits)
         except ProcessError as error:
-            raise RegistryError(f"git cannot be run: {error}; install git", transient=True) from error
+            remedy = "; install git" if isinstance(error, SpawnError) else ""
+            raise RegistryError(f"git cannot be run: {error}{remedy}", transient=True) from error
 
     async def checked(
         self, repository: Path, *arguments: str, index: Path | None = None, access: GitAccess = ANYBODY

@@ -109,7 +109,7 @@ def secret_data(certificate: Certificate) -> JsonObject:
     return {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
 
 
-def new_context() -> ssl.SSLContext:
+def _new_context() -> ssl.SSLContext:
     """Return TLS settings of a server without a certificate; HTTP/1.1, TLS 1.2 or newer."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -117,14 +117,34 @@ def new_context() -> ssl.SSLContext:
     return context
 
 
-def use(certificate: Certificate, context: ssl.SSLContext) -> None:
-    """Make the server with this ``context`` show the certificate from the next handshake on. Blocks."""
-    # OpenSSL reads keys from files only; this file exists only during the call, in a folder with mode 0700.
-    with tempfile.TemporaryDirectory(prefix="wharfinger-tls-") as folder:
-        path = Path(folder) / "server.pem"
-        path.touch(mode=0o600)
-        path.write_text(certificate.key + certificate.chain)
-        context.load_cert_chain(path)
+class ServedCertificate:
+    """The certificate that a server shows, which can be replaced while clients connect.
+
+    ``context`` is for the listener. A context is never changed once connections use it, because OpenSSL loads the certificate and
+    the key one after the other, and a handshake in between fails. Instead, each handshake gets the context of the newest
+    certificate.
+    """
+
+    def __init__(self) -> None:
+        self._newest: ssl.SSLContext | None = None
+        self.context = _new_context()
+        self.context.sni_callback = self._select
+
+    def use(self, certificate: Certificate) -> None:
+        """Show the certificate from the next handshake on. Blocks."""
+        context = _new_context()
+        # OpenSSL reads keys from files only; this file exists only during the call, in a folder with mode 0700.
+        with tempfile.TemporaryDirectory(prefix="wharfinger-tls-") as folder:
+            path = Path(folder) / "server.pem"
+            path.touch(mode=0o600)
+            path.write_text(certificate.key + certificate.chain)
+            context.load_cert_chain(path)
+        self._newest = context
+
+    def _select(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        """Let a connection use the newest certificate. Called in each handshake, also if the client sends no name."""
+        if self._newest is not None:
+            connection.context = self._newest
 
 
 def _general_name(name: str) -> x509.GeneralName:

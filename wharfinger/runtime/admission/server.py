@@ -26,11 +26,10 @@ from wharfinger.httpd.server import HttpLimits, open_server
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.admission.certificates import (
     Certificate,
+    ServedCertificate,
     new_certificate,
-    new_context,
     read_certificate,
     secret_data,
-    use,
 )
 from wharfinger.runtime.admission.endpoint import PATH, Endpoint, endpoint_slice, server_of, webhook_configuration
 from wharfinger.runtime.admission.hook_reviewer import HookReviewer
@@ -80,7 +79,7 @@ class AdmissionServer:
         self._manager = manager
         self._webhooks = webhooks
         self._reviewer = HookReviewer(judge.runtime)
-        self.context = new_context()
+        self.certificate = ServedCertificate()
         self.port = 0
         self.ready = trio.Event()
         """Set once the webhook configuration names this server."""
@@ -138,7 +137,7 @@ class AdmissionServer:
         if certificate != self.serving:
             if self.serving is not None:
                 await trio.sleep(SETTLE_S)
-            await trio.to_thread.run_sync(use, certificate, self.context)
+            await trio.to_thread.run_sync(self.certificate.use, certificate)
             self.serving = certificate
             log.info("admission: serving a certificate that is valid until %s", certificate.not_after.date())
         self.ready.set()
@@ -191,7 +190,7 @@ async def open_admission(
             f"--admission {endpoint.host}:{endpoint.port}: cannot listen: {error}; choose another address"
         ) from error
     server.port = listeners[0].socket.getsockname()[1]
-    secure = [trio.SSLListener(listener, server.context, https_compatible=True) for listener in listeners]
+    secure = [trio.SSLListener(listener, server.certificate.context, https_compatible=True) for listener in listeners]
     async with open_server(secure, server.handle, LIMITS), trio.open_nursery() as nursery:
         nursery.start_soon(server.run, name="admission")
         if webhooks is not None:

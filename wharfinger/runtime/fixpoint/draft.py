@@ -143,7 +143,7 @@ class Draft:
 
 
 def _relisted(index: "_Index", who: Id, before: tuple[Id, ...], after: tuple[Id, ...]) -> "_Index":
-    """Return the index after ``who`` was listed under all ids in ``after``, and removed from all other ids in ``before``."""
+    """Return the index with ``who`` listed under all ids in ``after``, and no longer under other ids in ``before``."""
     kept: Collection[Id] = after if len(after) < _FEW else set(after)
     for key in before:
         if key not in kept:

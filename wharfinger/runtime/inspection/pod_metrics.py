@@ -37,7 +37,7 @@ CLAIMS: Final = _described(
 DISPATCH: Final = _described(
     "dispatch_seconds_total",
     MetricKind.COUNTER,
-    "Total time from each request for a pod to the first attempt to claim a pod for it, in seconds.",
+    "Total time for which requests for a pod waited until the daemon first tried to assign a pod to them, in seconds.",
 )
 CLAIMED: Final = _described(
     "claim_seconds_total",
