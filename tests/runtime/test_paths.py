@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wharfinger.runtime.paths import default_socket, default_state_dir
+from wharfinger.runtime.paths import MAX_SOCKET_BYTES, default_socket, default_state_dir, too_long_socket
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +32,8 @@ def test_environment_variables_set_the_state_folder_and_the_socket(monkeypatch: 
     monkeypatch.setenv("WHARFINGER_SOCKET", "/elsewhere.sock")
     assert default_socket() == Path("/elsewhere.sock")
     assert default_socket(Path("/t")) == Path("/t/run/debug.sock")
+
+
+def test_the_path_of_a_socket_is_limited_in_bytes() -> None:
+    assert too_long_socket(Path("x" * MAX_SOCKET_BYTES)) == ""
+    assert too_long_socket(Path("ü" * 54)) == "a path of 108 bytes is too long for a socket (at most 107)"

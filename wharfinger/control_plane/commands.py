@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wharfinger.formats.option_values import path_option
 from wharfinger.kube.chaos_options import add_chaos
 from wharfinger.kube.embedded_extra import missing_libraries
 from wharfinger.kube.version_option import add_kubernetes_version
@@ -39,14 +40,14 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--data",
-        type=Path,
+        type=path_option,
         metavar="FILE",
         help="keep the state in this file, and load it at the next start (default: in memory only); clients can continue "
         "after a restart if --token-file and a port in --listen are given as well",
     )
     parser.add_argument(
         "--kubeconfig",
-        type=Path,
+        type=path_option,
         default=default_path(),
         metavar="PATH",
         help="the kubeconfig file to write, which only you can read (default: embedded/kubeconfig in "
@@ -54,7 +55,7 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--token-file",
-        type=Path,
+        type=path_option,
         metavar="PATH",
         help="use the token in this file; if it does not exist, create it with a new token (default: a new token at "
         "each start)",
@@ -79,7 +80,7 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pod-commands",
-        type=Path,
+        type=path_option,
         metavar="FOLDER",
         help="run each command in a Pod (kubectl exec) as a program of this machine, as your user, in a folder for the Pod "
         "below FOLDER. Without this option, such commands are refused, because Pods are only simulated",

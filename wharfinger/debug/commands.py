@@ -48,6 +48,7 @@ from wharfinger.debug.printing.output import OUTPUT_FORMATS, OutputFormat
 from wharfinger.formats.duration import parse_duration
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.option_values import path_option
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_exact_time, parse_time
 from wharfinger.runtime.inspector import HistorySnapshot
@@ -227,7 +228,7 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
     add_name(parser, required=True)
     parser.add_argument(
         "--settings",
-        type=Path,
+        type=path_option,
         required=True,
         metavar="FILE",
         help="a YAML or JSON file with the settings; - is standard input",
@@ -395,7 +396,7 @@ def _add_text_output(parser: argparse.ArgumentParser, *more: str) -> None:
 
 
 def _add_recording(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--recording", type=Path, default=None, metavar="FILE|DIR", help=what)
+    parser.add_argument("--recording", type=path_option, default=None, metavar="FILE|DIR", help=what)
 
 
 def _moment(text: str) -> datetime:

@@ -23,6 +23,7 @@ from wharfinger.debug.errors import DebugError
 from wharfinger.debug.graph.commands import draw, fetch_graph
 from wharfinger.debug.graph.text import UNICODE
 from wharfinger.debug.package.difference_text import DifferenceProblemError, difference_lines, summary_lines
+from wharfinger.formats.option_values import path_option
 from wharfinger.kube.times import parse_time
 from wharfinger.runtime.paths import default_socket
 
@@ -58,7 +59,7 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--root",
-        type=Path,
+        type=path_option,
         default=Path(),
         metavar="FOLDER",
         help="the folder below which the tool `plan` may read files (default: the current folder)",

@@ -7,6 +7,7 @@ from typing import Final, cast
 
 from wharfinger.formats.encodable import write_text
 from wharfinger.formats.json.value import JsonObject, encode_json
+from wharfinger.formats.option_values import path_option
 from wharfinger.offline.building_command import print_message
 from wharfinger.offline.options import default_cache
 from wharfinger.offline.sources.cache_folder import AreaStatistics, Removed, collect, statistics
@@ -93,7 +94,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
     parser.add_argument(
         "--cache-dir",
-        type=Path,
+        type=path_option,
         default=default_cache(),
         metavar="FOLDER",
         help="the folder of the cache (default: the folder wharfinger in $XDG_CACHE_HOME or ~/.cache)",

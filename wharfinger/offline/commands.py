@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from wharfinger.formats.encodable import write_text
+from wharfinger.formats.option_values import path_option
 from wharfinger.offline.building_command import BuildError, print_message, run_build
 from wharfinger.offline.options import OptionError, add_filter, add_options, add_path, read_options
 from wharfinger.offline.output.documents import json_documents, yaml_documents
@@ -29,7 +30,7 @@ def add_build(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
     parser.add_argument(
         "--output",
-        type=Path,
+        type=path_option,
         metavar="FOLDER",
         help="write the manifests into this folder, one file for each producer (a release, a Kustomization or a package) "
         "(default: print the manifests)",

@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.merge_patch import overlaid
+from wharfinger.formats.option_values import path_option
 from wharfinger.kube.names import is_label
 from wharfinger.offline.controllers.controller import RunOptions
 from wharfinger.offline.orchestrator.filter import Filter, FilterError, parse_filter
@@ -66,7 +67,7 @@ def add_path(parser: argparse.ArgumentParser) -> None:
     """Add the paths of the tree."""
     parser.add_argument(
         "paths",
-        type=Path,
+        type=path_option,
         nargs="+",
         metavar="PATH",
         help="a chart (folder or archive), a package's folder, or a file or folder of manifests (Flux, Argo CD and "
@@ -91,7 +92,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that all offline commands share."""
     parser.add_argument(
         "--values",
-        type=Path,
+        type=path_option,
         action="append",
         default=[],
         metavar="FILE",
@@ -113,14 +114,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--root",
-        type=Path,
+        type=path_option,
         metavar="FOLDER",
         help="the folder to which the spec.path of each Kustomization is relative (default: found by the bootstrap of the "
         "tree, else the nearest folder above PATH that contains .git, else PATH)",
     )
     parser.add_argument(
         "--packages",
-        type=Path,
+        type=path_option,
         metavar="FOLDER",
         help="take every package from this folder, by its name, and not from its PackageRepository",
     )
@@ -187,7 +188,7 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--cache-dir",
-        type=Path,
+        type=path_option,
         default=default_cache(),
         metavar="FOLDER",
         help="the folder in which sources and renders are cached (default: the folder wharfinger in $XDG_CACHE_HOME or "

@@ -14,6 +14,7 @@ import trio
 
 from wharfinger.formats.encodable import write_text
 from wharfinger.formats.merge_patch import overlaid
+from wharfinger.formats.option_values import path_option
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.building_command import (
     BuildError,
@@ -54,7 +55,7 @@ def add_test(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
     parser.add_argument(
         "--tests",
-        type=Path,
+        type=path_option,
         action="append",
         default=[],
         metavar="FILE",

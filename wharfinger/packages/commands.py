@@ -15,6 +15,7 @@ import trio
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json
+from wharfinger.formats.option_values import path_option
 from wharfinger.packages.author.check_report import report_json, report_text
 from wharfinger.packages.author.package_check import (
     CheckReport,
@@ -83,7 +84,7 @@ def add_package(parser: argparse.ArgumentParser) -> None:
         "package.yaml, a module folder, or a chart) or a packed chart (.tgz). A chart is pushed in the form that `helm "
         "push` uses, and every other package as an image. The same files always get the same digest.",
     )
-    push.add_argument("path", type=Path, metavar="PATH", help="the package's folder, or a chart's .tgz")
+    push.add_argument("path", type=path_option, metavar="PATH", help="the package's folder, or a chart's .tgz")
     push.add_argument(
         "reference",
         metavar="REFERENCE",
@@ -92,7 +93,7 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     push.add_argument("--force", action="store_true", help="allow a tag that differs from the package's version")
     push.add_argument(
         "--sign",
-        type=Path,
+        type=path_option,
         metavar="KEY",
         help="sign the package with this private key (PEM, PKCS #8), as cosign does; the password of an encrypted key is "
         "in $WHARFINGER_KEY_PASSWORD",
@@ -126,9 +127,12 @@ def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "openapi/conversions/testcases.yaml. With --settings, check settings against the schemas. Hooks are not run. Exit "
         "code 0: no errors; 1: errors.",
     )
-    check.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
+    check.add_argument("folder", type=path_option, metavar="FOLDER", help="the package's folder")
     check.add_argument(
-        "--settings", type=Path, metavar="FILE", help="a YAML or JSON file with settings to check; - is standard input"
+        "--settings",
+        type=path_option,
+        metavar="FILE",
+        help="a YAML or JSON file with settings to check; - is standard input",
     )
     check.add_argument(
         "--settings-version",

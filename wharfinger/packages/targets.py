@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from wharfinger.formats.option_values import path_option
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import AddressError
 from wharfinger.packages.network.proxies import read_proxies
@@ -48,7 +49,7 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ca",
         "--ca-file",
-        type=Path,
+        type=path_option,
         metavar="FILE",
         dest="ca",
         help="a PEM file of certificate authorities that are trusted in addition to those of the system",
@@ -63,7 +64,7 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--docker-config",
-        type=Path,
+        type=path_option,
         metavar="FILE",
         help="a file with logins, in the format of `docker login` (default: $DOCKER_CONFIG/config.json or "
         "~/.docker/config.json, if it exists)",

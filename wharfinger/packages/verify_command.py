@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object
+from wharfinger.formats.option_values import path_option
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.commands import run_lines
 from wharfinger.packages.errors import AddressError
@@ -41,7 +42,7 @@ def add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", r
     )
     verify.add_argument(
         "--repository",
-        type=Path,
+        type=path_option,
         required=True,
         metavar="FILE",
         help="a YAML or JSON file with a PackageRepository that has spec.verify",

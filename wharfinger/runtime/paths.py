@@ -10,6 +10,8 @@ from typing import Final
 
 SOCKET_VARIABLE: Final = "WHARFINGER_SOCKET"
 STATE_VARIABLE: Final = "WHARFINGER_STATE_DIR"
+MAX_SOCKET_BYTES: Final = 107
+"""The limit of unix(7) for the path of a socket: sun_path is 108 bytes with its terminator."""
 STATE_DIR_WORDS: Final = (
     f"${STATE_VARIABLE}, or else /var/lib/wharfinger for root, and $XDG_STATE_HOME/wharfinger or "
     "~/.local/state/wharfinger for other users"
@@ -31,3 +33,13 @@ def default_socket(state_dir: Path | None = None) -> Path:
     if state_dir is None and (named := os.environ.get(SOCKET_VARIABLE)):
         return Path(named)
     return (state_dir or default_state_dir()) / "run" / "debug.sock"
+
+
+def too_long_socket(path: Path) -> str:
+    """Return that the path is too long for a socket, with its size and the limit; empty if it is not."""
+    size = len(os.fsencode(path))
+    return (
+        f"a path of {size} bytes is too long for a socket (at most {MAX_SOCKET_BYTES})"
+        if size > MAX_SOCKET_BYTES
+        else ""
+    )

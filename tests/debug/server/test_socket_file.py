@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from wharfinger.debug.errors import DebugSocketError
-from wharfinger.debug.server.socket_file import MAX_PATH_BYTES, SocketFile, bind_socket_file, remove_socket_file
+from wharfinger.debug.server.socket_file import SocketFile, bind_socket_file, remove_socket_file
+from wharfinger.runtime.paths import MAX_SOCKET_BYTES
 
 
 @pytest.fixture
@@ -112,10 +113,10 @@ def test_other_kinds_of_files_are_not_replaced(kind: str, tmp_path: Path) -> Non
 
 
 def test_too_long_a_path_is_refused_before_a_folder_is_created(tmp_path: Path) -> None:
-    folder = tmp_path / ("ü" * ((MAX_PATH_BYTES - len(os.fsencode(tmp_path)) - 4) // 2))
-    longest = folder / ("s" * (MAX_PATH_BYTES - len(os.fsencode(folder)) - 1))
+    folder = tmp_path / ("ü" * ((MAX_SOCKET_BYTES - len(os.fsencode(tmp_path)) - 4) // 2))
+    longest = folder / ("s" * (MAX_SOCKET_BYTES - len(os.fsencode(folder)) - 1))
     too_long = longest.with_name(longest.name + "s")
-    with pytest.raises(DebugSocketError, match=f"a path of {MAX_PATH_BYTES + 1} bytes is too long .*--socket"):
+    with pytest.raises(DebugSocketError, match=f"a path of {MAX_SOCKET_BYTES + 1} bytes is too long .*--socket"):
         bind_socket_file(too_long)
     assert not folder.exists()
     bound(longest).socket.close()

@@ -1,5 +1,6 @@
 """The state folder belongs to one daemon at a time."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -55,6 +56,96 @@ def test_a_folder_that_cannot_be_created_is_an_error_with_a_remedy(tmp_path: Pat
         hold_state_dir(tmp_path / "file" / "state"),
     ):
         pass
+
+
+def refusal(path: Path) -> str:
+    """The error for a folder that is refused."""
+    with pytest.raises(StateDirError) as caught, hold_state_dir(path):
+        pass
+    return str(caught.value)
+
+
+def test_a_file_in_place_of_the_folder_is_reported_as_such(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "file: it is a file, not a folder; choose another with --state-dir" in refusal(tmp_path / "file")
+
+
+def test_a_folder_with_other_files_is_refused_and_not_changed(tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "scratch" / "notes.txt").write_text("mine")
+    (tmp_path / "lock").write_text("")  # other programs have a file of this name, too
+    tmp_path.chmod(0o755)
+    assert "it has files of something else (scratch); name an empty folder or a new one" in refusal(tmp_path)
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+    assert sorted(each.name for each in tmp_path.rglob("*")) == ["lock", "notes.txt", "scratch"]
+
+
+def test_the_refusal_of_a_folder_shows_its_first_files(tmp_path: Path) -> None:
+    for name in "dcba":
+        (tmp_path / name).write_text("")
+    assert "(a, b, c, …)" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("used", ["journal.db", "embedded/data.db"])
+def test_the_folder_of_a_daemon_is_accepted_without_its_lock(used: str, tmp_path: Path) -> None:
+    (tmp_path / used).parent.mkdir(exist_ok=True)
+    (tmp_path / used).write_text("")
+    (tmp_path / "store").mkdir()
+    with hold_state_dir(tmp_path):
+        pass
+
+
+def test_the_folder_of_a_daemon_is_recognized_by_its_lock(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("4711\n")
+    (tmp_path / "store").mkdir()
+    with hold_state_dir(tmp_path):
+        pass
+
+
+def test_the_root_folder_of_an_empty_volume_is_accepted(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    with hold_state_dir(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("name", ["ftruncate", "pwrite"])
+def test_a_full_disk_is_an_error_with_a_remedy(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, name, full)
+    assert "No space left on device; choose another with --state-dir" in refusal(tmp_path / "state")
+
+
+class RefusedError(Exception):
+    """A reason not to start."""
+
+
+def fail_with(path: Path, *names: str) -> None:
+    """Hold the folder, make files in it, and raise RefusedError."""
+    with hold_state_dir(path):
+        for name in names:
+            (path / name).mkdir()
+        raise RefusedError
+
+
+def test_a_refused_start_removes_the_folder_that_it_has_made(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError):
+        fail_with(tmp_path / "state", "scratch", "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("used", ["identity", "store", "embedded"])
+def test_a_failed_start_keeps_a_folder_with_data(used: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError):
+        fail_with(tmp_path / "state", "scratch", used)
+    assert (tmp_path / "state" / used).exists()
+
+
+def test_a_refused_start_keeps_an_existing_folder(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError):
+        fail_with(tmp_path, "scratch")
+    assert (tmp_path / "lock").exists()
 
 
 def test_a_public_folder_is_made_private(tmp_path: Path) -> None:

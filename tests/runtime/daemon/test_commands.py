@@ -138,6 +138,17 @@ def test_invalid_options_are_refused_before_anything_is_created(
 
 
 @pytest.mark.parametrize(
+    ("command", "option"),
+    [("run", "--state-dir"), ("run", "--socket"), ("doctor", "--state-dir"), ("memory", "--socket")],
+)
+def test_an_empty_path_is_refused(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unset variable on the command line must not name the current folder."""
+    with pytest.raises(SystemExit):
+        main([command, option, ""])
+    assert f"argument {option}: expected a path, found an empty text" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("more", "words"),
     [
         (["--chaos", "drop-before"], "--chaos is used only with --embedded"),
@@ -169,6 +180,15 @@ def test_a_failed_start_of_the_embedded_control_plane_is_reported(
 def test_missing_helm_is_an_error_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--helm", "no-such-helm"]) == 1
     assert "install Helm" in capsys.readouterr().err
+
+
+def test_too_long_a_socket_is_refused_before_anything_is_created(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LISTEN_FDS", raising=False)
+    assert main(["run", "--embedded", "--state-dir", str(tmp_path / "state"), "--socket", "x" * 120]) == 2
+    assert "is too long for a socket (at most 107); choose a shorter one with --socket" in capsys.readouterr().err
+    assert not (tmp_path / "state").exists()
 
 
 def test_an_unusable_state_folder_is_an_error_with_a_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

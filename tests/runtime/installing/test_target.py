@@ -38,6 +38,7 @@ def test_folders_archives_and_references_are_recognized(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("", "'': expected a folder, such as ./chart"),
         ("Web", "expected a folder, such as ./chart, oci://HOST/PATH/NAME"),
         ("web@", "expected a folder"),
         ("web@^1 nonsense", "web@"),

@@ -12,6 +12,7 @@ from wharfinger.debug.client.exchange import run_without_loop
 from wharfinger.debug.client.name_completion import complete_by, complete_name
 from wharfinger.debug.errors import DebugError
 from wharfinger.formats.encodable import encodable
+from wharfinger.formats.option_values import path_option
 from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.paths import SOCKET_VARIABLE, default_socket
 
@@ -55,7 +56,7 @@ def add_socket(parser: argparse.ArgumentParser) -> None:
     """Add the option that selects the daemon to query."""
     parser.add_argument(
         "--socket",
-        type=Path,
+        type=path_option,
         metavar="PATH",
         help=f"debug socket of the daemon (default: ${SOCKET_VARIABLE}, else run/debug.sock in the daemon's state folder)",
     )

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
 from wharfinger.debug.errors import NoDaemonError
-from wharfinger.runtime.paths import SOCKET_VARIABLE
+from wharfinger.runtime.paths import SOCKET_VARIABLE, too_long_socket
 
 MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
 MAX_HEAD_BYTES: Final = 64 * 1024
@@ -159,6 +159,8 @@ def run_without_loop(coroutine: Coroutine[object, None, _T]) -> _T:
 
 
 def _no_daemon(path: Path, error: OSError) -> NoDaemonError:
+    if problem := too_long_socket(path):
+        return NoDaemonError(f"debug socket {path}: {problem}; name a shorter one with --socket or {SOCKET_VARIABLE}")
     if isinstance(error, TimeoutError | BlockingIOError):
         return NoDaemonError(f"the daemon on {path} does not answer in time; check whether it is stopped or busy")
     match error.errno:

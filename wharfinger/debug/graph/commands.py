@@ -24,6 +24,7 @@ from wharfinger.debug.graph.model import Graph, make_graph, surroundings_of
 from wharfinger.debug.graph.svg import graph_to_svg
 from wharfinger.debug.graph.text import ASCII, UNICODE, Branches, graph_to_text
 from wharfinger.debug.printing.output import render_json
+from wharfinger.formats.option_values import path_option
 from wharfinger.runtime.inspector import Inspector
 
 _OUTPUTS: Final = ("text", "dot", "mermaid", "svg", "json")
@@ -51,7 +52,7 @@ def add_graph(parser: argparse.ArgumentParser) -> None:
         help="text (default): a list in the order in which packages are installed; dot: for Graphviz; mermaid: for pages "
         "that render Mermaid; svg: a picture; json: for programs",
     )
-    parser.add_argument("--output-file", type=Path, metavar="FILE", help="write to this file instead of stdout")
+    parser.add_argument("--output-file", type=path_option, metavar="FILE", help="write to this file instead of stdout")
     add_socket(parser)
     parser.set_defaults(handler=_graph)
 

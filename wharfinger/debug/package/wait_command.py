@@ -24,9 +24,9 @@ from wharfinger.debug.package.wait_goal import (
     read_goal,
     unknown_condition,
 )
+from wharfinger.formats.option_values import time_option
 from wharfinger.formats.terminal_line import TerminalLine
 from wharfinger.formats.terminal_text import printable
-from wharfinger.formats.time_option import time_option
 from wharfinger.runtime.inspector import PackageSnapshot
 
 EXIT_LATE: Final = 3

@@ -21,10 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.debug.errors import DebugSocketError
-from wharfinger.runtime.paths import SOCKET_VARIABLE
-
-MAX_PATH_BYTES: Final = 107
-"""The limit of unix(7): sun_path is 108 bytes with its terminator."""
+from wharfinger.runtime.paths import SOCKET_VARIABLE, too_long_socket
 
 _BACKLOG: Final = 64
 
@@ -45,11 +42,9 @@ def bind_socket_file(path: Path) -> SocketFile:
     Raises DebugSocketError if the path is too long, if other users may write to the folder, if a running daemon listens on the
     path, or if the path is another kind of file.
     """
-    size = len(os.fsencode(path))
-    if size > MAX_PATH_BYTES:
+    if problem := too_long_socket(path):
         raise DebugSocketError(
-            f"debug socket {path}: a path of {size} bytes is too long for a socket (at most {MAX_PATH_BYTES});"
-            " choose a shorter one with --socket or a shorter --state-dir"
+            f"debug socket {path}: {problem}; choose a shorter one with --socket or a shorter --state-dir"
         )
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from typing import cast
 import trio
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
+from wharfinger.formats.option_values import path_option
 from wharfinger.hooks.author.local_package import check_filters, hook_files_of
 from wharfinger.hooks.author.printing import add_output, refuse, rendered, say, tell
 from wharfinger.hooks.author.run_command import add_run
@@ -48,7 +49,7 @@ def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "understands them: with all defaults, with merged groups and with compiled filters. The hooks in an executable "
         "with several hooks are included. Exit code 0: all configurations are valid; 1: a configuration is refused.",
     )
-    config.add_argument("path", type=Path, metavar="FILE|FOLDER", help="the hook, or the package's folder")
+    config.add_argument("path", type=path_option, metavar="FILE|FOLDER", help="the hook, or the package's folder")
     config.add_argument("--global", action="store_true", dest="is_global", help="treat the hooks as global hooks")
     add_environment_option(config)
     add_output(config, "yaml (default) or json")
@@ -62,7 +63,7 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Run a hook with --config, and print a sample of the binding context for each event that can run the "
         "hook. `wharfinger hook run --context` reads this output.",
     )
-    context.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
+    context.add_argument("executable", type=path_option, metavar="EXECUTABLE", help="the hook")
     context.add_argument("--binding", metavar="NAME", help="print only the contexts of this binding")
     context.add_argument(
         "--type",
@@ -85,7 +86,7 @@ def _add_shell_library(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     )
     library.add_argument(
         "--install",
-        type=Path,
+        type=path_option,
         metavar="ROOT",
         help="write shell_lib.sh, and the files that it loads, below this root folder",
     )

@@ -11,6 +11,7 @@ import trio
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.listing import counted
+from wharfinger.formats.option_values import path_option
 from wharfinger.hooks.author.lint_crds import RefusedFields
 from wharfinger.hooks.author.lint_templates import Rendering
 from wharfinger.hooks.author.package_lint import LintReport, LintTools, lint_package
@@ -43,10 +44,10 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
         "Hooks are run with --config. Exit code 0: no errors; 1: errors (with --strict: errors or warnings); 2: wrong "
         "usage, or the check was not possible, for example because a process could not be started.",
     )
-    lint.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
+    lint.add_argument("folder", type=path_option, metavar="FOLDER", help="the package's folder")
     lint.add_argument(
         "--settings",
-        type=Path,
+        type=path_option,
         metavar="FILE",
         help="a YAML or JSON file with settings to check and to render with (default: no settings)",
     )

@@ -18,7 +18,7 @@ import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object
-from wharfinger.formats.time_option import time_option
+from wharfinger.formats.option_values import path_option, time_option
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.hooks.author.local_package import OwnValues, sample_identity, section_of_hook, values_of_hook
 from wharfinger.hooks.author.printing import add_output, refuse, rendered, say, tell
@@ -48,28 +48,30 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "after these patches, metrics, and responses to webhooks. Nothing is applied. Exit code 0: the hook succeeded; 1: "
         "the hook failed, or its values patch is refused; 130: ended by Ctrl-C.",
     )
-    run.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
+    run.add_argument("executable", type=path_option, metavar="EXECUTABLE", help="the hook")
     run.add_argument(
         "--context",
-        type=Path,
+        type=path_option,
         metavar="FILE",
         help="a YAML or JSON file with the binding contexts: a list, or one object; - is standard input; `wharfinger hook "
         "context` prints samples (default: the context of onStartup)",
     )
     run.add_argument(
         "--values",
-        type=Path,
+        type=path_option,
         metavar="FILE",
         help="a YAML or JSON file with the values (default: the values of the package that contains the hook: its "
         "values.yaml and the defaults of its schemas, overridden by --config-values)",
     )
     run.add_argument(
         "--config-values",
-        type=Path,
+        type=path_option,
         metavar="FILE",
         help="a YAML or JSON file with the user's settings (default: no settings)",
     )
-    run.add_argument("--cwd", type=Path, metavar="FOLDER", help="the folder to run in (default: the hook's own folder)")
+    run.add_argument(
+        "--cwd", type=path_option, metavar="FOLDER", help="the folder to run in (default: the hook's own folder)"
+    )
     run.add_argument(
         "--batch",
         metavar="INDEX",

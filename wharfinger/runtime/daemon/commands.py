@@ -13,6 +13,7 @@ import trio
 from wharfinger.cluster.api.connection import ConnectionConfigError
 from wharfinger.cluster.embedded import EmbeddedError
 from wharfinger.cluster.lease.lease import LeaseLostError
+from wharfinger.formats.option_values import path_option
 from wharfinger.hooks import shell_library
 from wharfinger.hooks.containment.hook_environment import AskedVariable
 from wharfinger.hooks.containment.options import ContainmentError, add_containment_options, containment_of
@@ -39,7 +40,13 @@ from wharfinger.runtime.daemon.service_manager import service_manager
 from wharfinger.runtime.daemon.source_options import SourceOptionsError, add_sources, source_options
 from wharfinger.runtime.daemon.traces import add_traces, trace_options
 from wharfinger.runtime.lifecycle.journal import JournalError
-from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_DIR_WORDS, default_socket, default_state_dir
+from wharfinger.runtime.paths import (
+    SOCKET_VARIABLE,
+    STATE_DIR_WORDS,
+    default_socket,
+    default_state_dir,
+    too_long_socket,
+)
 from wharfinger.runtime.plan.platform_options import add_platform, platform_problem
 from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES
 from wharfinger.runtime.resources.application_scope import ApplicationScope
@@ -70,7 +77,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--kubeconfig",
-        type=Path,
+        type=path_option,
         default=None,
         metavar="FILE",
         help="kubeconfig of the cluster (default: the files in $KUBECONFIG, else ~/.kube/config, else, in a pod, the "
@@ -79,14 +86,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
     parser.add_argument(
         "--state-dir",
-        type=Path,
+        type=path_option,
         default=None,
         metavar="DIR",
         help=f"the folder in which the daemon keeps its state (default: {STATE_DIR_WORDS})",
     )
     parser.add_argument(
         "--socket",
-        type=Path,
+        type=path_option,
         default=None,
         metavar="FILE",
         help=f"the debug socket to serve (default: ${SOCKET_VARIABLE}, else run/debug.sock in the state folder)",
@@ -114,7 +121,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--local-packages",
-        type=Path,
+        type=path_option,
         action="append",
         default=[],
         metavar="DIR",
@@ -209,7 +216,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--flight-recorder",
-        type=Path,
+        type=path_option,
         default=None,
         metavar="DIR",
         help="write all decisions, without secrets, to a log in this folder, which `wharfinger history`, `why --at` and "
@@ -332,7 +339,7 @@ def run(args: argparse.Namespace) -> int:
     if args.chaos is not None and (problem := cast("Callable[[str], str]", args.chaos_problem)(args.chaos)):
         return _failed(problem, code=2)
     folders = addon_folders(args)
-    if problem := _wrong_options(args) or folders_problem(folders):
+    if problem := _socket_problem(socket) or _wrong_options(args) or folders_problem(folders):
         return _failed(problem, code=2)
     try:
         containment = containment_of(
@@ -428,6 +435,14 @@ def _wrong_options(args: argparse.Namespace) -> str:
     except ValueError as error:
         return str(error)
     return platform_problem(args)
+
+
+def _socket_problem(socket: Path) -> str:
+    """Return the problem with the path of the socket; empty if there is no problem."""
+    if "LISTEN_FDS" in os.environ:
+        return ""  # a service manager has bound the socket, so the daemon does not use the path
+    problem = too_long_socket(socket)
+    return problem and f"debug socket {socket}: {problem}; choose a shorter one with --socket or a shorter --state-dir"
 
 
 def _socket_variable() -> Path | None:

@@ -11,6 +11,7 @@ import msgspec
 import trio
 
 from wharfinger.formats.encodable import write_text
+from wharfinger.formats.option_values import path_option
 from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.daemon.doctor import AskDaemon, Examined, Finding, Verdict, examine
 from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_DIR_WORDS, default_socket, default_state_dir
@@ -29,7 +30,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--kubeconfig",
-        type=Path,
+        type=path_option,
         default=None,
         metavar="FILE",
         help="kubeconfig of the cluster (default: the files in $KUBECONFIG, else ~/.kube/config, else, in a pod, the "
@@ -38,14 +39,14 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
     parser.add_argument(
         "--state-dir",
-        type=Path,
+        type=path_option,
         default=None,
         metavar="DIR",
         help=f"the folder in which the daemon keeps its state (default: {STATE_DIR_WORDS})",
     )
     parser.add_argument(
         "--socket",
-        type=Path,
+        type=path_option,
         default=None,
         metavar="FILE",
         help="debug socket of the daemon (default: the socket in the folder of --state-dir; without --state-dir, "

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from wharfinger.formats.option_values import path_option
 from wharfinger.formats.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.errors import RegistryError
 from wharfinger.packages.network.proxies import read_proxies
@@ -31,7 +32,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     """Add ``--registry-tokens`` and ``--registries-conf``."""
     parser.add_argument(
         "--registry-tokens",
-        type=Path,
+        type=path_option,
         action="append",
         default=[],
         metavar="DIR",
@@ -39,7 +40,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--registries-conf",
-        type=Path,
+        type=path_option,
         default=None,
         metavar="FILE",
         help="file with mirrors of registries, and with rewrite rules for prefixes of references, in the format of "

@@ -1,7 +1,8 @@
 """The arguments of the commands that write into a cluster: the package that they are about, and the kubeconfig."""
 
 import argparse
-from pathlib import Path
+
+from wharfinger.formats.option_values import path_option
 
 
 def add_package_name(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +27,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add the options that select the cluster: ``args.kubeconfig`` and ``args.context``."""
     parser.add_argument(
         "--kubeconfig",
-        type=Path,
+        type=path_option,
         metavar="FILE",
         help="kubeconfig of the cluster (default: the files in $KUBECONFIG, else ~/.kube/config, else, in a pod, the "
         "service account of the pod)",

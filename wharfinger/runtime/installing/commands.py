@@ -15,8 +15,8 @@ from wharfinger.cluster.api.errors import ClusterError, NotFoundError, UnknownKi
 from wharfinger.cluster.api.http_client import open_client
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import find_list
+from wharfinger.formats.option_values import time_option
 from wharfinger.formats.terminal_text import printable
-from wharfinger.formats.time_option import time_option
 from wharfinger.packages.definition.requirements import is_instance_name
 from wharfinger.packages.errors import PackageError
 from wharfinger.runtime.installing.command_arguments import add_cluster, complete_names

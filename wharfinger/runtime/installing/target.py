@@ -83,6 +83,8 @@ def read_target(text: str) -> Target:
 
 
 def _is_path(text: str) -> bool:
+    if not text:
+        return False  # `Path` would read an empty text as the current folder
     return text.startswith((".", "/", "~")) or text.endswith(_ARCHIVES) or os.sep in text or Path(text).is_dir()
 
 

@@ -12,6 +12,7 @@ from typing import Final, cast
 import trio
 
 from wharfinger.formats.encodable import write_text
+from wharfinger.formats.option_values import path_option
 from wharfinger.packages.definition.requirements import is_package_name
 from wharfinger.packages.errors import StoreError
 from wharfinger.runtime.plan.input import Inputs, PlanInputError, read_inputs
@@ -39,7 +40,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-f",
         "--filename",
-        type=Path,
+        type=path_option,
         action="extend",
         nargs="+",
         required=True,
@@ -49,7 +50,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--packages",
-        type=Path,
+        type=path_option,
         required=True,
         metavar="FOLDER",
         help="the folder that contains, for each package, a folder or an OCI image layout with the name of the package",

@@ -16,6 +16,7 @@ from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.option_values import path_option
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml.reader import read_yaml_documents
 from wharfinger.packages.author.package_check import read_given_settings
@@ -46,20 +47,23 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         "objects. Exit code 0: done; 1: not possible; 2: wrong usage, or, with --against, the package needs rights that "
         "the older version did not need.",
     )
-    rights.add_argument("path", type=Path, metavar="PATH", help="the package's folder")
+    rights.add_argument("path", type=path_option, metavar="PATH", help="the package's folder")
     rights.add_argument(
         "--against",
-        type=Path,
+        type=path_option,
         metavar="OLD",
         help="the folder of an older version of the package; also print the rights that PATH needs and the older version "
         "did not need",
     )
     rights.add_argument(
-        "--settings", type=Path, metavar="FILE", help="a YAML or JSON file with the package's settings (default: none)"
+        "--settings",
+        type=path_option,
+        metavar="FILE",
+        help="a YAML or JSON file with the package's settings (default: none)",
     )
     rights.add_argument(
         "--objects",
-        type=Path,
+        type=path_option,
         metavar="FILE",
         help="a YAML file with objects that are created after the package was installed; hooks that watch such objects are "
         "then run",

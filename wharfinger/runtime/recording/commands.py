@@ -11,6 +11,7 @@ from typing import cast
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, encode_json
 from wharfinger.formats.listing import counted
+from wharfinger.formats.option_values import path_option
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_exact_time
 from wharfinger.runtime.inspector import HistorySnapshot
@@ -35,7 +36,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         "be read."
     )
     parser.add_argument(
-        "path", type=Path, metavar="FILE|DIR", help="one file of the recording, or the folder with all its files"
+        "path", type=path_option, metavar="FILE|DIR", help="one file of the recording, or the folder with all its files"
     )
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
     parser.set_defaults(handler=_replay)

@@ -1,0 +1,24 @@
+"""The types of arguments for argparse: the time of options such as ``--timeout``, and paths."""
+
+import argparse
+from pathlib import Path
+
+from wharfinger.formats.duration import parse_time_limit
+from wharfinger.formats.errors import FormatError
+
+
+def time_option(text: str) -> float:
+    """Return the seconds that an option's value states, as `parse_time_limit` reads it. Raises ArgumentTypeError."""
+    try:
+        return parse_time_limit(text)
+    except FormatError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def path_option(text: str) -> Path:
+    """Return the path. Raises ArgumentTypeError for an empty text, which `Path` would read as the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError(
+            "expected a path, found an empty text; check that the variable with the path is set"
+        )
+    return Path(text)
