@@ -29,7 +29,7 @@ def test_the_package_contains_no_links() -> None:
 
 
 def test_the_package_contains_only_parts_and_the_command_line() -> None:
-    of_the_command_line = {"__main__.py", "command_table.py", "completion.py", "standard_streams.py"}
+    of_the_command_line = {"__main__.py", "command_table.py", "completion.py", "interruption.py", "standard_streams.py"}
     assert {path.name for path in PACKAGE.iterdir() if path.is_file()} == {
         "__init__.py",
         "py.typed",

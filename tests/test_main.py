@@ -1,6 +1,7 @@
 """The command line as a whole: every way to start it, its help, its exit codes."""
 
 import os
+import signal
 import subprocess
 import sys
 from functools import partial
@@ -35,7 +36,8 @@ def test_the_module_and_the_script_start_from_any_folder(tmp_path: Path) -> None
 def test_version_loads_no_part() -> None:
     code = (
         "import sys; from wharfinger.__main__ import main; main(['version']);"
-        "own = {'wharfinger.__main__', 'wharfinger.command_table', 'wharfinger.completion', 'wharfinger.standard_streams'};"
+        "of_the_command_line = ('__main__', 'command_table', 'completion', 'interruption', 'standard_streams');"
+        "own = {'wharfinger.' + name for name in of_the_command_line};"
         "loaded = {m for m in sys.modules if m.startswith('wharfinger.')} - own;"
         "sys.exit(bool(loaded or {'trio', 'httpx', 'kubernetes', 'msgspec', 'yaml', 'argcomplete'} & set(sys.modules)))"
     )
@@ -271,6 +273,86 @@ sys.exit(main(["get", "packages"]))
 def test_ctrl_c_during_imports_exits_with_130_without_a_traceback() -> None:
     done = run(sys.executable, "-c", INTERRUPTED_WHILE_LOADING)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+INTERRUPTED_BEFORE_MAIN = """\
+import os, runpy, signal, sys
+
+class CtrlC:
+    def find_spec(self, name, path, target=None):
+        if name == "wharfinger.command_table":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, CtrlC())
+runpy.run_module("wharfinger", run_name="__main__")
+"""
+
+
+def test_ctrl_c_before_the_command_line_is_imported_ends_without_a_traceback() -> None:
+    done = run(sys.executable, "-c", INTERRUPTED_BEFORE_MAIN)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_importing_the_command_line_keeps_the_handler_of_ctrl_c() -> None:
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, getattr(signal, sys.argv[1])); import wharfinger.__main__;"
+        "sys.exit(signal.getsignal(signal.SIGINT) != getattr(signal, sys.argv[1]))"
+    )
+    for handler in ("default_int_handler", "SIG_IGN", "SIG_DFL"):
+        assert run(sys.executable, "-c", code, handler).returncode == 0
+
+
+ENDED_BY_A_SIGNAL = """\
+import signal, sys, tempfile, trio
+from wharfinger import __main__ as command_line
+
+in_trio, number = sys.argv[1] == "trio", signal.Signals[sys.argv[2]]
+
+def act(_args):
+    with tempfile.TemporaryDirectory(dir=sys.argv[3]):
+        trio.run(wait) if in_trio else signal.raise_signal(number)
+
+async def wait():
+    with tempfile.TemporaryDirectory(dir=sys.argv[3]):
+        signal.raise_signal(number)
+        await trio.sleep_forever()
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may have been started with another handler
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+command_line._print_version = act
+sys.exit(command_line.main(["version"]))
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+@pytest.mark.parametrize("loop", ["trio", "none"])
+def test_a_signal_ends_a_command_after_its_temporary_files_are_removed(
+    loop: str, number: str, code: int, tmp_path: Path
+) -> None:
+    done = run(sys.executable, "-c", ENDED_BY_A_SIGNAL, loop, number, str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ignored", ["SIGINT", "SIGTERM"])
+def test_ignored_signals_stay_ignored(ignored: str) -> None:
+    code = (
+        "import signal, sys; from wharfinger.interruption import Interruption\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "signal.signal(signal.Signals[sys.argv[1]], signal.SIG_IGN); before = signal.getsignal(signal.SIGTERM)\n"
+        "with Interruption():\n    sys.exit(signal.getsignal(signal.SIGTERM) != before)\n"
+    )
+    assert run(sys.executable, "-c", code, ignored).returncode == 0
+
+
+def test_a_command_that_ctrl_c_ends_at_once_is_ended_at_once_by_sigterm() -> None:
+    code = (
+        "import signal; from wharfinger.interruption import Interruption\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "with Interruption():\n    signal.signal(signal.SIGINT, signal.SIG_DFL); signal.raise_signal(signal.SIGTERM)\n"
+    )
+    assert run(sys.executable, "-c", code).returncode == -signal.SIGTERM
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,14 @@
 
 Each part offers its commands in ``<part>/commands.py`` or beside it. The table of commands lists these modules, and only the
 part with the given command is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to
-a parser and sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+a parser and sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 ended
+by Ctrl-C (129 by SIGHUP, 143 by SIGTERM).
 """
+
+import signal
+
+if _BY_PYTHON := signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the imports ends the process without a traceback
 
 import argparse
 import importlib
@@ -19,6 +25,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 import wharfinger
 from wharfinger.command_table import COMMANDS, LIVE_DIFF, Command
 from wharfinger.completion import COMPLETERS, add_completion
+from wharfinger.interruption import Interruption
 from wharfinger.standard_streams import StdoutError, drop_stdout, name_stdout_in_errors, open_closed_streams
 
 if TYPE_CHECKING:
@@ -31,6 +38,9 @@ if TYPE_CHECKING:
     from wharfinger.packages.definition.conversions import JqRunner
     from wharfinger.runtime.inspector import HistorySnapshot, Inspector
     from wharfinger.runtime.scheduler_details import ExplanationSnapshot
+
+if _BY_PYTHON:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _PROGRAM: Final = "wharfinger"
 _WRONG_WORD: Final = re.compile(
@@ -55,7 +65,6 @@ _DAEMON_S: Final = 5.0
 """The time that `doctor` waits for a daemon."""
 
 EXIT_FAILED: Final = 1
-EXIT_INTERRUPTED: Final = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,7 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "_ARGCOMPLETE" in os.environ and argv is None:
         _complete(os.environ.get("COMP_LINE", ""))
     name_stdout_in_errors()
-    code = _guarded(argv)
+    with Interruption() as interruption:
+        code = _guarded(argv, interruption)
     try:
         sys.stderr.flush()
     except BrokenPipeError:
@@ -73,18 +83,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _guarded(argv: Sequence[str] | None) -> int:
+def _guarded(argv: Sequence[str] | None, interruption: Interruption) -> int:
     try:
         try:
             return _run(list(sys.argv[1:] if argv is None else argv))
         finally:
             sys.stdout.flush()  # flushed now, while an error can still be reported
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        return interruption.exit_code
     except BaseExceptionGroup as group:
         # The nurseries of a command wrap an exception that ends it in groups.
         if group.split(KeyboardInterrupt)[1] is None:
-            return EXIT_INTERRUPTED
+            return interruption.exit_code
         if group.split(StdoutError)[1] is None:
             return _stdout_failed(_first_of(group))
         raise

@@ -243,7 +243,7 @@ def test_closed_stderr_does_not_stop_the_hook(tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_hook_and_its_children(number: signal.Signals, tmp_path: Path) -> None:
     hook = bash(tmp_path, "sleep 1000 & echo $$ $!; wait")
     command = [sys.executable, "-m", "wharfinger", "hook", "run", str(hook)]

@@ -74,6 +74,12 @@ def test_the_root_is_the_repository_if_no_bootstrap_matches(tmp_path: Path, path
     assert discover(tmp_path / "examples" / "fleet").root == tmp_path.resolve()
 
 
+def test_a_folder_around_a_tree_belongs_to_the_repository(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    write_tree(tmp_path, {"examples/fleet/clusters/a/ks.yaml": kustomization("one", "./clusters/a")})
+    assert discover(tmp_path / "examples").root == tmp_path.resolve()
+
+
 def test_the_root_of_two_trees_is_their_repository(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     for name in ("one", "two"):
@@ -177,7 +183,7 @@ def test_missing_paths_and_paths_outside_of_the_root_are_refused(tmp_path: Path)
     with pytest.raises(TreeError, match="does not exist"):
         discover(tmp_path / "absent")
     write_tree(tmp_path, {"a/x.yaml": "", "b/x.yaml": ""})
-    with pytest.raises(TreeError, match="does not lie below the root"):
+    with pytest.raises(TreeError, match=f"does not lie below the root {tmp_path.resolve() / 'b'};"):
         discover(tmp_path / "a", root=tmp_path / "b")
 
 

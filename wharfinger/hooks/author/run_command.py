@@ -145,7 +145,7 @@ async def _execute(run: HookRun, timeout_s: float, environment: Mapping[str, str
     outcome: HookOutcome | HookError | None = None
     with (
         tempfile.TemporaryDirectory(prefix="wharfinger-hook-") as scratch,
-        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+        trio.open_signal_receiver(*_ending_signals()) as signals,
     ):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope)
@@ -157,6 +157,12 @@ async def _execute(run: HookRun, timeout_s: float, environment: Mapping[str, str
                 outcome = error
             nursery.cancel_scope.cancel()
     return outcome
+
+
+def _ending_signals() -> list[signal.Signals]:
+    """Return the signals that end the run. SIGHUP stays ignored under nohup."""
+    is_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if is_ignored else [signal.SIGHUP])]
 
 
 async def _cancel_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:

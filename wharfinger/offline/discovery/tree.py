@@ -97,7 +97,7 @@ def discover(
     top = root.resolve() if root is not None else root_of(*paths)
     outside = next((path for path in paths if not path.resolve().is_relative_to(top)), None)
     if outside is not None:
-        raise TreeError(f"{outside}: does not lie below the root {root}; name a root that contains it")
+        raise TreeError(f"{outside}: does not lie below the root {top}; name a root that contains it")
     limit = limit or repository_above(top) or top
     scan = _Scan(top, namespace, repository_of(top) if repository is None else repository, limit, texts)
     given = sorted({path.resolve().relative_to(top).as_posix() for path in paths})
@@ -409,7 +409,9 @@ def _own_root(path: Path) -> Path:
     roots = {
         found
         for each in kustomization_folders(scan.documents)
-        if each.may_be_local and (found := _root_for(path / each.file, each.folder, top)) is not None
+        if each.may_be_local
+        and (found := _root_for(path / each.file, each.folder, top)) is not None
+        and path.is_relative_to(found)  # otherwise the path contains a whole tree, such as a sample
     }
     return roots.pop() if len(roots) == 1 else top
 

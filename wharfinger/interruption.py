@@ -1,0 +1,46 @@
+"""SIGTERM and SIGHUP, which end a command like Ctrl-C, so that the command removes its temporary files."""
+
+import signal
+from contextlib import suppress
+from types import FrameType, TracebackType
+from typing import Final, Self
+
+ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Interruption:
+    """The context in which SIGTERM and SIGHUP end a command like Ctrl-C; ``exit_code`` is that of the signal that came.
+
+    They are passed to the handler of Ctrl-C, because only trio's handler knows where an exception is safe. Nothing is changed if
+    Ctrl-C is ignored, as in the background of a script, and an ignored signal stays ignored, as with nohup. A command may set
+    handlers of its own.
+    """
+
+    def __init__(self) -> None:
+        self.exit_code = 128 + signal.SIGINT
+        self._caught: list[signal.Signals] = []
+
+    def __enter__(self) -> Self:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            for number in ENDING:
+                if signal.getsignal(number) == signal.SIG_DFL:
+                    with suppress(ValueError):  # only the main thread may set handlers
+                        signal.signal(number, self._end)
+                        self._caught.append(number)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for number in self._caught:
+            signal.signal(number, signal.SIG_DFL)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self.exit_code = 128 + number
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler):
+            handler(signal.SIGINT, frame)
+        elif handler == signal.SIG_DFL:
+            # The command ends at once on Ctrl-C, without a clean-up.
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
