@@ -90,5 +90,5 @@ async def test_monitors_of_the_same_objects_share_one_watch(autojump_clock: Mock
             await trio.sleep(200)
             (shared,) = watches.statistics()
             assert shared.lists >= 4
-            assert len(told) == 3, "a list that brings nothing new is not told"
+            assert len(told) == 3, "a list without changes causes no events"
         assert watches.statistics() == ()

@@ -30,7 +30,7 @@ CONTEXT: JsonObject = {
 
 FORGET = "hook__small=0\n"
 """A line before hook::run that disables the cache, because no file is small enough for it."""
-BOTH_WAYS = pytest.mark.parametrize("forget", ["", FORGET], ids=["remembered", "asked"])
+BOTH_WAYS = pytest.mark.parametrize("forget", ["", FORGET], ids=["cached", "uncached"])
 
 GET: dict[str, str] = {
     "watchEvent": "Added\n",

@@ -37,7 +37,7 @@ def yaml(text: str) -> str:
 
 
 CREATIONS: dict[str, PatchCase] = {
-    "Create makes what is not there": PatchCase(configmap("new", "Create"), {"new": {"v": "2"}}),
+    "Create creates a missing object": PatchCase(configmap("new", "Create"), {"new": {"v": "2"}}),
     "Create of JSON": PatchCase(
         '{"operation":"Create","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"new"},'
         '"data":{"k":"<&>"}}}',
@@ -59,23 +59,27 @@ CREATIONS: dict[str, PatchCase] = {
         '\\"metadata\\":{\\"namespace\\":\\"default\\",\\"name\\":\\"new\\"},\\"data\\":{\\"k\\":\\"json\\"}}"}',
         {"new": {"k": "json"}},
     ),
-    "Create of what exists": PatchCase(configmap("a", "Create"), failures=("Create object v1/ConfigMap/default/a: ",)),
-    "Create in a namespace that is missing": PatchCase(
+    "Create of an existing object": PatchCase(
+        configmap("a", "Create"), failures=("Create object v1/ConfigMap/default/a: ",)
+    ),
+    "Create in a missing namespace": PatchCase(
         "operation: Create\nobject: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: nowhere, name: a}}\n",
         failures=("Create object v1/ConfigMap/nowhere/a: ",),
     ),
-    "Create of what is in no namespace": PatchCase(
+    "Create of a cluster-scoped object": PatchCase(
         "operation: Create\nobject: {apiVersion: v1, kind: Namespace, metadata: {name: made}}\n", namespaces=("made",)
     ),
-    "the object says where, not the operation": PatchCase(
+    "the object's namespace counts, not the operation's": PatchCase(
         configmap("new", "Create") + "namespace: kube-system\nname: other\nkind: Secret\nsubresource: status\n",
         {"new": {"v": "2"}},
     ),
-    "CreateIfNotExists makes what is not there": PatchCase(configmap("new", "CreateIfNotExists"), {"new": {"v": "2"}}),
-    "CreateIfNotExists leaves what exists": PatchCase(configmap("a", "CreateIfNotExists"), {"a": BEFORE}),
-    "CreateOrUpdate makes what is not there": PatchCase(configmap("new", "CreateOrUpdate"), {"new": {"v": "2"}}),
-    "CreateOrUpdate replaces all of what exists": PatchCase(configmap("a", "CreateOrUpdate"), {"a": {"v": "2"}}),
-    "CreateOrUpdate of a kind of its own": PatchCase(
+    "CreateIfNotExists creates a missing object": PatchCase(configmap("new", "CreateIfNotExists"), {"new": {"v": "2"}}),
+    "CreateIfNotExists leaves an existing object unchanged": PatchCase(
+        configmap("a", "CreateIfNotExists"), {"a": BEFORE}
+    ),
+    "CreateOrUpdate creates a missing object": PatchCase(configmap("new", "CreateOrUpdate"), {"new": {"v": "2"}}),
+    "CreateOrUpdate replaces an existing object": PatchCase(configmap("a", "CreateOrUpdate"), {"a": {"v": "2"}}),
+    "CreateOrUpdate of a custom resource": PatchCase(
         yaml("""
         operation: CreateOrUpdate
         object:
@@ -90,7 +94,7 @@ CREATIONS: dict[str, PatchCase] = {
         f"---\n{configmap('new', 'Create')}---\n# nothing\n---\n{configmap('a', 'CreateOrUpdate')}---\n",
         {"new": {"v": "2"}, "a": {"v": "2"}},
     ),
-    "several documents of JSON without anything between": PatchCase(
+    "several documents of JSON without separators": PatchCase(
         '{"operation":"Delete","kind":"cm","namespace":"default","name":"a"}'
         '{"operation":"Delete","kind":"cm","namespace":"default","name":"missing"}',
         {"a": None, "owned": None},
@@ -118,13 +122,13 @@ DELETIONS: dict[str, PatchCase] = {
         )
         for operation in ("Delete", "DeleteInBackground", "DeleteNonCascading")
     },
-    "Delete takes what it owns along": PatchCase(
+    "Delete also deletes dependents": PatchCase(
         "{operation: Delete, kind: ConfigMap, namespace: default, name: a}", {"a": None, "owned": None}
     ),
-    "DeleteInBackground takes what it owns along": PatchCase(
+    "DeleteInBackground also deletes dependents": PatchCase(
         "{operation: DeleteInBackground, kind: ConfigMap, namespace: default, name: a}", {"a": None, "owned": None}
     ),
-    "DeleteNonCascading leaves what it owns": PatchCase(
+    "DeleteNonCascading leaves dependents": PatchCase(
         "{operation: DeleteNonCascading, kind: ConfigMap, namespace: default, name: a}",
         {"a": None, "owned": {"v": "1"}},
     ),
@@ -133,7 +137,7 @@ DELETIONS: dict[str, PatchCase] = {
         "{operation: Delete, kind: cM, namespace: default, name: a}\n",
         {"a": None, "owned": None},
     ),
-    "a kind that there is not": PatchCase(
+    "an unknown kind": PatchCase(
         "{operation: Delete, kind: gizmo, namespace: default, name: a}", failures=("Delete object /gizmo/default/a: ",)
     ),
     "a namespaced kind without a namespace": PatchCase(
@@ -172,21 +176,19 @@ DONE: JsonObject = {"status": {"phase": "Done"}, "spec": {"size": 1}}
 
 PATCHES: dict[str, PatchCase] = {
     "JQPatch": PatchCase(of_a("JQPatch", JQ), {"a": {"v": "2", "w": "1"}}),
-    "JQPatch that takes away": PatchCase(of_a("JQPatch", "jqFilter: del(.data.v)"), {"a": {"w": "1"}}),
+    "JQPatch that deletes a field": PatchCase(of_a("JQPatch", "jqFilter: del(.data.v)"), {"a": {"w": "1"}}),
     "JQPatch that changes nothing": PatchCase(of_a("JQPatch", "jqFilter: ."), {"a": BEFORE}),
     "JQPatch that fails": PatchCase(
         of_a("JQPatch", "jqFilter: .data.v + 1"), failures=("Filter object /ConfigMap/default/a: ",)
     ),
-    "JQPatch that is no program": PatchCase(
+    "JQPatch with an invalid program": PatchCase(
         of_a("JQPatch", "jqFilter: '.data |'"), failures=("Filter object /ConfigMap/default/a: ",)
     ),
     "MergePatch of a mapping": PatchCase(of_a("MergePatch", MERGE), {"a": {"v": "2", "w": "1"}}),
     "MergePatch of a string": PatchCase(
         of_a("MergePatch", "mergePatch: |\n  data:\n    v: '2'"), {"a": {"v": "2", "w": "1"}}
     ),
-    "MergePatch takes away what is null": PatchCase(
-        of_a("MergePatch", "mergePatch: {data: {v: null}}"), {"a": {"w": "1"}}
-    ),
+    "MergePatch deletes null fields": PatchCase(of_a("MergePatch", "mergePatch: {data: {v: null}}"), {"a": {"w": "1"}}),
     "JSONPatch": PatchCase(
         of_a("JSONPatch", "jsonPatch: [{op: add, path: /data/k, value: x}, {op: remove, path: /data/v}]"),
         {"a": {"k": "x", "w": "1"}},
@@ -221,11 +223,11 @@ PATCHES: dict[str, PatchCase] = {
         f"{operation} of what may be missing": PatchCase(of_missing(operation, f"{patch}\nignoreMissingObject: true"))
         for operation, patch in ALL.items()
     },
-    "keys that nobody knows": PatchCase(of_a("MergePatch", f"{MERGE}\nretries: 5"), {"a": {"v": "2", "w": "1"}}),
+    "unknown keys": PatchCase(of_a("MergePatch", f"{MERGE}\nretries: 5"), {"a": {"v": "2", "w": "1"}}),
 }
 
 TOGETHER: dict[str, PatchCase] = {
-    "what fails keeps nothing else from being done": PatchCase(
+    "a failed operation does not prevent others": PatchCase(
         "---\n".join(
             [of_missing("MergePatch", MERGE), configmap("new", "Create"), configmap("a", "Create"), of_a("JQPatch", JQ)]
         ),
@@ -238,7 +240,7 @@ TOGETHER: dict[str, PatchCase] = {
 
 WRONG: dict[str, tuple[JsonValue, str]] = {
     "no operation": ({"kind": "ConfigMap"}, "operation must be one of"),
-    "an operation that there is not": ({"operation": "Replace"}, "operation must be one of"),
+    "an unknown operation": ({"operation": "Replace"}, "operation must be one of"),
     "an operation in small letters": ({"operation": "create"}, "operation must be one of"),
     "a key in small letters": (
         {"operation": "JQPatch", "kind": "cm", "name": "a", "jqfilter": "."},

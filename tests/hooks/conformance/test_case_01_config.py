@@ -111,7 +111,7 @@ LOADS: Final[dict[str, Load]] = {
         lambda c: (c.kubernetes[0].verbs, c.kubernetes[0].on_synchronization),
         (set(), False),
     ),
-    "v1 nobody waits in a queue of its own": Load(
+    "v1 waitForSynchronization in another queue": Load(
         "configVersion: v1\nkubernetes: [{kind: Pod, waitForSynchronization: false, queue: q},"
         " {kind: Pod, waitForSynchronization: false}]",
         lambda c: [k.wait_for_synchronization for k in c.kubernetes],
@@ -185,11 +185,11 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "no binding": ("configVersion: v1", "it should have at least 2 properties"),
     "an unknown version": ("{configVersion: v2, onStartup: 1}", "'configVersion' value 'v2' is unsupported"),
     "an unknown key": ("{configVersion: v1, onStartup: 1, colour: red}", "colour is a forbidden property"),
-    "events that are no list": (
+    "events that are not a list": (
         "{configVersion: v1, kubernetes: [{kind: Pod, watchEvent: Added}]}",
         'kubernetes.watchEvent must be of type array: "string"',
     ),
-    "a name that is none": (
+    "an invalid name": (
         "{configVersion: v1, kubernetes: [{kind: Pod, nameSelector: {matchNames: [1]}}]}",
         'kubernetes.nameSelector.matchNames must be of type string: "number"',
     ),
@@ -204,11 +204,11 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
         "{configVersion: v1, kubernetes: [{kind: Pod, labelSelector: {matchExpressions: [{key: a}]}}]}",
         "kubernetes.labelSelector.matchExpressions.operator is required",
     ),
-    "a word of its own": (
+    "an unknown operator": (
         "{configVersion: v1, kubernetes: [{kind: Pod, labelSelector: {matchExpressions: [{key: a, operator: Is}]}}]}",
         "kubernetes.labelSelector.matchExpressions.operator should be one of [In NotIn Exists DoesNotExist]",
     ),
-    "what the documentation shows and the schema refuses": (
+    "an example of the documentation that the schema refuses": (
         "{configVersion: v1, kubernetes: [{kind: Pod, name: a, includeSnapshotsFrom: a}]}",
         'kubernetes.includeSnapshotsFrom must be of type array: "string"',
     ),

@@ -90,10 +90,10 @@ ROWS: dict[str, tuple[list[str], list[str], list[str]]] = {
     # Events before the first run, events during it, and the expected runs in order.
     "two of one group": (["h1 A", "h1 B"], [], ["h1: B"]),
     "another hook between": (["h1 A", "h2 B", "h1 C"], [], ["h1: A, C", "h2: B"]),
-    "what comes to a hook that runs": (["h1 A"], ["h1 B"], ["h1: A", "h1: B"]),
-    "more that comes to a hook that runs": (["h1 A"], ["h1 B", "h1 C", "h1 A", "h1 B"], ["h1: A", "h1: B, C, B"]),
-    "what comes to a hook behind another": (["h1 A", "h2 A"], ["h2 C"], ["h1: A", "h2: A, C"]),
-    "what comes to both": (["h1 C", "h2 C"], ["h1 C", "h2 C"], ["h1: C", "h2: C, C", "h1: C"]),
+    "an event for a running hook": (["h1 A"], ["h1 B"], ["h1: A", "h1: B"]),
+    "several events for a running hook": (["h1 A"], ["h1 B", "h1 C", "h1 A", "h1 B"], ["h1: A", "h1: B, C, B"]),
+    "an event for a waiting hook": (["h1 A", "h2 A"], ["h2 C"], ["h1: A", "h2: A, C"]),
+    "events for both hooks": (["h1 C", "h2 C"], ["h1 C", "h2 C"], ["h1: C", "h2: C, C", "h1: C"]),
 }
 
 

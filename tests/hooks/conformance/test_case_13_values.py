@@ -118,13 +118,13 @@ def remove(path: str) -> JsonObject:
 
 REFUSED: dict[str, tuple[bool, Sequence[JsonValue]]] = {
     "another module": (False, [add("/other/a", 1)]),
-    "what all packages see": (False, [add("/global/a", 1)]),
+    "global values, by a module": (False, [add("/global/a", 1)]),
     "the spelling of the folder": (False, [add("/module-name/a", 1)]),
     "a flag, by a module": (False, [add("/moduleEnabled", True)]),
-    "what is missing is removed": (False, [remove("/module/none")]),
-    "what is missing gets a member": (False, [add("/module/none/deeper", 1)]),
+    "removal of a missing value": (False, [remove("/module/none")]),
+    "a member of a missing value": (False, [add("/module/none/deeper", 1)]),
     "a module, by a global hook": (True, [add("/module/a", 1)]),
-    "a flag that is neither yes nor no": (True, [add("/moduleEnabled", "perhaps")]),
+    "a flag that is not a boolean": (True, [add("/moduleEnabled", "perhaps")]),
 }
 
 

@@ -100,7 +100,7 @@ def test_ungrouped_metrics_last_until_the_next_ungrouped_batch() -> None:
     ran(metrics, {"name": "a", "set": 9}, hook="b.sh")
     ran(metrics)
     ran(metrics, {"group": "g", "action": "expire"})
-    assert set(scraped(metrics)) == {"a", "b"}, "a run without any, and one with others, leave them"
+    assert set(scraped(metrics)) == {"a", "b"}, "runs without ungrouped metrics leave them unchanged"
     ran(metrics, {"name": "b", "set": 2})
     found = scraped(metrics)
     assert set(found) == {"a", "b"}

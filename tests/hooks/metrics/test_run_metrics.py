@@ -50,8 +50,8 @@ def test_runs_are_counted_by_outcome() -> None:
     assert found[f"{PREFIX}seconds"].samples[f"{PREFIX}seconds_bucket", at_half] == 1
     assert found[f"{PREFIX}user_cpu_seconds"].samples[f"{PREFIX}user_cpu_seconds_sum", key] == pytest.approx(0.56)
     assert found[f"{PREFIX}sys_cpu_seconds"].samples[f"{PREFIX}sys_cpu_seconds_count", key] == 2
-    assert found[f"{PREFIX}max_rss_bytes"].value(**ours) == 2048, "of the last that succeeded"
-    assert len(found[f"{PREFIX}max_rss_bytes"].samples) == 1, "b.sh never did"
+    assert found[f"{PREFIX}max_rss_bytes"].value(**ours) == 2048, "the value of the last successful run"
+    assert len(found[f"{PREFIX}max_rss_bytes"].samples) == 1, "b.sh never succeeded"
     assert found[f"{PREFIX}errors_total"].value(**ours) == 1
     assert found[f"{PREFIX}allowed_errors_total"].value(**ours) == 1
     assert found[f"{PREFIX}success_total"].value(**ours) == 2

@@ -177,7 +177,7 @@ def test_waiting_occurrences_are_distinguished_by_binding() -> None:
     box = filled(event(ADDED, binding=twin[0]))
     assert (box.waits_for(twin[0]), box.waits_for(twin[1])) == (True, False)
     offered = box.offered()
-    assert box.waits_for(twin[0]), "it is being told"
+    assert box.waits_for(twin[0]), "the run has not ended yet"
     box.remove_processed(offered)
     assert not box.waits_for(twin[0])
 

@@ -244,7 +244,7 @@ async def test_bindings_of_a_group_are_synchronized_in_one_run(
             assert len(find_list(told[1], "objects")) == 2
             for monitor in opened.monitors():
                 monitor.unlock()
-            assert not opened.inboxes, "what was shown is not told again"
+            assert not opened.inboxes, "objects of the synchronization cause no events"
 
 
 async def test_binding_is_settled_once_all_its_events_are_processed(autojump_clock: MockClock) -> None:

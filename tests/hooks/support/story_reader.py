@@ -60,7 +60,7 @@ class Reader:
         """Do the first run of a binding, unless it was done already; ``meanwhile`` is called during the run."""
         if binding.name in self.synchronized:
             return
-        if binding.legacy:  # is told events only; what was there before is what it may know of
+        if binding.legacy:  # it gets events only, so it may know the earlier objects
             items = self.hooks.monitor(self.hook, binding).synchronize()
             self._shown(binding.name, [plain(item) for item in items])
             succeeds = True
@@ -118,7 +118,7 @@ class Reader:
         if name != "named":
             self._changed(name, verb, place, value)
             return
-        # It is not told of which object; its own snapshot is as new as the run.
+        # The event does not name its object, but the binding's own snapshot is current.
         self._shown(name, find_list(context, "snapshots", name))
 
     def _changed(self, name: str, verb: str, place: str, value: JsonValue) -> None:

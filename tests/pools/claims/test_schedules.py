@@ -148,7 +148,9 @@ def test_every_accepted_request_is_answered_once_whatever_happens(
         counters = scheduler.metrics.counters
         assert counters.accepted == world.accepted
         for spec, uid in world.backend.claimed:
-            assert spec in world.got or uid in world.backend.recycled, "a member stays claimed, and nobody has it"
+            assert spec in world.got or uid in world.backend.recycled, (
+                "a claimed member was neither handed out nor recycled"
+            )
         assert scheduler.snapshot().in_flight == scheduler.snapshot().waiting == 0
 
     trio.run(play, clock=trio.testing.MockClock(autojump_threshold=0))
