@@ -235,7 +235,7 @@ def test_a_damaged_data_file_is_reported_in_one_line(tmp_path: Path, capsys: pyt
 def test_start_errors_in_this_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "kubeconfig" / "full").mkdir(parents=True)
     assert control_plane("--kubeconfig", str(tmp_path / "kubeconfig")) == 1
-    assert one_error(capsys.readouterr().err).endswith("choose another --listen or --kubeconfig")
+    assert one_error(capsys.readouterr().err).endswith("choose another folder with --kubeconfig")
 
 
 @pytest.mark.slow

@@ -1,3 +1,4 @@
+import errno
 import os
 import shutil
 import signal
@@ -13,6 +14,8 @@ import trio
 import trio.testing
 
 from wharfinger.cluster.api.connection import load_connection
+from wharfinger.control_plane import serving
+from wharfinger.control_plane.access import certificates
 from wharfinger.control_plane.service import FIRST_NAMESPACES
 from wharfinger.control_plane.serving import (
     Address,
@@ -92,6 +95,18 @@ async def test_a_port_in_use_is_a_start_error(tmp_path: Path) -> None:
             async with serve_control_plane(Address("127.0.0.1", port), tmp_path / "kubeconfig", "sesame"):
                 pytest.fail("it was served")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("place", "name"), [(certificates, "kept_authority"), (serving, "write_secret_file")])
+async def test_the_remedy_for_a_full_disk_is_free_space(
+    place: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(place, name, full)
+    with pytest.raises(ControlPlaneStartError, match=r"No space left on device; free some disk space$"):
+        await run_until_stopped(Address("127.0.0.1", 0), tmp_path / "kubeconfig", "sesame", pytest.fail, tls=True)
 
 
 async def test_an_unwritable_kubeconfig_leaves_the_port_free(tmp_path: Path) -> None:

@@ -387,6 +387,12 @@ def test_check_reports_a_missing_folder(tmp_path: Path, capsys: pytest.CaptureFi
     assert "nowhere: no such folder" in capsys.readouterr().err
 
 
+def test_check_reports_a_file_in_place_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert run("check", str(tmp_path / "file")) == 1
+    assert "file: it is a file, not a folder; name the folder with the package's files" in capsys.readouterr().err
+
+
 def test_check_reports_hooks_that_the_daemon_would_skip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "web" / "hooks").mkdir(parents=True)
     (tmp_path / "web" / "package.yaml").write_text("name: web\nversion: 1.0.0\n")

@@ -194,7 +194,7 @@ def _serve(run: "Callable[[Storage | None], None]", data: Path | None) -> int:
     except StorageError as error:
         return _fail(str(error))
     except ControlPlaneStartError as error:
-        return _fail(f"{error}; choose another --listen or --kubeconfig")
+        return _fail(str(error))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,5 +1,6 @@
 """The control plane as a process: it listens, prints its address, and serves until it is stopped."""
 
+import errno
 import gc
 import ipaddress
 import os
@@ -177,7 +178,9 @@ async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Se
     try:
         listeners = await trio.open_tcp_listeners(address.port, host=address.host)
     except OSError as error:
-        raise ControlPlaneStartError(f"cannot listen on {address.host} port {address.port}: {error}") from error
+        raise ControlPlaneStartError(
+            f"cannot listen on {address.host} port {address.port}: {error}; choose another address with --listen"
+        ) from error
     port: int = listeners[0].socket.getsockname()[1]
     try:
         context, authority = (
@@ -189,7 +192,9 @@ async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Se
         for listener in listeners:
             listener.socket.close()
         if isinstance(error, OSError):
-            raise ControlPlaneStartError(f"cannot write the kubeconfig {path}: {error}") from error
+            raise ControlPlaneStartError(
+                f"cannot write the kubeconfig {path}: {error.strerror or error}; {_disk_remedy(error)}"
+            ) from error
         raise
     return _ServerSockets(listeners, Address(address.host, port), context, authority)
 
@@ -203,8 +208,19 @@ def _tls_context(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
     try:
         authority = certificates.kept_authority(folder, now)
         return certificates.server_context(authority, host, now), authority.pem
-    except (certificates.CertificateError, OSError) as error:
+    except certificates.CertificateError as error:
         raise ControlPlaneStartError(f"cannot use the certificate authority for TLS in {folder}: {error}") from error
+    except OSError as error:
+        raise ControlPlaneStartError(
+            f"cannot use the certificate authority for TLS in {folder}: {error.strerror or error}; "
+            f"{_disk_remedy(error)}"
+        ) from error
+
+
+def _disk_remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "free some disk space"
+    return "check the permissions, or choose another folder with --kubeconfig"
 
 
 async def run_until_stopped(

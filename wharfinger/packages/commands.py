@@ -156,7 +156,8 @@ def _inspect(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     path, folder = cast("Path | None", args.settings), cast("Path", args.folder)
     if not folder.is_dir():
-        return _failed(ArtifactError(f"{folder}: no such folder; name the folder with the package's files"))
+        why = "it is a file, not a folder" if folder.exists() else "no such folder"
+        return _failed(ArtifactError(f"{folder}: {why}; name the folder with the package's files"))
     try:
         given = None if path is None else _given(path, cast("int", args.settings_version))
     except PackageError as error:

@@ -238,11 +238,17 @@ def test_a_failing_plugin_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     assert not caught.value.transient
 
 
+def test_a_folder_in_place_of_a_kubeconfig_is_reported_as_such(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionConfigError, match="it is a folder; name a file with --kubeconfig"):
+        load_connection(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "empty"),
-        ("{", "not YAML"),
+        ("", "Invalid kube-config. the file is empty; correct it"),
+        ("{", "not YAML: line 1, column 2: .*; correct it or choose another kubeconfig"),
+        ("a: 1\nb: [1, 2\n", "not YAML: line 3, column 1: expected ',' or ']'"),
         ("[]", "kubeconfig"),
         ("a: b", "kubeconfig"),
         ("clusters: 5", "kubeconfig"),

@@ -128,6 +128,7 @@ async def test_a_disconnected_holder_stops_before_another_begins(autojump_clock:
         "Lease default/wharfinger: us does not hold it any more: it could not be renewed within 10 seconds: "
     )
     assert "no route" in lost
+    assert lost.endswith("running work was stopped, and continues when a daemon is started again")
     begun, ended, taken = (when for _, when in ends)
     assert ended - begun == pytest.approx(10)
     assert taken - ended >= 4

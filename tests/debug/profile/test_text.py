@@ -43,6 +43,15 @@ def test_an_idle_daemon_has_no_tables_of_functions() -> None:
     assert "other threads   waiting                      0.00 s   -" in lines
 
 
+def test_functions_with_the_same_time_are_listed_by_name() -> None:
+    names = [f"f{number}" for number in range(9)]
+    frames = tuple(FrameSnapshot(name, "wharfinger/a.py", 1) for name in reversed(names))
+    stack = StackSnapshot(MAIN, tuple(range(len(frames))), 1.0, 1)
+    lines = profile_lines(replace(PROFILE, frames=frames, stacks=(stack,)), None)
+    table = lines[[line.endswith("INCLUDING CALLS") for line in lines].index(True) + 1 :]
+    assert [line.split()[-2] for line in table if "a.py" in line] == names
+
+
 def test_long_lists_of_functions_are_cut_and_missing_time_is_reported() -> None:
     frames = tuple(FrameSnapshot(f"f{number}", "a.py", 1) for number in range(MAX_ROWS + 3))
     stacks = tuple(StackSnapshot(MAIN, (number,), 1.0, 1) for number in range(len(frames)))

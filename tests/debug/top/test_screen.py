@@ -116,6 +116,7 @@ def test_stale_answers_and_missing_answers_are_marked() -> None:
     assert lines[0].endswith("12.0s old")
     assert lines[-1] == "no answer for 12.0s: no daemon answers on /run/s"
     assert styles(view, "no answer") == {Style.BAD}
+    assert shown(after(Failed("no daemon answers on /run/s", NOW)))[-1] == "no answer: no daemon answers on /run/s"
 
 
 def test_the_state_of_a_daemon_that_is_not_ready_is_shown() -> None:

@@ -111,6 +111,8 @@ def test_invalid_input_gives_exit_code_2(
 
     folder = str(package(tmp_path, SOUND))
     assert refused(str(tmp_path / "no")).startswith(f"error: {tmp_path / 'no'}: no such folder; name the folder")
+    (tmp_path / "file").write_text("")
+    assert "file: it is a file, not a folder; name the folder" in refused(str(tmp_path / "file"))
     assert "cannot be read" in refused(folder, "--settings", str(tmp_path / "no"))
     assert refused(folder, "--helm", "no-such-helm").startswith("error: no 'no-such-helm' on PATH; install Helm")
     helm = tmp_path / "helm"

@@ -53,7 +53,7 @@ async def test_cached_answers_are_limited_in_number_and_empty_ones_not_cached(
 
 async def test_a_deleted_hook_file_is_a_transient_failure(tmp_path: Path, reader: ProcessConfigReader) -> None:
     gone = HookFile("hooks/x", tmp_path / "x", (), tmp_path, tmp_path)
-    with pytest.raises(HookError, match="hook hooks/x: it cannot be read: ") as caught:
+    with pytest.raises(HookError, match="hook hooks/x: it cannot be read: No such file or directory") as caught:
         await reader.config_of(gone)
     assert caught.value.transient
 

@@ -124,7 +124,7 @@ def test_an_embedded_and_an_external_cluster_are_mutually_exclusive(
     ("option", "value", "said"),
     [
         ("--local-packages", "/no/such/folder", "not a folder; name an existing one"),
-        ("--platform-version", "zzz", "give a version such as 1.2.3"),
+        ("--platform-version", "zzz", "is not a version; write one like 1.2.3 or 1.2.3-rc.1\n"),
         ("--edition", "ee", "--edition and --bundle are used only together"),
         ("--bundle", "Default", "give both"),
     ],

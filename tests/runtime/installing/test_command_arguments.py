@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name, unknown_package
+from wharfinger.cluster.api.errors import ClusterError, UnreachableError
+from wharfinger.runtime.installing.command_arguments import (
+    add_cluster,
+    add_package_name,
+    cluster_problem,
+    unknown_package,
+)
 
 
 def offer(_prefix: str, _args: argparse.Namespace) -> list[str]:
@@ -28,6 +34,12 @@ def test_a_command_accepts_kubeconfig_and_context() -> None:
     add_cluster(parser)
     assert vars(parser.parse_args([])) == {"kubeconfig": None, "context": ""}
     assert vars(parser.parse_args(["--kubeconfig", "a", "--context", "b"])) == {"kubeconfig": Path("a"), "context": "b"}
+
+
+def test_the_remedy_for_a_server_without_an_answer_names_the_kubeconfig() -> None:
+    told = cluster_problem(UnreachableError("get x: no answer from https://s: refused"))
+    assert told.endswith("refused; check that the cluster runs, or name another with --kubeconfig")
+    assert cluster_problem(ClusterError("other")) == "other"
 
 
 @pytest.mark.parametrize(

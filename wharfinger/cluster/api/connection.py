@@ -103,6 +103,8 @@ def load_connection(kubeconfig: Path | None, context: str = "", certificates: Pa
             raise ConnectionConfigError(
                 f"kubeconfig {kubeconfig}: {error.strerror}; give another with --kubeconfig"
             ) from error
+        if kubeconfig.is_dir():
+            raise ConnectionConfigError(f"kubeconfig {kubeconfig}: it is a folder; name a file with --kubeconfig")
         if not is_there:
             raise ConnectionConfigError(f"kubeconfig {kubeconfig}: no such file; give one with --kubeconfig")
         return _from_kubeconfig(str(kubeconfig), context, certificates)
@@ -282,14 +284,17 @@ def _load_kubeconfig(paths: str, context: str, certificates: Path | None) -> _Ku
         nodes = list(merged.value.get("users") or ())
     except (_config_exception(), binascii.Error, OSError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ConnectionConfigError(
-            f"kubeconfig {paths}: {_first_line(error)}; correct it or choose another kubeconfig"
+            f"kubeconfig {paths}: {_first_line(error).replace(f'{paths} file is', 'the file is')}; "
+            "correct it or choose another kubeconfig"
         ) from error
     except ConnectionConfigError:
         raise
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "yaml":
             raise
-        raise ConnectionConfigError(f"kubeconfig {paths}: not YAML: {_first_line(error)}") from error
+        raise ConnectionConfigError(
+            f"kubeconfig {paths}: not YAML: {_place_in_yaml(error)}; correct it or choose another kubeconfig"
+        ) from error
     if not find_str(_named(clusters, find_str(chosen, "context", "cluster")), "cluster", "server"):
         raise ConnectionConfigError(f"kubeconfig {paths}: the context's cluster has no server; add its URL")
     node = next((node for node in nodes if find_str(_plain(node), "name") == find_str(chosen, "context", "user")), None)
@@ -348,6 +353,14 @@ def _unwrap(value: object) -> JsonValue:
 
 def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def _place_in_yaml(error: Exception) -> str:
+    """Return the line, the column and the problem of an error in YAML syntax, or its first line if it has no place."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or not problem:
+        return _first_line(error)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
 
 
 def _read_text(path: Path) -> str:

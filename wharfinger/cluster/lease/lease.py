@@ -85,7 +85,7 @@ async def open_lease(
     if lease.lost.is_set():
         raise LeaseLostError(
             f"Lease {namespace}/{name}: {identity} does not hold it any more: {keeper.reason}; "
-            "running work was stopped, and continues when the Lease is held again"
+            "running work was stopped, and continues when a daemon is started again"
         )
 
 

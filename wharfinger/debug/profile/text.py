@@ -80,7 +80,7 @@ def _table(
 
 
 def _longest(functions: Iterable[_Function], times: Mapping[_Function, float]) -> list[_Function]:
-    return sorted(functions, key=lambda each: -times[each])
+    return sorted(functions, key=lambda each: (-times[each], each))
 
 
 def _times(profile: ProfileSnapshot, thread: str) -> tuple[dict[_Function, float], dict[_Function, float]]:

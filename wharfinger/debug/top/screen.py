@@ -20,6 +20,7 @@ from wharfinger.runtime.daemon_details import DaemonSnapshot
 
 _GAP: Final = "  "
 _LATE_S: Final = 5.0
+_LEAST_AGE_S: Final = 1.0
 """The age from which an answer is shown as late."""
 
 
@@ -84,7 +85,8 @@ def _foot(view: View, keys: str) -> Line:
         return (Span(f"/{view.filter}_", Style.HEADER), Span(f"{_GAP}{keys}", Style.DIM))
     if view.problem:
         age = (view.now - view.failing_since).total_seconds() if view.failing_since is not None else 0.0
-        return (Span(f"no answer for {duration(max(age, 0.0))}: {printable(view.problem)}", Style.BAD),)
+        time = f" for {duration(age)}" if age >= _LEAST_AGE_S else ""
+        return (Span(f"no answer{time}: {printable(view.problem)}", Style.BAD),)
     return (Span(keys, Style.DIM),)
 
 

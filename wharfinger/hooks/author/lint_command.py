@@ -75,7 +75,8 @@ def lint_command(args: argparse.Namespace) -> int:
     """Lint a package and print the findings."""
     folder = cast("Path", args.folder)
     if not folder.is_dir():
-        return _not_told(f"{folder}: no such folder; name the folder with the package's files")
+        why = "it is a file, not a folder" if folder.exists() else "no such folder"
+        return _not_told(f"{folder}: {why}; name the folder with the package's files")
     helm = shutil.which(cast("str", args.helm))
     if helm is None and not args.no_templates:
         return _not_told(

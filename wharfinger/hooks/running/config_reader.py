@@ -80,7 +80,7 @@ class ProcessConfigReader:
         try:
             digest = await trio.to_thread.run_sync(_digest, Path(argv[-1]))
         except OSError as error:
-            raise HookError(hook.name, f"it cannot be read: {error}", transient=True) from error
+            raise HookError(hook.name, f"it cannot be read: {error.strerror or error}", transient=True) from error
         told = (f"{name}={value}" for name, value in sorted(hook.environment.items()))
         key = (digest, str(hook.config_cwd), *argv, *_question(hook), *told)
         if key in self._kept:

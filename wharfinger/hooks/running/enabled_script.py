@@ -85,7 +85,7 @@ def _runnable(package: Path) -> Path | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise HookError(SCRIPT, f"it cannot be read: {error}", transient=True) from error
+        raise HookError(SCRIPT, f"it cannot be read: {error.strerror or error}", transient=True) from error
     if why := why_not_run(script):
         log.warning("%s: %s", script, why)
         return None

@@ -18,7 +18,12 @@ from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.formats.terminal_text import printable
 from wharfinger.packages.errors import AddressError
 from wharfinger.packages.registry.address import tag_of_version
-from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name, unknown_package
+from wharfinger.runtime.installing.command_arguments import (
+    add_cluster,
+    add_package_name,
+    cluster_problem,
+    unknown_package,
+)
 from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import resource_key
 from wharfinger.runtime.versions.version_policy import APPROVED
@@ -92,7 +97,7 @@ def _approve(args: argparse.Namespace) -> int:
     except NotFoundError:
         return _failed(unknown_package(printable(name)), 1)
     except (ClusterError, ConnectionConfigError) as error:
-        return _failed(printable(str(error)), 1)
+        return _failed(cluster_problem(error), 1)
     sys.stdout.write(f"{name}: version {printable(approved)} is approved\n")
     return 0
 

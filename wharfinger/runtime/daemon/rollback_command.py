@@ -26,7 +26,12 @@ from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_exact_time
 from wharfinger.runtime.controllers.package_names import identity_of
 from wharfinger.runtime.controllers.rollback_rules import NoTarget, find_target, was_deployed
-from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name, unknown_package
+from wharfinger.runtime.installing.command_arguments import (
+    add_cluster,
+    add_package_name,
+    cluster_problem,
+    unknown_package,
+)
 from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import resource_key
 from wharfinger.runtime.resources.upgrade_policy import FORMER, ROLLBACK, read_rollback_request
@@ -153,7 +158,7 @@ def _rollback(args: argparse.Namespace) -> int:
     except NotFoundError:
         return _failed(unknown_package(printable(name)), 1)
     except (ClusterError, ConnectionConfigError) as error:
-        return _failed(printable(str(error)), 1)
+        return _failed(cluster_problem(error), 1)
     where = "the former revision" if revision == FORMER else f"revision {revision}"
     sys.stdout.write(f"{name}: a rollback to {where} is requested; `wharfinger why {name}` shows its progress\n")
     return 0

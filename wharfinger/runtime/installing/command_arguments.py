@@ -2,7 +2,9 @@
 
 import argparse
 
+from wharfinger.cluster.api.errors import UnreachableError
 from wharfinger.formats.option_values import path_option
+from wharfinger.formats.terminal_text import printable
 
 
 def add_package_name(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +35,16 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         "service account of the pod)",
     )
     parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
+
+
+def cluster_problem(error: Exception) -> str:
+    """Return the message of an error of a request to the API server, with a remedy if the server does not answer."""
+    remedy = (
+        "; check that the cluster runs, or name another with --kubeconfig"
+        if isinstance(error, UnreachableError)
+        else ""
+    )
+    return printable(f"{error}{remedy}")
 
 
 def unknown_package(name: str) -> str:

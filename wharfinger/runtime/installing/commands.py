@@ -19,7 +19,7 @@ from wharfinger.formats.option_values import time_option
 from wharfinger.formats.terminal_text import printable
 from wharfinger.packages.definition.requirements import is_instance_name
 from wharfinger.packages.errors import PackageError
-from wharfinger.runtime.installing.command_arguments import add_cluster, complete_names
+from wharfinger.runtime.installing.command_arguments import add_cluster, cluster_problem, complete_names
 from wharfinger.runtime.installing.installation import (
     InstallError,
     InstallRequest,
@@ -201,7 +201,7 @@ def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[Non
     except UnknownKindError as error:
         return _failed(f"{error}; the daemon installs its definitions when it starts", 1)
     except (ClusterError, ConnectionConfigError) as error:
-        return _failed(str(error), 1)
+        return _failed(cluster_problem(error), 1)
     except KeyboardInterrupt:
         return _failed(
             f"{what}: interrupted; if the request was already written, the daemon continues to work on it", 1

@@ -19,7 +19,12 @@ from wharfinger.cluster.api.http_client import open_client
 from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_micro_time
-from wharfinger.runtime.installing.command_arguments import add_cluster, add_package_name, unknown_package
+from wharfinger.runtime.installing.command_arguments import (
+    add_cluster,
+    add_package_name,
+    cluster_problem,
+    unknown_package,
+)
 from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import FORCED, REQUESTED, RESET, resource_key
 
@@ -144,7 +149,7 @@ def _run(args: argparse.Namespace, ask: Callable[[ClusterClient], Awaitable[str]
     except NotFoundError:
         return _failed(unknown_package(name))
     except (ClusterError, ConnectionConfigError) as error:
-        return _failed(printable(str(error)))
+        return _failed(cluster_problem(error))
     sys.stdout.write(f"{name}: {answer}\n")
     return 0
 

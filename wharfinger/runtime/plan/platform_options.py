@@ -51,7 +51,7 @@ def version_problem(option: str, version: str) -> str:
         if version:
             parse_version(version)
     except ConstraintError as error:
-        return f"{option}: {error}; give a version such as 1.2.3"
+        return f"{option}: {error}"
     return ""
 
 
