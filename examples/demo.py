@@ -5,6 +5,11 @@ kubectl, the daemon and its control plane are processes on loopback, and all sta
 removed at the end. Each step prints its commands and their results; the exit code is 0 only if every step succeeded.
 """
 
+import signal
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the imports ends the demo without a traceback
+
 import argparse
 import json
 import os
@@ -32,6 +37,8 @@ from demo_processes import (
     stop,
 )
 from demo_progress import Daemon, Progress, is_ready, runs, since
+
+from wharfinger.runtime.paths import too_long_socket
 
 WHARFINGER = [sys.executable, "-m", "wharfinger"]
 VERSIONS = {"web-service": "1.0.0", "reloader": "1.0.0", "todo-api": "2.1.0", "namespace-defaults": "1.0.0"}
@@ -70,13 +77,18 @@ def main() -> int:
                 Demo(Path(folder), signals).run(stay=args.stay)
             finally:
                 signals.unwinding = True
+        print(f"\ndemo: done in {time.monotonic() - started:.0f} s, everything as it should be", flush=True)
+    except BrokenPipeError:
+        # The reader (head, less) has ended. Python would write the rest of the buffer at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print("demo: stopped, because the reader of its output has ended", file=sys.stderr)
+        return 1
     except DemoError as error:
         print(f"\ndemo: failed: {error}", file=sys.stderr)
         return 1
     except Stopped as stopped:
         print("\ndemo: stopped", file=sys.stderr)
         return 0 if args.stay else 128 + stopped.number
-    print(f"\ndemo: done in {time.monotonic() - started:.0f} s, everything as it should be")
     return 0
 
 
@@ -104,7 +116,9 @@ class Demo:
                             "HELM_DATA_HOME": str(folder / "helm"), "WHARFINGER_SOCKET": str(self.socket)}  # fmt: skip
 
     def run(self, *, stay: bool) -> None:
-        """Run all steps; with ``stay``, only those until all packages are Ready, and then wait."""
+        """Run all steps; with ``stay``, only those until all packages are Ready, and then wait. Raises DemoError."""
+        if problem := too_long_socket(self.socket):
+            raise DemoError(f"{self.socket}: {problem}; set TMPDIR to a folder with a shorter path, such as /tmp")
         title("A registry, and the daemon with a control plane of its own")
         registry = self.start_registry()
         daemon = self.start_daemon()
@@ -338,10 +352,8 @@ class Demo:
         print(f"  export REGISTRY={self.registry} DAEMON_PID={daemon.pid}")
         print(f"  export DAEMON_LOG={shlex.quote(str(self.folder / 'daemon.log'))}")
         print(f"  export PATH={shlex.quote(':'.join(program_folders()))}:$PATH")
-        print(
-            "  wharfinger install examples/web-service --name mine  # a folder of this machine, as an Application",
-            flush=True,
-        )
+        title("A folder can be installed, too; in the checkout")
+        print("  wharfinger install examples/web-service --name mine", flush=True)
         while (code := daemon.wait()) < 0:
             print(f"the daemon was ended by signal {-code}; it is started again", flush=True)
             daemon = self.start_daemon()

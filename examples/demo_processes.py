@@ -1,5 +1,6 @@
 """The processes of the demo. Each has its own process group, and is always stopped, however the demo ends."""
 
+import ctypes
 import os
 import signal
 import socket
@@ -7,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -16,6 +18,8 @@ STOPS_WITHIN_S = 60
 PATIENCE_S = 120
 """The limit of each wait; it is long enough for a slow and busy machine."""
 LOOK_EVERY_S = 0.1
+PR_SET_PDEATHSIG = 1
+"""The option of prctl(2) that sets the signal which a process gets when its parent ends."""
 
 
 class DemoError(Exception):
@@ -77,11 +81,21 @@ class Signals:
 
 @contextmanager
 def background(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a child process while the body runs; stop it with SIGTERM, and kill its group if that takes long."""
+    """Run a child process while the body runs; stop it with SIGTERM, and kill its group if that takes long.
+
+    The child also gets SIGTERM if this process is killed.
+    """
     output: IO[bytes]
+    prctl = ctypes.CDLL(None).prctl
     with log.open("ab") as output:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=partial(prctl, PR_SET_PDEATHSIG, int(signal.SIGTERM)),  # noqa: PLW1509 - there is only one thread
         )
     try:
         yield process

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import PATIENCE_S, ROOT, program, run
+from tests.programs import PATIENCE_S, ROOT, attempt, program, run
 from tests.scale import FULL
 
 pytestmark = pytest.mark.unmeasured
@@ -169,6 +169,72 @@ def test_a_second_signal_kills_processes_that_do_not_end(folder: Path, number: i
             for left in processes_below(folder):
                 os.kill(left, signal.SIGKILL)
     assert list(folder.iterdir()) == []
+
+
+def test_a_killed_demo_leaves_no_processes(folder: Path) -> None:
+    with program(sys.executable, "-c", WITH_A_STUBBORN_CHILD, env={"TMPDIR": str(folder)}) as demo:
+        try:
+            demo.wait_line("child up")
+            demo.process.kill()
+            demo.wait_line("asked to end")
+        finally:
+            for left in processes_below(folder):
+                os.kill(left, signal.SIGKILL)
+
+
+PRINTING = """\
+import sys
+sys.path.insert(0, "examples")
+import demo
+demo.Demo.run = lambda self, *, stay: print("step", flush=True)
+sys.exit(demo.main())
+"""
+
+
+def test_an_ended_reader_stops_the_demo_without_a_traceback(folder: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", PRINTING],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(folder)},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "demo: stopped, because the reader of its output has ended\n")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_temporary_folder_with_a_long_path_is_refused(folder: Path) -> None:
+    long = folder / ("x" * 100)
+    long.mkdir()
+    done = attempt(*DEMO, env={"TMPDIR": str(long)})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "bytes is too long for a socket (at most 107); set TMPDIR to a folder with a shorter path" in done.stderr
+    assert list(long.iterdir()) == []
+
+
+INTERRUPTED_WHILE_LOADING = """\
+import os, runpy, signal, sys
+
+class CtrlC:
+    def find_spec(self, name, path, target=None):
+        if name == "demo_processes":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, CtrlC())
+runpy.run_path("examples/demo.py", run_name="__main__")
+"""
+
+
+def test_ctrl_c_during_imports_ends_the_demo_without_a_traceback() -> None:
+    done = attempt(sys.executable, "-c", INTERRUPTED_WHILE_LOADING)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 def processes_below(folder: Path) -> list[int]:

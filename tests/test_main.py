@@ -433,6 +433,32 @@ def test_a_namespace_option_beside_a_name_is_refused_with_an_explanation(capsys:
     assert "unrecognized arguments: -n prod; an Application is named NAMESPACE.NAME here" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("run --embeded", "--embeded; did you mean --embedded?"),
+        ("run --state-dri=x", "--state-dri=x; did you mean --state-dir?"),
+        ("run --frobnicate", "--frobnicate\n"),
+        ("diff a b", "b; to compare trees: `wharfinger diff a --against b`"),
+    ],
+)
+def test_unrecognized_arguments_get_a_suggestion(words: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(words.split())
+    assert f"unrecognized arguments: {hint}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("command", "argument"), [("get", "LIST"), ("completion", "SHELL")])
+def test_a_missing_argument_has_the_name_of_the_usage_text(
+    command: str, argument: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command])
+    usage, error = capsys.readouterr().err.split("error:")
+    assert argument in usage
+    assert error == f" the following arguments are required: {argument}\n"
+
+
 def test_package_check_starts_its_own_jq(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

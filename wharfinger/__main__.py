@@ -131,7 +131,7 @@ def _run(arguments: list[str]) -> int:
     if rest:
         # The command's own parser prints the usage that the user needs; argparse itself would print that of the program.
         used = cast("argparse.ArgumentParser", getattr(args, "command_parser", parser))
-        used.error(f"unrecognized arguments: {' '.join(rest)}{_namespace_hint(args, rest)}")
+        used.error(f"unrecognized arguments: {' '.join(rest)}{_hint(args, rest, used)}")
     handler = cast("Callable[[argparse.Namespace], int] | None", getattr(args, "handler", None))
     if handler is None:
         parser.print_help()
@@ -139,10 +139,18 @@ def _run(arguments: list[str]) -> int:
     return handler(args)
 
 
-def _namespace_hint(args: argparse.Namespace, rest: Sequence[str]) -> str:
-    """Return how to name the namespace, if a command that takes NAMESPACE.NAME was given ``--namespace``."""
-    given = rest[0].startswith(("-n", "--namespace")) and hasattr(args, "name")
-    return "; an Application is named NAMESPACE.NAME here" if given else ""
+def _hint(args: argparse.Namespace, rest: Sequence[str], used: argparse.ArgumentParser) -> str:
+    """Return what the user probably meant by the arguments that a command does not know; "" if that is unknown."""
+    import difflib  # noqa: PLC0415 - seldom needed
+
+    if rest[0].startswith(("-n", "--namespace")) and hasattr(args, "name"):
+        return "; an Application is named NAMESPACE.NAME here"
+    if used.prog == f"{_PROGRAM} {LIVE_DIFF.name}" and not rest[0].startswith("-") and getattr(args, "name", None):
+        return f"; to compare trees: `{used.prog} {args.name} --against {rest[0]}`"
+    options = re.findall(r"--[a-z][a-z-]*", used.format_usage())
+    word = rest[0].partition("=")[0][:_LONGEST_GUESS]
+    close = difflib.get_close_matches(word, options, n=1) if word.startswith("--") else []
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -25,7 +25,8 @@ def add_completion(parser: argparse.ArgumentParser, program: str) -> None:
         'packages of the running daemon. For bash, add `eval "$(wharfinger completion bash)"` to ~/.bashrc; for fish, add '
         "`wharfinger completion fish | source` to config.fish."
     )
-    parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"), help="your shell")
+    shells = ("bash", "zsh", "fish", "tcsh", "powershell")
+    parser.add_argument("shell", choices=shells, metavar="SHELL", help=f"your shell: {', '.join(shells)}")
     parser.set_defaults(handler=_print_script, program=program)
 
 

@@ -15,6 +15,7 @@ from mcp.types import CallToolResult, TextContent
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.samples import package
 from tests.programs import PATIENCE_S
+from wharfinger.__main__ import main
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.mcp_command import MAX_CHARS, ToolInputError, Tools, make_server
 from wharfinger.debug.server.server import open_debug_server
@@ -122,3 +123,14 @@ def test_ctrl_c_ends_the_command_on_a_terminal(tmp_path: Path) -> None:
         assert process.wait(timeout=PATIENCE_S) == -signal.SIGINT
     os.close(screen)
     os.close(terminal)
+
+
+@pytest.mark.parametrize(("name", "problem"), [("absent", "no such folder"), ("file", "it is not a folder")])
+def test_a_root_that_is_no_folder_is_refused_at_the_start(
+    name: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit) as caught:
+        main(["mcp", "--root", str(tmp_path / name)])
+    assert caught.value.code == 2
+    assert f"argument --root: {tmp_path / name}: {problem}\n" in capsys.readouterr().err

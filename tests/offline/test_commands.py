@@ -179,3 +179,9 @@ def test_invalid_arguments_are_refused(arguments: list[str], told: str, tmp_path
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_build_without_objects_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    done = cli("build", str(tmp_path / "tree"), cache=tmp_path / "cache")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "0 objects built\n")

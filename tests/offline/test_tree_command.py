@@ -66,3 +66,9 @@ def test_a_missing_path_is_a_usage_error(tmp_path: Path) -> None:
     done = cli_process("tree", str(tmp_path / "absent"), cache=tmp_path / "cache")
     assert done.returncode == 2
     assert "does not exist" in done.stderr
+
+
+def test_an_empty_folder_has_no_nodes(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    done = cli("tree", str(tmp_path / "tree"), "-o", "name", cache=tmp_path / "cache")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -59,13 +59,20 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--root",
-        type=path_option,
+        type=_folder,
         default=Path(),
         metavar="FOLDER",
         help="the folder below which the tool `plan` may read files (default: the current folder)",
     )
     add_socket(parser)
     parser.set_defaults(handler=_serve)
+
+
+def _folder(text: str) -> Path:
+    path = path_option(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: {'it is not a folder' if path.exists() else 'no such folder'}")
+    return path
 
 
 def _serve(args: argparse.Namespace) -> int:

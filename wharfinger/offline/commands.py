@@ -59,6 +59,6 @@ def build(args: argparse.Namespace) -> int:
         print_message(f"error: {error}")
         return EXIT_USAGE
     print_message(report_text(result))
-    if result.failed or folder is not None:
+    if result.failed or folder is not None or not result.objects:
         print_message(f"{summary(result)}\n")
     return EXIT_FAILED if result.failed else 0

@@ -56,6 +56,7 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         "what",
         type=list_named,
         choices=LISTS,
+        metavar="LIST",
         help="packages: Applications and Modules; applications; modules; repositories; versions: those of packages that "
         "resources follow; queues: one for each package; hooks; resources: the objects of packages in the cluster, with "
         "their health; watches: the kubernetes bindings of hooks; pools: of warm hooks, of hooks that keep running, and of "

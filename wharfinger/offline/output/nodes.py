@@ -52,11 +52,19 @@ def nodes_of(result: Result) -> tuple[Node, ...]:
     ids = {*result.depends_on, *result.manifests, *result.failed, *result.skipped, *result.orphans} - set(
         _files(result)
     )
-    read = {each for reads in result.depends_on.values() for each in reads} - ids
-    read = {each for each in read if each.kind not in STANDINS}
+    all_read = {each for reads in result.depends_on.values() for each in reads}
+    # The source of the tree itself is there even if nothing declares it.
+    ids = {who for who in ids if who in all_read or who in makers or not _is_unwritten(who, result)}
+    read = {each for each in all_read - ids if each.kind not in STANDINS}
     nodes = [_node(who, result, makers) for who in ids]
     nodes += [_data(who, result, makers) for who in read]
     return tuple(sorted(nodes, key=lambda each: each.id))
+
+
+def _is_unwritten(who: Id, result: Result) -> bool:
+    """Return whether no file declares an object that was built and made nothing."""
+    declared = who in result.places or who in result.orphans
+    return not declared and not result.manifests.get(who) and who not in result.failed and who not in result.skipped
 
 
 def _node(who: Id, result: Result, makers: Mapping[Id, Id]) -> Node:
