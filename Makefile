@@ -21,7 +21,7 @@ demo: setup ## the main job, from push to Ready to uninstall, on the embedded co
 run: setup ## the same set-up as the demo, left running until Ctrl-C
 	@$(PY) examples/demo.py --stay
 
-test: setup ## the tests, sampled (within 5 minutes)
+test: setup ## the tests, sampled (about 5 minutes on two idle cores)
 	@.ci/test
 
 test-full: export WHARFINGER_TEST_FULL := 1

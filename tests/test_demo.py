@@ -274,6 +274,7 @@ def test_the_tour_of_the_readme_works(folder: Path) -> None:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-x", "-c", exports + tour()],
             cwd=folder / "tour",
+            env={**os.environ, "TMPDIR": str(folder / "tour")},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
