@@ -1,8 +1,8 @@
-"""One worker that serves one request after another, until it dies or cannot be used any more: the common part of all pools of
+"""A slot of a pool, which has at most one worker at a time and serves one request after another: the common part of all pools of
 workers.
 
 A slot takes its next request only while its worker is alive: the slot notices the death of an idle worker before it takes a
-request. Every request that was taken is finished or shut down.
+request. Each request that a slot takes is either answered, or its caller is told that no worker will answer.
 """
 
 import math

@@ -96,7 +96,7 @@ def test_the_bootstrap_config_map_has_a_namespace_and_a_name(written: str, capsy
 def test_an_edition_and_a_bundle_are_names(option: str, written: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(option, written)
-    assert "is not a name of at most 64 characters" in capsys.readouterr().err
+    assert "expected at most 64 printable characters, without spaces at the ends" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "3601", "soon"])

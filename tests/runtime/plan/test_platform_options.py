@@ -40,4 +40,4 @@ def test_invalid_versions_are_refused() -> None:
 def test_invalid_names_are_refused(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse("--edition", word)
-    assert "is not a name of at most 64 characters" in capsys.readouterr().err
+    assert "expected at most 64 printable characters, without spaces at the ends" in capsys.readouterr().err

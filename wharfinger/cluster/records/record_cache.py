@@ -73,7 +73,10 @@ class RecordCache:
         return None if history is None else frozenset(stored.state for stored in history)
 
     def put(self, owner: Owner, history: Sequence[Stored]) -> None:
-        """Record the whole history of a release; revisions before the last deployed one are kept as summaries."""
+        """Record the whole history of a release; revisions before the last deployed one are kept as summaries.
+
+        If one of the later revisions is only a summary, the release is forgotten instead.
+        """
         self.drop(owner)
         if not all(stored.release.whole for stored in history[_first_needed(history) :]):
             return  # the last deployed one was deleted: those before it count again

@@ -169,7 +169,8 @@ def check_fields(served: Served, text: str) -> None:
 def selection(served: Served, options: ListOptions, *, name: str = "") -> Selection:
     """Return the parsed selectors of a request. Raises StatusError (400).
 
-    If the request is for a single object, ``name`` is its name, which a field selector must also have.
+    If the request is for a single object, ``name`` is the name of the object. A field selector of the request must then select
+    this name.
     """
     try:
         text = options.field_selector or (f"metadata.name={name}" if name else "")

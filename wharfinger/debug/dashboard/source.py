@@ -1,7 +1,7 @@
 """The answers of the daemon, shared by all browsers.
 
-An answer is reused until the daemon may be asked again (:mod:`wharfinger.debug.client.polling`). So the daemon is asked at the
-pace of one watcher, however many pages are open.
+An answer is reused until the daemon may be asked again (:mod:`wharfinger.debug.client.polling`). So for each
+content of a page, the daemon is asked at the pace of one watcher, however many pages with this content are open.
 """
 
 from collections.abc import Awaitable, Callable

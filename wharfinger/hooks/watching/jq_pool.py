@@ -14,7 +14,7 @@ callers wait for a free slot, and requests do not accumulate in the pool. Invari
   package with a filter that loops takes one slot from others, and not the whole pool; callers without an owner are not limited.
 * A program that ran out of time is not retried at once. After several times in a row, it is refused for a while
   (:mod:`~wharfinger.hooks.watching.slow_programs`).
-* Leaving the block kills all workers; every waiting caller gets a FilterError.
+* The end of the block of :func:`open_jq_pool` kills all workers, and every waiting caller gets a FilterError.
 """
 
 import sys

@@ -35,7 +35,9 @@ _LOOK_S: Final = 10.0
 """The time between two searches for programs that have been idle for long."""
 
 _Kind: TypeAlias = tuple[object, ...]
-"""The parts of a command and of its limits in which the runs of one program must be equal."""
+"""Everything that the runs of one program have in common: the command with its environment, the limits, and the files that the
+command names. A run of another kind needs another program.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,5 +57,7 @@ def version_problem(option: str, version: str) -> str:
 
 def _word(text: str) -> str:
     if len(text) > _MAX_WORD or text != text.strip() or not text.isprintable():
-        raise argparse.ArgumentTypeError(f"{text[:_MAX_WORD]!r} is not a name of at most {_MAX_WORD} characters")
+        raise argparse.ArgumentTypeError(
+            f"{text[: _MAX_WORD + 1]!r}: expected at most {_MAX_WORD} printable characters, without spaces at the ends"
+        )
     return text

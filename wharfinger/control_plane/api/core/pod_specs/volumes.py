@@ -57,7 +57,7 @@ class VolumeRules:
 
 
 def volume_errors(spec: JsonObject, path: str, rules: VolumeRules) -> tuple[dict[str, JsonObject], list[FieldError]]:
-    """Return the valid volumes by name, and the errors of the invalid ones."""
+    """Return the volumes whose own fields are valid, by name, and all errors."""
     errors: list[FieldError] = []
     found: dict[str, JsonObject] = {}
     volumes = parts(spec, "volumes")
