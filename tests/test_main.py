@@ -335,6 +335,16 @@ def test_a_signal_ends_a_command_after_its_temporary_files_are_removed(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_exit_code_is_kept_if_ctrl_c_ended_code_made_from_a_text(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(
+        "import sys; from wharfinger import __main__ as command_line\n"
+        "command_line._print_version = lambda _args: exec('raise KeyboardInterrupt')\n"
+        "sys.exit(command_line.main(['version']))\n"
+    )
+    done = run(sys.executable, "-m", "interrupted", cwd=tmp_path)  # Python ends programs of -c in another way
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize("ignored", ["SIGINT", "SIGTERM"])
 def test_ignored_signals_stay_ignored(ignored: str) -> None:
     code = (

@@ -34,6 +34,9 @@ class Interruption:
     ) -> None:
         for number in self._caught:
             signal.signal(number, signal.SIG_DFL)
+        # If Ctrl-C ended code that was made from a text, such as that of a dataclass, Python remembers it, and would end the
+        # process by SIGINT whatever its exit code is. The next such code makes Python forget it.
+        exec("")  # noqa: S102
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         self.exit_code = 128 + number
