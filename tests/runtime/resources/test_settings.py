@@ -51,6 +51,7 @@ def test_later_layers_override_earlier_ones_and_the_spec_all() -> None:
     }
     assert resolved.secrets == ("hunter22",)
     assert resolved.hidden == {("database", "password")}
+    assert resolved.subject == "settings"
     assert "hunter22" not in repr(resolved).replace(repr(resolved.settings), "")
 
 
@@ -104,6 +105,10 @@ def test_a_binary_secret_cannot_be_a_setting() -> None:
 def test_an_optional_source_may_be_missing(obj: JsonObject | None) -> None:
     wanted = spec([{"kind": "ConfigMap", "name": "defaults", "optional": True}], {"a": 1})
     assert resolve_settings(wanted, {DEFAULTS: obj}).settings == {"a": 1}
+
+
+def test_settings_without_secrets_are_named_as_the_field_of_the_resource() -> None:
+    assert ResolvedSettings({"a": 1}).subject == "spec.settings"
 
 
 def test_an_empty_document_gives_empty_settings() -> None:

@@ -9,6 +9,7 @@ import trio
 from tests.packages.support.charts import write
 from tests.runtime.support.world import World, open_world
 from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked, until_data
+from tests.runtime.tasks.test_install_tasks import has_reason
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.resources.resources import SECRET
@@ -190,3 +191,19 @@ async def test_values_of_a_late_synchronisation_are_applied_when_it_ends(tmp_pat
         await world.until_state("prod", "app", "Ready")
         await trio.to_thread.run_sync((tmp_path / "go").write_text, "on\n")
         await until_data(world, "out", "seen", "3")
+
+
+async def test_a_refused_setting_from_a_secret_is_not_named_a_field_of_the_resource(tmp_path: Path) -> None:
+    folder = hooked(tmp_path / "hooked", {})
+    (folder / "openapi").mkdir(exist_ok=True)
+    (folder / "openapi" / "settings.yaml").write_text(
+        "type: object\nproperties:\n  token: {type: string, minLength: 8}\n"
+    )
+    source: JsonObject = {"kind": "Secret", "name": "s", "key": "token", "path": "token"}
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(folder, "hooked", "1.0.0")
+        await world.secret("s", token="short")
+        await world.create("prod", "app", package="hooked", more={"settingsFrom": [source]})
+        refused = await world.until("prod", "app", has_reason("SettingsInvalid"))
+        assert find_str(refused, "status", "summary", "message").startswith("settings: token: ")

@@ -148,7 +148,7 @@ class PackageController:
         newest, _ = await convert(definition.conversions, self._tools.jq, wanted.settings, wanted.version)
         report = await check_settings(definition, newest, None, self._tools.rules)
         if report.problems:
-            raise SettingsError(report.problems)
+            raise SettingsError(report.problems, subject=wanted.subject)
         values = merged_values(definition, newest)
         checked = await check_values_rules(definition, values, None, self._tools.rules)
         if checked.problems:

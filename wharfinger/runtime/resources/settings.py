@@ -45,6 +45,11 @@ class ResolvedSettings:
     _checksum: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
+    def subject(self) -> str:
+        """The name of the settings in messages. If some of them come from Secrets, the name is not a field of the resource."""
+        return "settings" if self.hidden else "spec.settings"
+
+    @property
     def checksum(self) -> str:
         """Return the checksum of the settings, which is computed only once. Missing and empty settings have the same checksum."""
         if not self._checksum:

@@ -53,7 +53,7 @@ async def configure(instance: Instance, tools: Tools, host: Host) -> None:
     old = await comparable_settings(definition, filters, before.configured, before.configured_version)
     report = await check_settings(definition, newest.settings, old, tools.rules)
     if report.problems:
-        raise SettingsError(report.problems)
+        raise SettingsError(report.problems, subject=newest.subject)
     async with instance.values_lock:
         values = await _checked_values(instance, tools, newest.settings)
         await check_by_hook(instance, tools, host, report.settings, values)
