@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 MAX_ERROR_CHARS: Final = 4096
 
 RUNS_BETWEEN_CHECKPOINTS: Final = 16
-"""The number of runs after which other tasks get their turn, even if no run reached a checkpoint."""
+"""The number of runs after which a lane lets other trio tasks run, even if none of the runs reached a checkpoint."""
 
 _package: ContextVar[str] = ContextVar("package", default="")
 
@@ -302,7 +302,7 @@ class LaneWork:
                 running.span = None
 
     async def _let_others_run(self) -> None:
-        """Let other tasks run after every RUNS_BETWEEN_CHECKPOINTS runs, whether these succeeded or not."""
+        """Let other trio tasks run after every RUNS_BETWEEN_CHECKPOINTS runs, whether these succeeded or not."""
         self._since_checkpoint += 1
         if self._since_checkpoint >= RUNS_BETWEEN_CHECKPOINTS:
             self._since_checkpoint = 0
