@@ -242,11 +242,20 @@ def test_closed_stderr_does_not_stop_the_hook(tmp_path: Path) -> None:
         assert child.wait() == 0
 
 
+HEARS_SIGHUP = """\
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+from wharfinger.__main__ import main
+sys.exit(main())
+"""
+"""The command line in a process that does not ignore SIGHUP, even if the tests are run under nohup."""
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_hook_and_its_children(number: signal.Signals, tmp_path: Path) -> None:
     hook = bash(tmp_path, "sleep 1000 & echo $$ $!; wait")
-    command = [sys.executable, "-m", "wharfinger", "hook", "run", str(hook)]
+    command = [sys.executable, "-c", HEARS_SIGHUP, "hook", "run", str(hook)]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
