@@ -319,6 +319,7 @@ async def wait():
         await trio.sleep_forever()
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may have been started with another handler
+signal.signal(signal.SIGTERM, signal.SIG_DFL)  # or coverage has its own
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 command_line._print_version = act
 sys.exit(command_line.main(["version"]))
