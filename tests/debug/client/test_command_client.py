@@ -132,14 +132,14 @@ def test_notes_and_errors_are_written_to_stderr() -> None:
 @pytest.mark.parametrize(
     ("encoding", "unicode"), [("utf-8", True), ("UTF8", True), ("ascii", False), ("latin-1", False)]
 )
-def test_the_encoding_of_the_terminal(encoding: str, unicode: bool) -> None:
+def test_output_follows_the_encoding_of_the_terminal(encoding: str, unicode: bool) -> None:
     with redirect_stdout(Terminal(encoding)) as out:
         assert is_unicode() == unicode
         show("→")
     assert out.getvalue() == ("→" if unicode else "\\u2192")
 
 
-def test_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_terminal_has_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {**os.environ, "COLUMNS": "77"})
     with redirect_stdout(Terminal("utf-8")):
         assert terminal_columns() == 77
@@ -148,7 +148,7 @@ def test_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_command_starts_without_an_event_loop(tmp_path: Path) -> None:
-    """Each of these modules takes longer to import than a request to the daemon takes."""
+    """Importing any of these modules takes longer than a request to the daemon."""
     program = (
         "import sys; from wharfinger.__main__ import main; code = main(sys.argv[1:]); "
         "print(code, sorted({'trio', 'httpx', 'yaml', 'kubernetes', 'jsonschema', 'rich', 'asyncio'} & set(sys.modules)))"

@@ -65,6 +65,6 @@ def test_a_missing_library_is_reported_by_name(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("port", ["65536", "0000065536", "-1", "x", "1e3", "", "\uff19"])
-def test_a_port_is_a_number(port: str, tmp_path: Path) -> None:
+def test_invalid_ports_are_refused(port: str, tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         parsed(add_dashboard, [f"--port={port}"], tmp_path)

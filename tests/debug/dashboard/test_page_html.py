@@ -73,7 +73,7 @@ def test_every_text_is_escaped() -> None:
         assert is_safe(html, allow="\n")
 
 
-def test_scripts_and_styles_are_files() -> None:
+def test_pages_have_no_inline_scripts_and_styles() -> None:
     html = rendered(package_page(ONE, None))
     assert html.count("<script") == 1
     assert "<style" not in html

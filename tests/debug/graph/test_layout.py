@@ -95,7 +95,7 @@ def test_any_graph_is_laid_out(graph: tuple[int, list[Edge]], data: st.DataObjec
 
 
 def check(layout: Layout) -> None:
-    """No box leaves the picture or meets another, and no line that goes through a column meets one there."""
+    """Check that boxes are inside the picture and do not overlap, and that no line crosses a box of a column between."""
     for at, box in enumerate(layout.boxes):
         assert box.x >= 0
         assert box.y >= 0

@@ -44,7 +44,7 @@ def test_the_longest_edges_are_straight_if_there_are_too_many(monkeypatch: pytes
     assert [len(each or ()) for each in rows.routes[6:8]] == [1, 1]
 
 
-def test_many_edges_are_ordered_without_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_edges_are_ordered_without_counting_crossings(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = [Edge(3, 2), Edge(4, 1), Edge(5, 0)]
     monkeypatch.setattr(graph_rows, "_WORTH_COUNTING", 0)
     assert crossings(order_rows([0, 0, 0, 1, 1, 1], drawn)) == 0

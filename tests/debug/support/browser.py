@@ -125,7 +125,7 @@ def _text(node: JsonObject, key: str) -> str:
 
 @contextmanager
 def open_browser(folder: Path) -> Iterator[Browser]:
-    """Start a browser with a profile of its own in ``folder``; killed at the end."""
+    """Start a browser with its own profile in ``folder``; it is killed at the end."""
     assert PROGRAM is not None
     its_commands, commands = os.pipe()
     answers, its_answers = os.pipe()
@@ -133,7 +133,7 @@ def open_browser(folder: Path) -> Iterator[Browser]:
         PROGRAM,
         "--headless=new",
         "--remote-debugging-pipe",
-        "--no-sandbox",  # tests run as root, and show only pages of ours
+        "--no-sandbox",  # tests run as root, and show only pages of this project
         "--disable-gpu",
         "--disable-dev-shm-usage",
         "--disable-background-networking",

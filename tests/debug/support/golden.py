@@ -1,6 +1,6 @@
 """Golden transcripts: the output of commands is compared with a file, after texts that differ between two runs were replaced.
 
-`WHARFINGER_REWRITE=1` writes the files anew. Commands are written as a user types them; FOLDER means a folder of the test.
+`WHARFINGER_REWRITE=1` rewrites the files. Commands are written as a user types them; FOLDER means a folder of the test.
 """
 
 import difflib

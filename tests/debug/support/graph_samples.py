@@ -153,7 +153,7 @@ def _dot_text(value: str) -> str:
     return html.unescape(re.sub(r"\\.", lambda match: known[match[0]], value[1:-1]))
 
 
-# --- a reader of Mermaid flowcharts: what the grammar of its own parser takes, and less --------------------------------------
+# --- a reader of Mermaid flowcharts: a subset of the grammar of Mermaid's parser ---------------------------------------------
 
 _LABEL = r'"((?:[A-Za-z0-9 ,./:=+_-]|#[0-9]+;|<br/>)*)"'
 _SHAPES = rf"(?:\({_LABEL}\)|\[{_LABEL}\]|\{{\{{{_LABEL}\}}\}}|\(\[{_LABEL}\]\))"

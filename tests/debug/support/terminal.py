@@ -71,7 +71,7 @@ class OnTerminal:
         return self.marked
 
     def wait_quiet(self) -> str:
-        """Return the text of the screen once nothing has been drawn for a while; only used to write golden files anew."""
+        """Return the text of the screen once nothing has been drawn for a while; only used to rewrite golden files."""
         while select.select([self._ours], [], [], 0.4)[0]:
             self._read(time.monotonic() + PATIENCE_S)
         return self.marked

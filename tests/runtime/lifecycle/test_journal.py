@@ -192,7 +192,7 @@ def test_steps_before_a_reboot_are_not_complete(tmp_path: Path) -> None:
         one.complete(SHOP, RECONCILIATION, "apply/1", "7 sum")
         disk = tmp_path / "disk"
         disk.mkdir()
-        for name in ("journal.db", "journal.db-wal"):  # what comes after this was only on its way there
+        for name in ("journal.db", "journal.db-wal"):  # later writes did not reach the disk
             shutil.copy(tmp_path / name, disk / name)
         one.begin(SHOP, DISABLE, "x")
         one.start(SHOP, DISABLE, "uninstall")

@@ -1,10 +1,10 @@
-"""The journal of one package against its history. Invariants, whatever the interleaving of operations and crashes:
+"""The journal of one package against its history. Invariants for every interleaving of operations and crashes:
 
-* a step counts as complete exactly if its completion was reported, while it was in flight, since the operation last began from
-  the top; so a step that is complete is never taken again, and one in flight at a crash is;
-* an operation goes on only after a crash, once, with the same fingerprint, and only if nothing made it untrue meanwhile;
-* within one process every beginning is from the top;
-* a crash loses nothing but memory: the rows say the same as the state.
+* A step is complete exactly if its completion was reported while it was in flight, after the operation last started from its
+  first step. So a complete step is never repeated, and a step that was in flight at a crash is.
+* An operation continues only after a crash, once, with the same fingerprint, and only if no other operation invalidated it.
+* Within one process, every operation starts from its first step.
+* A crash loses only memory: the rows contain the whole state.
 """
 
 from dataclasses import dataclass, field, replace
@@ -86,7 +86,7 @@ def interrupted(operation: Operation = UPDATE) -> World:
     world(Begin(operation, "f"), Start(operation, "Download"), Complete(operation, "Download", "sha256:1"))
     world(Start(operation, "Install"))
     world.crash()
-    assert world.done(operation) == {}  # nobody has begun it
+    assert world.done(operation) == {}  # this process has not begun it
     return world
 
 
@@ -95,7 +95,7 @@ def test_completed_steps_stay_complete_and_steps_in_flight_do_not() -> None:
     assert world(Begin(UPDATE, "f")) == ()
     assert world.done(UPDATE) == {"Download": "sha256:1"}
     assert world.state[UPDATE].steps["Install"].phase is Phase.INTERRUPTED
-    assert world(Start(UPDATE, "Install")) == ()  # its row says so already
+    assert world(Start(UPDATE, "Install")) == ()  # its row has this phase already
     assert [effect.number for effect in world(Complete(UPDATE, "Install")) if isinstance(effect, Keep)] == [2]
     assert world.done(UPDATE) == {"Download": "sha256:1", "Install": ""}
 
@@ -313,7 +313,7 @@ def steps_since(history: list[Event | None], beginning: int, operation: Operatio
     for event in history[beginning:]:
         match event:
             case None:
-                break  # what comes after the crash was not begun
+                break  # events after the crash belong to another beginning
             case Start(operation=of, step=name) if of is operation and name not in done:
                 flying.add(name)
             case Complete(operation=of, step=name, result=result) if of is operation and name in flying:

@@ -1,13 +1,14 @@
-"""The lifecycle machine under every order of events, beside a model of what it was told to do.
+"""The lifecycle machine under every order of events, compared with a model of its inputs.
 
 Invariants that hold after every step:
 
-* one operation of a kind at a time: of the scopes begun for one, at most one lives;
-* nothing runs after a removal completed: no scope of a forgotten package lives, and none begins until it is wanted again;
-* while a package is being removed nothing lives but the removal; while it rests, nothing but the rest;
-* every scope that was begun is cancelled or ended exactly once, and never before it was begun; a cancel has a cause;
-* a desired is adopted, or answered with REMOVING; never both, never neither;
-* what is refused changes nothing.
+* At most one operation of each kind runs at a time: of its scopes, at most one is open.
+* After a removal is complete, nothing runs: a forgotten package has no open scope, and none begins until the package is desired
+  again.
+* During a removal, only the scope of the removal is open; during a suspension, only that of the suspension.
+* Every scope that has begun is cancelled or ended exactly once, and not before it has begun; a cancel has a cause.
+* A desired state is either adopted, or answered with REMOVING.
+* A refused event changes nothing.
 """
 
 from dataclasses import replace
@@ -49,7 +50,7 @@ SUSPENDED: Final = tuple(replace(desired, suspended=True) for desired in DESIRED
 BUSY: Final = Package(V1, update=1, reconciliation=2, disabling=3, vote=4, applying=True)
 
 PLAIN: Final = (Operation.UPDATE, Operation.DISABLE, Operation.VOTE)
-"""What begins by Begin and is refused while suspended."""
+"""Operations that begin by Begin, and are refused while suspended."""
 
 
 def begin(operation: Operation, scope: int) -> Event:

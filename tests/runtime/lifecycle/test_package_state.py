@@ -93,7 +93,7 @@ async def test_a_later_revision_shows_the_applied_inputs() -> None:
     async with open_cluster() as client:
         record = state_record(client, APP)
         record.compare([stamped(1, "a", "b")])
-        assert record.state == PackageState()  # there is no state, or a user deleted it to start anew
+        assert record.state == PackageState()  # there is no state, or a user deleted it as a reset
         await record.update(lambda state: state.applied_as("c", "d", "e", 2))
         record.compare([stamped(1, "a", "b"), stamped(2, "a", "b")])
         assert record.state.is_applied("c", "d")

@@ -58,7 +58,7 @@ def test_an_attempt_in_the_same_process_restarts_unless_it_continues() -> None:
     assert one.done("hook") is None
 
 
-def test_a_finished_operation_leaves_nothing() -> None:
+def test_a_finished_operation_leaves_no_entries() -> None:
     journal = Journal(None)
     one = steps(journal)
     one.begin("f")

@@ -91,7 +91,7 @@ def test_only_a_running_removal_can_be_completed() -> None:
     assert not store.complete_removal("a")
     store.reconcile("a", V1)
     assert not store.complete_removal("a")
-    assert store.reconcile("a", V1) == Decision(DecisionKind.NONE), "it is still known"
+    assert store.reconcile("a", V1) == Decision(DecisionKind.NONE), "the package is still known"
     store.begin_removal("a")
     assert store.complete_removal("a")
     assert store == LifecycleStore()
@@ -156,7 +156,7 @@ def test_disabling_cancels_an_update_and_reports_it() -> None:
     assert (update.cause, run.cause) == ("disabled", "disabled")
     again = store.begin_update("a")
     assert again is not None
-    assert scope.cause == ""  # what is unwanted leaves, whatever else happens
+    assert scope.cause == ""  # an unwanted package is disabled even during an update
     assert store.begin_disable("a")[1]
     assert scope.cause == "disabled"
     second, _ = store.begin_disable("a")
@@ -196,7 +196,7 @@ def test_a_run_is_applying_until_it_is_complete() -> None:
     assert store.is_applying("a")
     store.complete_run("a")
     assert not store.is_applying("a")
-    assert not scope.cancelled  # the wait for readiness goes on
+    assert not scope.cancelled  # the wait for readiness continues
     store.begin_reconciliation("a", "r")
     store.begin_update("a")
     assert not store.is_applying("a")

@@ -16,7 +16,7 @@ LOOP: Final = "core/packages.py"
 REPLAY: Final = "recording/package_machine.py"
 """The module that steps a recorded package again; it has no instance."""
 WRITERS: Final = frozenset({"wharfinger.runtime.package.transitions", "wharfinger.runtime.package.machine"})
-"""The modules whose functions make another package of a package."""
+"""The modules whose functions return a changed package."""
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -31,7 +31,7 @@ def steps_a_package(tree: ast.Module) -> bool:
 
 
 def writes_a_package(tree: ast.Module) -> bool:
-    """Return whether a module imports what makes another package of a package, steps an instance, or sets its state."""
+    """Return whether a module imports a function that changes packages, steps an instance, or sets its state."""
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     named = {
         f"{node.module}.{alias.name}"

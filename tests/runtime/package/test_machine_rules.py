@@ -1,18 +1,18 @@
-"""Every order of the events of one package, beside the real lifecycle store.
+"""Every order of the events of one package, together with the real lifecycle store.
 
 Invariants that hold after every step of a story:
 
-* a run that the scheduler ordered is answered exactly once: it is completed, has failed, begins, or the node is offered again;
-* the task of the CRDs has at most one live scope, and none once an update, a Disable, a suspension or a removal began; a package
-  that is on, and waits for nothing else, has one until its CRDs are established;
-* a Disable that was missed begins as soon as the package is known to be off, unless it was decided otherwise meanwhile;
-* a suspended package has no Disable under way, and begins no operation;
-* of a package that is being removed nothing begins;
-* a refused definition is not the node, and the next offer ends the refusal;
-* a changed specification of a loaded package is never lost: the package is run or offered again, or its script is being asked for
-  it, or an operation that outranks a run has begun;
-* while the run's own hooks fail, the status shows that, and not the failure or the success of an event hook;
-* the same state and event give the same state and effects, and an event of a report never begins an operation.
+* A run that the scheduler ordered is answered exactly once: it is completed, fails or begins, or the node is offered again.
+* The task of the CRDs has at most one open scope, and none once an update, a Disable, a suspension or a removal has begun. A
+  package that is on, and waits for nothing else, has one until its CRDs are established.
+* A missed Disable begins as soon as the package is known to be off, unless a later decision allows the package.
+* A suspended package has no running Disable, and begins no operation.
+* During a removal, no other operation begins.
+* A refused definition is not the node, and the next offer ends the refusal.
+* A changed specification of a loaded package is never lost: the package is run or offered again, its script is running, or an
+  operation that outranks a run has begun.
+* While the hooks of a run fail, the status shows their failure, and not the failure or the success of an event hook.
+* The same state and event give the same state and effects, and a report never begins an operation.
 """
 
 from collections.abc import Iterator
@@ -260,7 +260,7 @@ class PackageStory(RuleBasedStateMachine):
             return
         at = data.draw(st.sampled_from(live))
         event = self.waiting[at]
-        if isinstance(event, UpdateDone):  # Load reads the package anew each time
+        if isinstance(event, UpdateDone):  # Load reads the package again each time
             self.send(PackageRead(replace(self.package.files.definition or PLAIN), ()))
         del self.waiting[at], self.scopes[at]
         self.send(event)
@@ -332,7 +332,7 @@ class PackageStory(RuleBasedStateMachine):
             assert all(scope.cancelled for scope in before)
             assert len(list(self.live_ends())) == 1
 
-    # --- what always holds -----------------------------------------------------------------------------------------------
+    # --- invariants -----------------------------------------------------------------------------------------------
 
     @invariant()
     def one_task_of_the_crds(self) -> None:

@@ -1,4 +1,4 @@
-"""The offer of a package to the scheduler: when its node is offered, and when its script is asked."""
+"""The offer of a package to the scheduler: when its node is offered, and when its script runs."""
 
 import pytest
 

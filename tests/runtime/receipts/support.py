@@ -15,7 +15,7 @@ from wharfinger.runtime.receipts.trial import Plan, Programs
 
 def programs() -> Programs:
     helm = shutil.which("helm")
-    assert helm is not None, "helm is not on PATH: `make setup` brings it"
+    assert helm is not None, "helm is not on PATH: `make setup` installs it"
     return Programs(Path(helm))
 
 

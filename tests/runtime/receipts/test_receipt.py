@@ -82,9 +82,7 @@ async def test_rules_can_be_restricted_to_the_names_of_objects(tmp_path: Path) -
     patch = Access("", "configmaps", "patch", "default")
     assert receipt.names[Part.PACKAGE][patch] == {"web"}
     assert Access("", "configmaps", "create", "default") not in receipt.names[Part.PACKAGE]
-    assert Access("", "secrets", "patch", "default") not in receipt.names[Part.PACKAGE], (
-        "its name is another one each time"
-    )
+    assert Access("", "secrets", "patch", "default") not in receipt.names[Part.PACKAGE], "its name differs each time"
     other = replace(receipt.grant, names={**receipt.grant.names, patch: frozenset({"other"})})
     record = await run_trial(wanted, other, programs(), open_judge, tmp_path / "other")
     assert record.failed_in is Part.PACKAGE

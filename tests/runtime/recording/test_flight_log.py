@@ -50,7 +50,7 @@ async def test_the_size_is_bounded_and_each_file_is_replayed_alone(tmp_path: Pat
         await log.flush()
     log.disk.close()
     files = files_of(tmp_path)
-    assert files[0].name != "flight-00000001.log", "the oldest files are gone"
+    assert files[0].name != "flight-00000001.log", "the oldest files are deleted"
     assert 2 < len(files) <= FILES + 1
     assert sum(file.stat().st_size for file in files) <= most
     for file in files:

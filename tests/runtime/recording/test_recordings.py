@@ -65,7 +65,7 @@ def test_a_damaged_recording_never_crashes_the_replay(tmp_path: Path, changes: l
     file.write_bytes(data[: cut or None])
     records = [each for each in read_recording(file) if not isinstance(each, Unread)]
     differences = list(replayed(records, Replay()))
-    assert differences == [], "a record with a right checksum is as it was written"
+    assert differences == [], "a record with a valid checksum is unchanged"
 
 
 @pytest.mark.slow

@@ -214,12 +214,12 @@ class RoundsStory(RuleBasedStateMachine):
         self.rounds = Rounds()
         self.on: set[str] = set()
         self.told: dict[str, bool] = {}
-        """The switches that the scheduler has."""
+        """The flags that the scheduler has."""
         self.wanted: Mapping[str, bool] = {}
-        """The switches in the record of the Module."""
+        """The flags in the record of the Module."""
         self.active, self.running = True, False
         self.asked = False
-        """True if the scheduler was asked for a round that has not begun."""
+        """True if a round was requested from the scheduler and has not begun."""
         self.scopes: list[WorkScope] = []
         """The turns that were enqueued and have not ended; the queue runs none whose scope is cancelled."""
         self.made, self.values = 0, 0
@@ -368,7 +368,7 @@ class RoundsStory(RuleBasedStateMachine):
         assert not self.asked
         assert not self.running
 
-    # --- what always holds -----------------------------------------------------------------------------------------------
+    # --- invariants -----------------------------------------------------------------------------------------------
 
     @invariant()
     def one_turn_at_most(self) -> None:

@@ -217,7 +217,7 @@ def test_votes_about_a_knot_are_those_of_its_decision() -> None:
         Reason.ENABLED_BY_DEFAULT,
         Reason.NONE_OF_UNMET,
         Reason.NONE_OF_UNMET,
-    ]  # its own, and that of b
+    ]  # one for a, and one for b
     assert votes(b, a) == [Reason.ENABLED_BY_DEFAULT]
 
 

@@ -271,7 +271,7 @@ def test_dependents_that_would_break_are_listed() -> None:
     assert [each.name for each in scheduler.would_break("db", node("db", version="2.0.0"))] == ["loose"]
     assert scheduler.would_break("db", node("db", version="1.9.0")) == ()
     assert scheduler.would_break("shop", None) == ()
-    assert scheduler.would_break("db", node("db", "shop")) == (), "a cycle is told by whoever adds the node"
+    assert scheduler.would_break("db", node("db", "shop")) == (), "a cycle is reported when the node is added"
     assert scheduler.nodes() == before, "nothing was changed"
 
 

@@ -84,7 +84,7 @@ class Audit:
             self.leases += 1
             return
         if write.path.startswith(EVENTS):
-            return  # they are written for people, a while after what they report
+            return  # Events are written for people, some time after the reported change
         self.writes += 1
         if tidies(write):
             return  # an older revision is superseded a minute after the change (decision 0051)

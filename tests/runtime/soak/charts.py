@@ -93,7 +93,7 @@ SCALED: Final[Mapping[str, tuple[str, str]]] = {
     "web": ("Deployment", "deployments"),
     "drawn": ("StatefulSet", "statefulsets"),
 }
-"""Charts with a workload, whose replicas they leave to others."""
+"""Charts with a workload that do not set its replicas."""
 
 
 def make_charts(folder: Path) -> dict[str, Path]:

@@ -82,7 +82,7 @@ class People:
         """Delete a namespace with all its objects."""
         await self.client.delete(ObjectKey(NAMESPACE, "", name))
         for app in [app for app in self.wanted if app[0] == name]:
-            self.audit.excused.add(app)  # nothing of it is ready in a namespace that goes
+            self.audit.excused.add(app)  # it is not ready in a terminating namespace
             del self.wanted[app]
 
     async def create(self, namespace: str = "") -> None:

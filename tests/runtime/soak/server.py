@@ -1,7 +1,7 @@
-"""An API server in memory that can be stopped and started again on what it keeps, and networks to it that note what is written.
+"""An API server in memory that can be restarted with its stored objects, and networks to it that record all writes.
 
-While it is down connections are refused, and what was under way is cut off. A server that starts has forgotten all changes, so
-every watch has to begin anew.
+While the server is down, connections are refused, and open requests are interrupted. A starting server has no past changes, so
+every watch has to start again.
 """
 
 from collections.abc import AsyncIterator, Callable

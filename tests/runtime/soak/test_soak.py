@@ -1,6 +1,6 @@
-"""Hours of a cluster in seconds: the real daemon on virtual time, and a script of what happens to it (docs/health.md).
+"""Hours of a cluster in seconds: the real daemon on virtual time, and a script of events (docs/health.md).
 
-What has to hold: no write that nothing asked for, no package that is unready without a cause that lasts, no object left. At full
+The invariants: every write has a cause, no package becomes unready without a lasting cause, and no object is left behind. At full
 scale it is a day of 50 packages.
 """
 

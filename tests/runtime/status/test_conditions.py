@@ -1,7 +1,7 @@
 """Every failure of every stage in every phase has its external conditions, and its one summary state.
 
-In the tables a letter stands for each condition of what is there, in the order of KINDS: T, F and U were told just now, of
-generation 2; `t` was left as it was, True of generation 1; `-` was never told.
+In the tables, a letter stands for each external condition, in the order of KINDS: T, F and U were just set, for generation 2;
+`t` was not changed: it is True for generation 1; `-` was never set.
 """
 
 import pytest

@@ -93,7 +93,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (JournalError("x", transient=False), "JournalFailed", True),
 ]
 STAGES: dict[type[Exception], Stage] = {HookRunError: Stage.HOOKS}
-"""Of what fails in another stage than its task's."""
+"""The stage of errors that do not fail the stage of their task."""
 
 
 @pytest.mark.parametrize(("error", "reason", "permanent"), CASES, ids=lambda value: type(value).__name__)

@@ -1,12 +1,12 @@
-"""When a status is written: soon enough, not too often, and never not at all.
+"""The times of status writes: soon enough, not too often, and without a lost status.
 
-The story drives the writer as the controller does, over the queue's rules in a clock of its own. What holds:
+The story drives the writer as the controller does, by the rules of the queue, with a simulated clock. Invariants:
 
-1. Nothing is lost: when everything that is due has been looked at, what is written is the last status.
-2. Of two writes of a package that follow each other within PAUSE_S, the second was urgent.
-3. What is urgent is written at the very next look.
-4. What changes nothing outside is no reason for a look.
-5. A write that failed is made up for.
+1. No status is lost: after all due checks, the written status is the last one.
+2. If two writes of a package follow each other within PAUSE_S, the second was urgent.
+3. An urgent change is written at the next check.
+4. A change that is not visible in the written status requests no check.
+5. A failed write is repeated.
 """
 
 import math
@@ -204,7 +204,7 @@ def test_a_reconciliation_without_changes_is_not_written() -> None:
     looking = statuses.reconfigure_started(well, well.generation, T1)
     asked.writer.changed("a", well, looking, 10.0)
     assert not asked.writer.may_write("a", 10.1)
-    asked.writer.changed("a", looking, well, 10.2)  # it is Ready again, and so says what is written
+    asked.writer.changed("a", looking, well, 10.2)  # it is Ready again, as in the written status
     assert asked.writer.may_write("a", 10.2)
 
 
@@ -231,7 +231,7 @@ def test_stages_of_a_verification_request_no_check_while_one_is_planned() -> Non
     assert asked.taken() == []
     broken = statuses.failed(fetched, Stage.LOADED, Reason.PENDING, "no", T1, permanent=True)
     asked.writer.changed("b", fetched, broken, 10.0)
-    assert asked.taken() == [("b", 0.0)], "it is not Ready any more"
+    assert asked.taken() == [("b", 0.0)], "the package is not Ready any more"
     asked.writer.changed("a", fetched, loading, 10.25)
     assert asked.taken() == [("a", PAUSE_S)]
 

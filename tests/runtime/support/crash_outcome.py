@@ -58,7 +58,7 @@ async def _objects(client: ClusterClient) -> JsonObject:
         if resource.namespaced and kind not in _LEFT_OUT:
             for obj in (await client.list(resource, "default")).items:
                 if find_str(obj, "metadata", "generateName"):
-                    continue  # a Pod of a ReplicaSet, which the ReplicaSet says all about but its name
+                    continue  # a Pod of a ReplicaSet; everything but its name follows from the ReplicaSet
                 found[" ".join([*kind_of(obj), name_of(obj)])] = settled(decoded(obj))
     return found
 

@@ -182,7 +182,7 @@ class Ground:
         try:
             return await self._made(phase, at)
         except BaseExceptionGroup as group:
-            # Every service around the body wraps once more; the report of a test ends before it gets to the point.
+            # Every service around the body wraps the error once more, so the report would end before it shows the error itself.
             leaf: BaseException = group
             while isinstance(leaf, BaseExceptionGroup) and len(leaf.exceptions) == 1:
                 leaf = leaf.exceptions[0]

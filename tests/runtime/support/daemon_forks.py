@@ -117,7 +117,7 @@ def main() -> None:
     for name in ("tests.runtime.support.crashing", *LATE):
         importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # a fork does not copy what nobody looks at
+    gc.freeze()  # a fork does not copy pages of frozen objects
     serve(socket.socket(fileno=int(sys.argv[1])))
 
 

@@ -85,7 +85,7 @@ def held(folder: Path) -> list[int]:
     try:
         while not said.endswith(b"\n"):
             ready, _, _ = select.select([descriptor], [], [], PATIENCE_S)
-            assert ready, "no hook came to its hold"
+            assert ready, "no hook is held"
             said += os.read(descriptor, 100)
     finally:
         os.close(descriptor)

@@ -56,7 +56,7 @@ class SimulatedPackage:
     now: float = 0.0
     package: Package | None = None
     queue: QueueState | None = None
-    # What the machines ordered.
+    # Orders of the machines.
     live: dict[int, Operation] = field(default_factory=dict)
     causes: dict[int, str] = field(default_factory=dict)
     """The cause of each scope that was cancelled."""
@@ -66,7 +66,7 @@ class SimulatedPackage:
     """The task of each run that has not ended."""
     ending: set[int] = field(default_factory=set)
     telling: dict[int, int] = field(default_factory=dict)
-    # What the package is.
+    # The state of the package.
     fetched: str = ""
     loaded: str = ""
     configured: str = ""
@@ -79,14 +79,14 @@ class SimulatedPackage:
     again: DesiredState | None = None
     """A desired state that was answered with REMOVING."""
     cleaning: bool = False
-    # What is to be proved.
+    # Records for the invariants.
     updates: set[int] = field(default_factory=set)
     """The scopes of all updates that were accepted."""
     loads: set[int] = field(default_factory=set)
     """The scopes of the updates whose Load was reported as successful."""
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    # --- what people and the world do ----------------------------------------------------------------------------------
+    # --- events from users and the world ----------------------------------------------------------------------------------
 
     def desired(self, desired: DesiredState) -> Decision:
         """Set the desired state, as a resource does."""
@@ -98,7 +98,7 @@ class SimulatedPackage:
             case DecisionKind.UPDATE | DecisionKind.RESUME:
                 self._update()
             case DecisionKind.RECONFIGURE if Operation.UPDATE in self.live.values():
-                self.change_input()  # what is being loaded reads the settings late
+                self.change_input()  # a running load reads the settings at its end
             case DecisionKind.RECONFIGURE if self.loaded and not self.off:
                 self._reconcile("settings changed")
             case DecisionKind.SUSPEND:
@@ -136,12 +136,12 @@ class SimulatedPackage:
         if self.hooks is not None:
             self._enqueue(self.hooks, "Hook", lane="events", unique=True)
 
-    # --- what time and tasks do ----------------------------------------------------------------------------------------
+    # --- events from time and tasks ----------------------------------------------------------------------------------------
 
     def end_run(self, run: int, outcome: Outcome) -> None:
         """End a run with this outcome. A run is interrupted only if its end was ordered."""
         task = self.tasks.get(self.runs.pop(run))
-        assert task is not None, "a run outlives its task"
+        assert task is not None, "a run continues after its task was removed"
         superseded = run in self.ending
         self.ending.discard(run)
         assert superseded or outcome != "interrupted"
@@ -193,7 +193,7 @@ class SimulatedPackage:
         self._queue(Draining("the package is removed", interrupt=True))
         if self.runs:
             return
-        assert not self.tasks, "a task outlives its queue"
+        assert not self.tasks, "a task remains after its queue was removed"
         self.queue, self.cleaning = None, False
         self._lifecycle(lifecycle.RemovalCompleted())
         assert self.package is None
@@ -315,7 +315,7 @@ class SimulatedPackage:
                     task = self.tasks[number]
                     assert task.scope in self.live or task.scope == self.hooks, f"{task} starts, and was superseded"
                     assert all(self.tasks[other].lane != task.lane for other in self.runs.values()), (
-                        "two runs in a lane"
+                        "two runs in one lane"
                     )
                     assert not self.cleaning, f"{task} starts, and the package is on its way out"
                     self.runs[run] = number

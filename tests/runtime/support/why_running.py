@@ -25,7 +25,7 @@ from tests.runtime.support.world import World
 from tests.runtime.tasks.test_hook_runs import bash
 from wharfinger.formats.json.value import JsonObject
 
-# What goes wrong while a package is brought and run
+# Problems while a package is installed and run
 
 
 async def failed_three_levels_down(world: World) -> None:

@@ -25,7 +25,7 @@ from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS
 from wharfinger.runtime.scheduler.events import FactsChanged
 from wharfinger.runtime.scheduler.rules import Facts
 
-# What packages require
+# Requirements of packages
 
 
 async def missing_dependency(world: World) -> None:
@@ -247,7 +247,7 @@ REQUIREMENTS = (
 )
 
 
-# What waits for others, in worlds of their own
+# Packages that wait for other packages, each in its own world
 
 
 async def tier_barrier(world: World) -> None:

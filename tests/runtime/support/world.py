@@ -174,7 +174,7 @@ class World:
         """Wait until hooks have written all these words into a file."""
         with trio.fail_after(PATIENCE_S):
             while not path.exists() or not words <= set(path.read_text().split()):
-                # A file tells nobody that it has changed; the hook's own run does.
+                # A change of the file is not observed; the end of the hook's run is.
                 await self.runtime.queues.wait_idle("prod.app")
                 await trio.lowlevel.checkpoint()
 
@@ -218,10 +218,10 @@ class World:
 
         runtime_name = f"{namespace}.{name}" if namespace else name
         with trio.fail_after(PATIENCE_S):
-            # After a restart what is written is what an earlier daemon wrote, until this one has found something else.
+            # After a restart, the status is that of the earlier daemon until this daemon has another result.
             while state == "Ready" and self._is_unverified(runtime_name):
                 await trio.testing.wait_all_tasks_blocked(0.005)
-            # After a request that changes nothing, what is written is what was written: only the runtime knows of it.
+            # After a request without changes the status is not written again, so only the runtime knows of it.
             while self.requests and self._state_of(runtime_name) != state:
                 await trio.testing.wait_all_tasks_blocked(0.005)
         return await self.until(namespace, name, holds)
@@ -235,7 +235,7 @@ class World:
         return summarize(status).state if status is not None else ""
 
     async def until_gone(self, namespace: str, name: str) -> None:
-        """Wait until the object is gone."""
+        """Wait until the object is deleted."""
         key, informer = _key(namespace, name), self._informer(namespace)
         with trio.fail_after(PATIENCE_S), informer.changes() as changes:
             while informer.get(key) is not None:

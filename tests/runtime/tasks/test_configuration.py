@@ -139,7 +139,7 @@ async def test_settings_without_a_conversion_are_not_compared(tmp_path: Path, ca
         ({"message": "hi"}, 0, None),  # recorded before versions were
         ({"message": "hi"}, 1, {"text": "hi"}),
         ({"text": "hi"}, 2, {"text": "hi"}),
-        ({"words": "hi"}, 3, None),  # of a version that was taken back
+        ({"words": "hi"}, 3, None),  # of a version that was withdrawn
         ({}, 1, {}),
     ]
     for settings, version, wanted in cases:

@@ -82,7 +82,7 @@ async def test_a_failure_lasts_until_its_own_lane_succeeds(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_a_busy_hook_does_not_keep_its_package_from_being_applied(tmp_path: Path) -> None:
+async def test_a_busy_hook_does_not_block_the_apply_of_its_package(tmp_path: Path) -> None:
     """Each run of the hook requests another reconciliation, which does not interrupt the current one."""
     busy = bash(
         "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: busy}]",
@@ -145,7 +145,7 @@ async def test_an_unexpected_exception_is_retried_and_reported() -> None:
     hook = a_hook(WATCHING % "main")
     hooks = package_hooks(hook)
     inbox = Inbox(hook, "main")
-    inbox.add(Occurrence(hook.config.kubernetes[0], None))  # which no monitor would tell
+    inbox.add(Occurrence(hook.config.kubernetes[0], None))  # no monitor would send this
     with pytest.raises(TaskFailed) as caught:
         await EventHookTask(hook, inbox, hooks, one, NO_TOOLS, notes_, WorkScope("hooks")).execute()
     assert not caught.value.permanent

@@ -154,7 +154,7 @@ def test_a_refused_package_is_explained_by_its_condition(judged: NodeSnapshot | 
 def test_votes_of_rules_are_no_refusal() -> None:
     assert refusal_cause(known(), SHOP, node("shop.web", votes=(NOT_ENABLED,))) is None
     asked = node("shop.web", votes=(VoteSnapshot("Undefined", "EnabledScriptPending", ""),))
-    assert refusal_cause(known(), SHOP, asked) is None, "what the condition says is of a decision before"
+    assert refusal_cause(known(), SHOP, asked) is None, "the condition belongs to an earlier decision"
     other = refusal_cause(known(), package("shop.web", condition(Stage.REQUIREMENTS, "False", "SlotLost", "m")), None)
     assert other is not None
     assert other.message == "SlotLost: m"
