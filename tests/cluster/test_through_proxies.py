@@ -90,7 +90,7 @@ async def test_a_refusal_by_the_proxy_is_reported_without_the_login(tmp_path: Pa
 
 @pytest.mark.parametrize("tls", [False, True])
 async def test_a_write_through_httpx_is_fenced_at_its_first_byte(*, tls: bool, tmp_path: Path) -> None:
-    """As behind an https or SOCKS proxy, the fence is checked before the connection and again before the first byte."""
+    """The fence is checked before the connection and again before the first byte, as behind an https or SOCKS proxy."""
     asked: list[str] = []
     permitted = 1
 

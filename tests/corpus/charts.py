@@ -35,7 +35,7 @@ class Version:
 
     @property
     def values(self) -> JsonObject:
-        """What a person gives."""
+        """Return the values that a user gives."""
         what = f"{self.chart} {self.number}"
         return as_object(read_yaml(self.values_file.read_bytes(), what=what) or {}, what)
 

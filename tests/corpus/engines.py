@@ -25,7 +25,7 @@ from wharfinger.packages.rendering.renderer import Rendered
 
 @dataclass(slots=True)
 class Told:
-    """What an engine told its listener."""
+    """The reports of an engine to its listener."""
 
     drifts: list[str] = field(default_factory=list)
     foreign: list[tuple[Owner, int]] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Engine:
 def request(
     version: Version, rendered: Rendered, *, release: str = RELEASE, namespace: str = NAMESPACE
 ) -> ReleaseRequest:
-    """What the daemon would ask for."""
+    """Return the request that the daemon would make."""
     return ReleaseRequest(
         name=release,
         namespace=namespace,

@@ -21,7 +21,7 @@ BUSY_S: Final = 40
 
 
 class Fault(StrEnum):
-    """What becomes of the request."""
+    """The outcome of a request under a fault."""
 
     SILENCE = "silence"
     """No answer, ever."""
@@ -52,7 +52,7 @@ class Call:
         return f"{'WATCH' if self.watch else self.method} {self.path} #{self.before + 1}"
 
     def faults(self) -> tuple[Fault, ...]:
-        """What a server or a network may do with it."""
+        """Return the faults that a server or a network may cause for this request."""
         both = (Fault.SILENCE, Fault.RESET_BEFORE, Fault.RESET_AFTER, Fault.BUSY, Fault.ERROR)
         if self.watch:
             return (*both, Fault.GONE, Fault.EXPIRED)

@@ -23,7 +23,7 @@ HELM_S: Final = 180
 
 
 class HelmFailedError(Exception):
-    """What helm said."""
+    """The output of a helm command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Server:
         await self.helm(program, verb, RELEASE, str(version.folder), *flags, **env)
 
     async def settled(self) -> State:
-        """What is there when nothing is on its way out any more."""
+        """Return the objects that exist when all deletions are complete."""
         await wait_settled(self.plane.backend)
         return state_of(self.plane.backend)
 

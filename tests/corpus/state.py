@@ -63,7 +63,7 @@ def everything(backend: Backend) -> dict[str, JsonObject]:
 
 
 def state_of(backend: Backend) -> State:
-    """What somebody brought there, comparable."""
+    """Return the objects that a release or a user created, in comparable form."""
     objects = {name: obj for name, obj in everything(backend).items() if not _is_beside_the_point(obj)}
     uids = {find_str(obj, "metadata", "uid"): name for name, obj in objects.items()}
     return {name: _comparable(obj, uids) for name, obj in objects.items()}
@@ -197,7 +197,7 @@ def chosen(state: Mapping[str, JsonObject], predicate: Predicate) -> State:
 
 
 def managers_of(backend: Backend) -> State:
-    """Who manages which fields of what :func:`state_of` has, without versions and times."""
+    """Return the managers of the fields of the objects in :func:`state_of`, without versions and times."""
     found: State = {}
     for name, obj in everything(backend).items():
         if _is_beside_the_point(obj):
@@ -216,7 +216,7 @@ def without(state: State, names: set[str]) -> State:
 
 
 def names_of(objects: Iterable[JsonObject], namespace: str = "shop") -> set[str]:
-    """As states name them; an object without a namespace is in the release's, or in none."""
+    """Return the names of objects as states have them; an object without a namespace is in that of the release, or in none."""
     found: set[str] = set()
     for obj in flattened(objects):
         group, _, _ = find_str(obj, "apiVersion").rpartition("/")
@@ -228,7 +228,7 @@ def names_of(objects: Iterable[JsonObject], namespace: str = "shop") -> set[str]
 
 
 def is_protected(obj: JsonObject) -> bool:
-    """Whether it stays unless its deletion is asked for."""
+    """Return whether an object is retained unless its deletion is requested."""
     group, _, _ = find_str(obj, "apiVersion").rpartition("/")
     kind = find_str(obj, "kind")
     return (f"{kind}.{group}" if group else kind) in PROTECTED

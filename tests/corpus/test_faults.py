@@ -36,7 +36,7 @@ LIMIT_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What came of a run. ``errors`` are what the operation failed with before it succeeded."""
+    """The result of a run. ``errors`` are those of the operation before it succeeded."""
 
     state: State
     managers: State
@@ -111,7 +111,7 @@ async def run(operation: str, charts: Charts, fault: tuple[Call, Fault] | None =
 
 
 def compared(ending: Ending, undisturbed: Ending) -> list[str]:
-    """What is not as it would have been."""
+    """Return the differences from the undisturbed run."""
     said = difference(ending.state, undisturbed.state)
     said += [f"managers: {line}" for line in difference(ending.managers, undisturbed.managers)]
     records = ending.records
@@ -153,7 +153,7 @@ def sampled(calls: list[Call], fault: Fault) -> list[Call]:
 
 @pytest.fixture(scope="module")
 def endings() -> dict[str, Ending]:
-    """What comes of each operation where nothing goes wrong, once it was tried."""
+    """Return the results of the operations without faults, as far as they were tried."""
     return {}
 
 

@@ -106,7 +106,7 @@ class Comparison:
         self._kept |= without_marks(chosen(ours, lambda _, obj: is_protected(obj) and bool(marked({"": obj}))))
 
     def _left_with_marks(self, ours: State) -> set[str]:
-        """What its author had kept."""
+        """Return the names of objects that the chart's author marked to be retained."""
         return {name for name, obj in ours.items() if is_kept(obj)} & marked(ours)
 
 
@@ -145,7 +145,7 @@ async def test_a_release_of_ours_is_as_helm_would_have_it(name: str, helm: str, 
 
 
 def records_apart(pair: Pair) -> list[str]:
-    """What the newest record of ours says otherwise than helm's."""
+    """Return the differences between our newest record and helm's."""
     ours, theirs = (records_of(server.plane.backend, RELEASE)[-1:] for server in (pair.ours, pair.theirs))
     if len(ours) != len(theirs):
         return [f"records: ours {len(ours)}, theirs {len(theirs)}"]

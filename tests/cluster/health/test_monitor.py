@@ -152,7 +152,7 @@ def scaled_web(**annotations: str) -> JsonObject:
 
 
 async def test_a_scaled_deployment_is_reconciling_and_never_degraded(autojump_clock: MockClock) -> None:
-    """As with a real API server, the generation changes first, its controller observes it later, and Pods become ready last."""
+    """The generation changes first, its controller observes it later, and Pods become ready last, as on a real API server."""
     async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
         await setup.install(row(scaled_web(), DEPLOYMENT))
         assert (await setup.monitor.wait_ready(OWNER)).done

@@ -148,9 +148,9 @@ class Reflector(RuleBasedStateMachine):
         super().__init__()
         self.state, self.running = start()
         self.owed = False
-        """Whether a list that begins from now on was asked for, and has not begun."""
+        """True if a list was requested and has not begun."""
         self.served = False
-        """Whether the newest list that was asked for is complete."""
+        """True if the newest requested list is complete."""
 
     def tell(self, event: Event) -> None:
         state, effect = step(self.state, event)

@@ -154,11 +154,11 @@ class Fanout(RuleBasedStateMachine):
         self.cluster: dict[str, RawObject] = {}
         self.revision = 0
         self.known: dict[str, RawObject] = {}
-        """What the fan-out was told, put together."""
+        """The state that results from all events that the fan-out got."""
         self.pages: list[RawObject] | None = None
         self.in_list: dict[str, RawObject] = {}
         self.events: list[RawEvent] | None = None
-        """What happened since the list was read; None: nothing was listed yet, or the watch broke."""
+        """The events since the list was read; None if nothing was listed yet, or the watch failed."""
 
     @rule(name=st.sampled_from(NAMES), how=st.sampled_from(["put", "replace", "delete"]))
     def cluster_changes(self, name: str, how: str) -> None:

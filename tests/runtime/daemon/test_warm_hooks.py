@@ -71,9 +71,8 @@ def test_a_killed_daemon_leaves_no_worker_and_the_next_ends_the_hook(tmp_path: P
             deadline = time.monotonic() + PATIENCE_S
             while len(workers_of(first.process.pid)) < 3:
                 assert time.monotonic() < deadline, "no zygote with two workers"
-                time.sleep(
-                    0.01
-                )  # nothing reports it, and a loop without a pause would take CPU time from these processes
+                # Nothing reports the start of workers, and a loop without a pause would take processor time from them.
+                time.sleep(0.01)
             kubectl.apply(tmp_path / "map", config_map("hold"))
             hook, below = held(tmp_path)
             assert hook in workers_of(first.process.pid), "the hook was not started warm"

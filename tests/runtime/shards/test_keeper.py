@@ -30,7 +30,7 @@ class Deaf(LimitedClient):
     def __init__(self, client: ClusterClient) -> None:
         super().__init__(client, Slots(SlotLimits()))
         self.arrives = True
-        """Whether the server gets the patches."""
+        """True if the server receives the patches."""
 
     async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
         if self.arrives:

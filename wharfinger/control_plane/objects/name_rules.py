@@ -23,7 +23,7 @@ def subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the 
 
 
 def whole_subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """Return the problems of ``LongName``, for kinds with declarative validation: only names are checked, prefixes are not."""
+    """Return the problems of a name by the rule ``LongName``, for kinds with declarative validation. Prefixes are not checked."""
     return [] if prefix else subdomain_problems(name)
 
 

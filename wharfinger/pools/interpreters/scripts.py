@@ -49,7 +49,10 @@ class Interpreter:
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """A script that can be started warm: ``argv`` begins with its file, and ``words`` come before ``argv`` on the command line.
+    """A script that can be started warm.
+
+    ``words`` are the interpreter as the command line names it. ``argv``, which follows them, is the script's file and its
+    arguments.
 
     ``name`` is the name that the kernel gives the process: the name of the file that was executed last (execve(2)).
     """
