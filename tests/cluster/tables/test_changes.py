@@ -120,7 +120,9 @@ def test_deletions_are_forgotten_without_readers() -> None:
     put(table, Row("a"))
     drop(table, "a")
     assert table.statistics().graves == 0
-    with pytest.raises(StreamClosedError, match="the changes for reader were read after their block"):
+    with pytest.raises(
+        StreamClosedError, match="the changes for reader were read after the `with` block of the stream had ended"
+    ):
         stream.next()
     stream.close()
 

@@ -32,7 +32,7 @@ def test_a_table_may_be_named_twice_in_a_transaction() -> None:
 def test_the_same_object_is_not_inserted_again() -> None:
     table, row = a_table(), Row("a", 1)
     put(table, row)
-    with pytest.raises(SameRowError, match="the row 'a' that is in the table was inserted again"), write(table) as tx:
+    with pytest.raises(SameRowError, match="the object of the row 'a' is in the table already"), write(table) as tx:
         tx.insert(table, row)
     with pytest.raises(SameRowError), write(table) as tx:
         tx.modify(table, Row("a", 2), lambda old, _: old)

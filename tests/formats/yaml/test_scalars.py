@@ -74,8 +74,8 @@ def test_null_is_not_a_key() -> None:
 @pytest.mark.parametrize(
     ("tag", "text", "reason"),
     [
-        ("int", "x", "'x' is !!str, its tag says !!int"),
-        ("bool", "1", "'1' is !!int, its tag says !!bool"),
+        ("int", "x", "'x' is !!str, but its tag says !!int"),
+        ("bool", "1", "'1' is !!int, but its tag says !!bool"),
         ("binary", "a", "!!binary is not base64"),
         ("timestamp", "2026-02-30", "'2026-02-30' is not a timestamp"),
         ("set", "x", "unknown tag '!!set'"),

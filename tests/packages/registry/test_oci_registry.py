@@ -146,7 +146,7 @@ async def test_a_blob_that_is_too_long_is_aborted_at_once() -> None:
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
         faulty.blob(artifact.layer, Reply(body=endless, chunked=True))
         got = 0
-        with pytest.raises(DigestError, match="more bytes than the 1000"):
+        with pytest.raises(DigestError, match="more than the 1000 bytes"):
             async with registry.blob(REPOSITORY, artifact.layer) as chunks:
                 async for chunk in chunks:
                     got += len(chunk)

@@ -39,10 +39,10 @@ async def test_bytes_with_the_announced_digest_are_returned(data: bytes) -> None
     ("data", "descriptor", "why"),
     [
         (b"abcd", of(b"abce"), "another digest"),
-        (b"abcd", of(b"abcd", 3), "more bytes than the 3"),
+        (b"abcd", of(b"abcd", 3), "more than the 3 bytes"),
         (b"abcd", of(b"abcd", 5), "4 bytes instead of 5"),
         (b"", of(b"a"), "0 bytes instead of 1"),
-        (b"a", of(b""), "more bytes than the 0"),
+        (b"a", of(b""), "more than the 0 bytes"),
     ],
 )
 async def test_bytes_with_another_size_or_digest_are_an_error(data: bytes, descriptor: Descriptor, why: str) -> None:

@@ -411,7 +411,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a certificate in no log",
         bundled(GOOD),
         LOGGED_ONLY,
-        f"the certificate has no proof of a certificate log, which spec.verify demands; {AGAIN}",
+        f"spec.verify demands a proof of a certificate log, and the certificate has none; {AGAIN}",
     ),
     (
         "a certificate in another log",

@@ -73,8 +73,8 @@ def test_invalid_values_are_refused(flag: str, value: str, said: str, capsys: py
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--apply-retry-first", "90"), "--apply-retry-first 90, --apply-retry-max 60"),
-        (("--apply-retry-max", "3600"), "--apply-retry-refused 600 must not decrease"),
+        (("--apply-retry-first", "90"), "found 90, 60 and 600; change one of them"),
+        (("--apply-retry-max", "3600"), "--apply-retry-first <= --apply-retry-max <= --apply-retry-refused, found"),
         (("--apply-timeout", "1"), "--apply-patience 2 is more than --apply-timeout 1"),
     ],
 )

@@ -88,7 +88,9 @@ class ChangeStream(Generic[K, R]):
 
     def _check(self) -> None:
         if self._closed:
-            raise StreamClosedError(f"{self._name}: the changes for {self._tracker.name} were read after their block")
+            raise StreamClosedError(
+                f"{self._name}: the changes for {self._tracker.name} were read after the `with` block of the stream had ended"
+            )
         if self._tracker.expired:
             raise TrackerExpiredError(
                 f"{self._name}: {self._tracker.name} has read up to revision {self._tracker.mark} of"

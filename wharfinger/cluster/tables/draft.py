@@ -61,7 +61,7 @@ class Draft(Generic[K, R]):
         old = self.get(key)
         if old is not None and old.row is row:
             raise SameRowError(
-                f"{self._name}: the row {key!r} that is in the table was inserted again; rows are not changed: insert a copy"
+                f"{self._name}: the object of the row {key!r} is in the table already; do not change it: insert a changed copy"
             )
         values = self._values(row)
         if self._indexes:

@@ -123,7 +123,7 @@ def tagged(tag: str, text: str) -> Resolved:
     if name == "float" and found.kind is Kind.INT and isinstance(found.value, int) and found.value <= _INT64_MAX:
         return Resolved(Kind.FLOAT, float(found.value))
     if found.kind.value != f"!!{name}":
-        raise ScalarError(f"{_shown(text)} is {found.kind.value}, its tag says !!{name}")
+        raise ScalarError(f"{_shown(text)} is {found.kind.value}, but its tag says !!{name}")
     return found
 
 

@@ -164,7 +164,7 @@ class _Asking:
             if answer is None:
                 raise HookError(
                     file.name,
-                    f"cannot get its configuration: the hooks of its package took longer than {DISCOVERY_S:g} s to print theirs",
+                    f"cannot get its configuration: the hooks of its package did not all print theirs within {DISCOVERY_S:g} s",
                     transient=True,
                 )
             if isinstance(answer, HookError):

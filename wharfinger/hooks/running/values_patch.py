@@ -68,9 +68,7 @@ def _is_flag(operation: JsonObject, number: int) -> bool:
     if len(steps) != 1 or not steps[0].endswith(FLAG_SUFFIX) or steps[0] == FLAG_SUFFIX:
         return False
     if find_str(operation, "op") not in ("add", "remove", "test"):
-        raise ValuesPatchError(
-            f"values patch: operation {number}: {steps[0][:80]} may be added and removed, nothing else"
-        )
+        raise ValuesPatchError(f"values patch: operation {number}: {steps[0][:80]} can only be added or removed")
     if find_str(operation, "op") == "add" and not _is_flag_value(operation.get("value")):
         raise ValuesPatchError(f"values patch: operation {number}: {steps[0][:80]} must be true or false")
     return True

@@ -269,7 +269,8 @@ class HelmReleaseController:
             inside = await trio.to_thread.run_sync(_chart_inside, found.folder)
             if inside is None:
                 raise ReconcileError(
-                    f"spec.chartRef: {shown(chart.source)} has no chart, neither itself nor in one folder"
+                    f"spec.chartRef: {shown(chart.source)} contains no chart: expected Chart.yaml in its top folder, or in "
+                    "exactly one folder in it"
                 )
             return await self._completed(inside, inside, found.folder)
         key = found.folder, chart.name
@@ -374,7 +375,7 @@ def _default_values(fetched: _Fetched, files: tuple[str, ...]) -> JsonObject:
     paths = [(fetched.root / each).resolve() for each in files]
     if paths and own.is_file() and own not in paths:
         raise ReconcileError(
-            "spec.chart.spec.valuesFiles: must list the chart's own values.yaml, too; others cannot replace it"
+            "spec.chart.spec.valuesFiles: must list the chart's own values.yaml, too; other files cannot replace it"
         )
     for path, name in zip(paths, files, strict=True):
         if not path.is_relative_to(fetched.root.resolve()) or not path.is_file():

@@ -154,8 +154,8 @@ def _expectation(value: JsonValue, where: str) -> Expectation:
     if keys == {"fails"} and isinstance(given["fails"], str) and given["fails"]:
         return Fails(given["fails"])
     raise FormatError(
-        f"{where}: expected one of: object and matches; object and absent: true; count, with or without kind; fails and a text; "
-        f"found {', '.join(sorted(keys)) or 'nothing'}"
+        f"{where}: expected one of: object with matches; object with absent: true; count, with an optional kind; fails with a "
+        f"text; found {', '.join(sorted(keys)) or 'nothing'}"
     )
 
 

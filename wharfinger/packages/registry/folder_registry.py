@@ -50,8 +50,8 @@ class FolderRegistry:
         found = await self._look(repository)
         if found.tag not in {tag, ""}:
             raise ArtifactNotFoundError(
-                f"{self._root / repository}: not version {tag}; the folder has version {found.tag}; request that "
-                "version, or change the version in its files"
+                f"{self._root / repository}: expected version {tag}, found {found.tag}; request version "
+                f"{found.tag}, or change the version in the files of the folder"
             )
         return found.descriptor
 

@@ -56,7 +56,7 @@ class VerifiedBlob:
         self._size += len(chunk)
         if self._size > self._blob.size:
             raise DigestError(
-                f"{self._what}: more bytes than the {self._blob.size} its descriptor announces", transient=True
+                f"{self._what}: more than the {self._blob.size} bytes that its descriptor announces", transient=True
             )
         self._hash.update(chunk)
         return chunk

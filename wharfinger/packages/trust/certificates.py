@@ -187,7 +187,7 @@ def check_logged(certificate: x509.Certificate, issuer: x509.Certificate, keys: 
         found = certificate.extensions.get_extension_for_class(x509.PrecertificateSignedCertificateTimestamps).value
         body = certificate.tbs_precertificate_bytes
     except (x509.ExtensionNotFound, *_UNREADABLE) as error:
-        raise ArtifactError("the certificate has no proof of a certificate log, which spec.verify demands") from error
+        raise ArtifactError("spec.verify demands a proof of a certificate log, and the certificate has none") from error
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
     issuer_hash = hashlib.sha256(issuer.public_key().public_bytes(serialization.Encoding.DER, spki)).digest()
     for each in found:

@@ -505,7 +505,7 @@ async def _try_containment(containment: Containment) -> None:
         if measure.holds:
             log.info("hooks: %s", measure.what)
         else:
-            log.warning("hooks run without one limit: %s: %s", measure.what, measure.why)
+            log.warning("a limit of hooks cannot be enforced: %s: %s", measure.what, measure.why)
     try:
         await try_cell(containment)
     except HookError as error:

@@ -105,7 +105,7 @@ def _from_folder(folder: Path, package: str, version: str) -> Definition:
         raise ArtifactError(f"{folder}: {error}") from error
     if found.version and tag_of_version(found.version) != tag_of_version(version):
         raise ArtifactNotFoundError(
-            f"{folder}: not version {version}; the folder has version {found.version}; "
-            "request that version, or change the version in its files"
+            f"{folder}: expected version {version}, found {found.version}; request version {found.version}, or change the "
+            "version in the files of the folder"
         )
     return replace(found, version=found.version or version)

@@ -114,7 +114,8 @@ def apply_options(args: argparse.Namespace) -> ReconcilerOptions:
     first, most, refused = args.apply_first_retry_s, args.apply_max_retry_s, args.apply_permanent_retry_s
     if not first <= most <= refused:
         raise ValueError(
-            f"--apply-retry-first {first:g}, --apply-retry-max {most:g} and --apply-retry-refused {refused:g} must not decrease"
+            "expected --apply-retry-first <= --apply-retry-max <= --apply-retry-refused, found "
+            f"{first:g}, {most:g} and {refused:g}; change one of them"
         )
     if args.apply_patience_s > args.apply_operation_s:
         raise ValueError(
