@@ -84,7 +84,7 @@ def _path_errors(text: str, field: str) -> list[FieldError]:
 
 
 def subresource_errors(subresources: JsonValue, path: str) -> list[FieldError]:
-    """Return the errors of the paths of ``scale``."""
+    """Return the errors of the paths in the subresource ``scale``."""
     scale = find(subresources, "scale")
     if not isinstance(scale, dict):
         return []

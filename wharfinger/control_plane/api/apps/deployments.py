@@ -1,4 +1,4 @@
-"""The validation of kinds that run a number of equal Pods: Deployments, ReplicaSets, ReplicationControllers."""
+"""The validation of kinds that run a number of identical Pods: Deployments, ReplicaSets, ReplicationControllers."""
 
 from typing import Final
 

@@ -24,7 +24,7 @@ def cron_job_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def cron_job_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a changed CronJob; a time zone inside the old schedule may be kept."""
+    """Return the errors of a changed CronJob; the schedule may keep a time zone that it already contained."""
     return _spec_errors(new, old)
 
 

@@ -27,7 +27,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The kind of a request's object if it is not the kind of the resource: an Eviction, at a subresource of a Pod."""
+    """The kind of a request's object if it differs from the kind of the resource, such as an Eviction of a Pod."""
 
     kind: Kind
     version: KindVersion

@@ -21,7 +21,10 @@ def is_default_class(obj: JsonObject, marks: Sequence[str]) -> bool:
 
 
 def default_class(classes: Iterable[JsonObject], marks: Sequence[str]) -> str:
-    """Return the name of the default class; of several the newest, and of these the first by name; "" if there is none."""
+    """Return the name of the default class, or "" if there is none.
+
+    If several classes are the default, the newest one counts; if several are equally new, the first by name.
+    """
     found = sorted(
         (each for each in classes if is_default_class(each, marks)), key=lambda each: text(each, "metadata", "name")
     )

@@ -116,7 +116,7 @@ def _bound_problems(
 
 
 def _values(*quantities: JsonValue) -> list[int]:
-    """Return quantities as integers, rounded up: in thousandths if all of them fit into 64 bits then, otherwise whole units."""
+    """Return quantities as integers, rounded up: in thousandths if all of these fit into 64 bits, otherwise in whole units."""
     exact = [amount(quantity) for quantity in quantities]
     if all(math.ceil(value) <= _MAX_MILLI for value in exact):
         return [math.ceil(value * 1000) for value in exact]

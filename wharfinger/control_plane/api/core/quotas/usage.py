@@ -278,7 +278,7 @@ def increase(new: Mapping[str, JsonValue], old: Mapping[str, JsonValue]) -> Amou
 
 
 def calculated(quota: JsonObject, listed: Listed, resources: Iterable[tuple[str, str]], now: datetime) -> Amounts:
-    """Return the use of those resources in a quota's ``hard`` that objects of ``resources`` use.
+    """Return the use of a quota, for the names in its ``hard`` that objects of ``resources`` use.
 
     ``resources`` are the (group, plural) pairs of the served namespaced kinds.
     """

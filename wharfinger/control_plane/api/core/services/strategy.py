@@ -85,7 +85,7 @@ def _status(service: JsonObject) -> JsonObject:
 
 
 def _as_read(service: JsonObject) -> JsonObject:
-    """Drop a valid ``internalTrafficPolicy`` from an ExternalName service, as every answer does."""
+    """Drop a valid ``internalTrafficPolicy`` from an ExternalName service, as kube-apiserver does in every answer."""
     spec = service["spec"]
     named = isinstance(spec, dict) and _kind(service) == "ExternalName"
     if isinstance(spec, dict) and named and spec.get("internalTrafficPolicy") in {"Cluster", "Local"}:

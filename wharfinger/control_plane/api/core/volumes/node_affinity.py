@@ -39,7 +39,7 @@ def affinity_errors(affinity: JsonObject, path: str) -> list[FieldError]:
 
 
 def affinity_change_errors(new: JsonObject | None, old: JsonObject) -> list[FieldError]:
-    """Return an error if an affinity changes in more than the names of deprecated labels."""
+    """Return an error if an affinity changes, unless only deprecated names of labels are replaced."""
     if _renamed(new, old) == old:
         return []
     shown = None if new is None else internal_form("core.VolumeNodeAffinity", new)
