@@ -2,15 +2,20 @@
 
 ::
 
-    PackageError                  base; .transient says whether a retry without a change can help ├── RegistryError
-    the registry failed, or refused a request: .transient by its status │   ├── LoginRefusedError     the login was refused, or is
-    missing; permanent until it changes │   └── ArtifactNotFoundError no such repository, tag or digest; permanent until it is
-    pushed or the name changes ├── DigestError               bytes do not match their digest ├── TrustError                no
-    signature satisfies the policy of the repository ├── AddressError              an address that cannot be read ├──
-    ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml) ├── StoreError
-    the disk failed ├── RulesError                the rules of a schema could not be evaluated, although they are not at fault ├──
-    RenderError               helm refused the chart or the values │   └── LookupRefusedError    a template looked up what it may
-    not read └── ConversionError           settings of an older version could not be converted to the newest
+    PackageError                  base; .transient says whether a retry without a change can help
+    ├── RegistryError             the registry failed, or refused a request: .transient by its status
+    │   ├── LoginRefusedError     the login was refused, or is missing; permanent until it changes
+    │   └── ArtifactNotFoundError no such repository, tag or digest; permanent until it is pushed or the name changes
+    ├── DigestError               bytes do not match their digest
+    ├── TrustError                no signature satisfies the policy of the repository
+    ├── AddressError              an address that cannot be read
+    ├── ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml)
+    ├── StoreError                the disk failed
+    ├── RulesError                the rules of a schema could not be evaluated, although they are not at fault
+    ├── RenderError               helm refused the chart or the values
+    │   ├── PatchError            a patch of rendered objects matches nothing, or cannot be applied
+    │   └── LookupRefusedError    a template looked up an object that its release may not read
+    └── ConversionError           settings of an older version could not be converted to the newest
 """
 
 

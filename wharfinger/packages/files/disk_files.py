@@ -132,7 +132,7 @@ def has_content(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldSt
 
 def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None:
     """Return one sha256 of everything below a folder: of each entry its name, its kind, whether it is executable, and its content
-    (the target of a link).
+    (for a link: its target).
 
     Returns None for more than MAX_NAMES names, or more than MAX_DEEP nested folders, which no unpacked package has. A file with
     several names is read once. Raises ExtractionStoppedError.

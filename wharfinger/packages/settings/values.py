@@ -124,7 +124,7 @@ def check_values(definition: Definition, values: JsonObject) -> None:
 
 
 def default_problems(definition: Definition) -> tuple[Problem, ...]:
-    """Return the problems of fields that ``values.yaml`` sets, as long as no settings replace these fields.
+    """Return the problems of the fields in ``values.yaml``, as if the user's settings replaced none of them.
 
     They are checked against the values schema or, without one, the settings schema. The daemon does not check them against the
     settings schema, so fields that are unknown to that schema are not reported. An absent required field is not reported either,

@@ -4,8 +4,8 @@ The stamp is made from the metadata of each file (size, times, mode), without re
 changes, but also if the same files are written anew. The digest covers names, contents and modes, and is the same on every
 machine with the same files. So the digest is computed again only if the stamp has changed.
 
-For a link inside the folder, the path in it counts, and for a link to a file also that file's content; linked folders are not
-entered.
+For a link, the digest covers the path that the link contains and, if the path leads to a file, the content of the file. Linked
+folders are not entered.
 """
 
 import hashlib
