@@ -13,8 +13,8 @@
     ├── StoreError                the disk failed
     ├── RulesError                the rules of a schema could not be evaluated, although they are not at fault
     ├── RenderError               helm refused the chart or the values
-    │   ├── PatchError            a patch of rendered objects matches nothing, or cannot be applied
     │   └── LookupRefusedError    a template looked up an object that its release may not read
+    ├── PatchError                a patch of rendered objects matches nothing, or cannot be applied
     └── ConversionError           settings of an older version could not be converted to the newest
 """
 
