@@ -1,7 +1,8 @@
 """Wharfinger: the package runtime for Kubernetes.
 
 The parts are the folders of this package (``queue/``, ``runtime/``, ...), so that ``wharfinger.queue`` can never be confused
-with the standard library's ``queue``. The repository's root has links to four of them; nothing is imported through a link.
+with the standard library's ``queue``. The root of the repository has symbolic links to four of these folders; nothing is
+imported through a link.
 """
 
 import sys

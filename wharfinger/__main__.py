@@ -1,9 +1,10 @@
 """The command line, and the only place where the parts are put together.
 
-Each part offers its commands in ``<part>/commands.py`` or beside it. The table of commands lists these modules, and only the
-part with the given command is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to
-a parser and sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 ended
-by Ctrl-C (129 by SIGHUP, 143 by SIGTERM).
+A part defines its commands in ``<part>/commands.py`` or in a module next to it. The table of commands lists these modules, and
+only the module of the given command is imported (``wharfinger version`` imports none). A command is a function that adds its
+arguments to a parser and sets ``handler``, which returns the exit code.
+
+The exit codes: 0 for success, 1 for a failure, 2 for wrong usage, 129 after SIGHUP, 130 after Ctrl-C, 143 after SIGTERM.
 """
 
 import signal
@@ -140,7 +141,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _hint(args: argparse.Namespace, rest: Sequence[str], used: argparse.ArgumentParser) -> str:
-    """Return what the user probably meant by the arguments that a command does not know; "" if that is unknown."""
+    """Return a hint at what the user probably meant by the unknown arguments ``rest``; "" if there is none."""
     import difflib  # noqa: PLC0415 - seldom needed
 
     if rest[0].startswith(("-n", "--namespace")) and hasattr(args, "name"):
@@ -154,7 +155,7 @@ def _hint(args: argparse.Namespace, rest: Sequence[str], used: argparse.Argument
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that suggests the nearest known word for a wrong one. The parsers of its commands have this class, too."""
+    """A parser whose error for a wrong word suggests the nearest known word. Its subparsers have this class, too."""
 
     def error(self, message: str) -> NoReturn:
         """Print the error, with the nearest known word rather than all known words, and exit with code 2."""
@@ -172,15 +173,15 @@ class _Parser(argparse.ArgumentParser):
 
 
 def is_live_diff(arguments: Sequence[str]) -> bool:
-    """Return whether `diff` asks a running daemon: it has a NAME, and nothing to compare with."""
+    """Return whether the command is `diff NAME` without ``--against``, which asks a running daemon."""
     words = [word for word in arguments if not word.startswith("-")]
     return words[:1] == ["diff"] and len(words) > 1 and not any(word.startswith("--ag") for word in arguments)
 
 
 def build_parser(asked_for: str | None, *, is_live: bool = False, only: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Return the parser, with the arguments of the command ``asked_for`` only, or of every command if it is ``"*"``.
+    """Return the parser. Only the command ``asked_for`` gets its arguments; ``"*"`` stands for every command.
 
-    ``is_live``: `diff` asks a running daemon. ``only``: the commands that the parser knows, all if it is empty.
+    ``is_live``: `diff` asks a running daemon. ``only``: the commands that the parser knows; if it is empty, all.
     """
     parser = _Parser(
         prog=_PROGRAM,
@@ -237,7 +238,10 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
 
 
 def _recorded_why(path: Path, name: str, at: "datetime") -> "ExplanationSnapshot | None":
-    """Explain a state from a recording; passed to `debug`, which knows only the Inspector. Raises RecordingAnswerError."""
+    """Explain a package's state at a recorded time; passed to `debug`, which must not import recordings.
+
+    Raises RecordingAnswerError.
+    """
     from wharfinger.debug.commands import RecordingAnswerError  # noqa: PLC0415 - loaded only with --recording
     from wharfinger.runtime.recording.commands import explanation_from  # noqa: PLC0415
     from wharfinger.runtime.recording.recordings import RecordingError  # noqa: PLC0415
@@ -261,7 +265,7 @@ def _recorded_history(path: Path, name: str) -> "HistorySnapshot | None":
 
 
 async def _planned(files: list[Path], folder: Path, kubernetes_version: str) -> str:
-    """Return the text of a plan; passed to `debug`, which knows only the Inspector. Raises ToolInputError."""
+    """Return the plan for packages in files, as text; passed to `debug`, which must not import plans. Raises ToolInputError."""
     from wharfinger.debug.mcp_command import ToolInputError  # noqa: PLC0415 - loaded only for `mcp`
     from wharfinger.packages.errors import StoreError  # noqa: PLC0415
     from wharfinger.runtime.plan.commands import planned_text  # noqa: PLC0415
@@ -309,7 +313,7 @@ async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[N
 
 
 def _ask_daemon(path: Path) -> str:
-    """Return the version of the daemon on a socket; passed to `runtime`. Raises DaemonAbsentError."""
+    """Return the version of the daemon that serves a debug socket; passed to `runtime`. Raises DaemonAbsentError."""
     from wharfinger.debug.client.client import DebugClient  # noqa: PLC0415 - only `doctor` needs it
     from wharfinger.debug.client.exchange import run_without_loop  # noqa: PLC0415
     from wharfinger.debug.errors import DebugError  # noqa: PLC0415
@@ -323,7 +327,7 @@ def _ask_daemon(path: Path) -> str:
 
 @asynccontextmanager
 async def _open_jq() -> AsyncIterator["JqRunner"]:
-    """Open jq in a worker like the daemon's; passed to `packages`, which must not import `hooks`."""
+    """Open a pool with one jq worker, as in the daemon; passed to `packages`, which must not import `hooks`."""
     from wharfinger.hooks.watching.jq_pool import open_jq_pool  # noqa: PLC0415 - only `package check` needs it
 
     async with open_jq_pool(None, workers=1) as pool:
@@ -380,7 +384,7 @@ def _add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 @asynccontextmanager
 async def _open_judge(folder: Path, audit: "Callable[[JudgedRequest], None]") -> AsyncIterator[Path]:
-    """Serve an API server that judges every request, and reports it to ``audit``; passed to `runtime`."""
+    """Serve an API server that reports every request, and whether it was allowed, to ``audit``; passed to `runtime`."""
     from wharfinger.control_plane.access.kubeconfig_file import new_token  # noqa: PLC0415 - only `package rights` needs it
     from wharfinger.control_plane.serving import parse_address, serve_control_plane  # noqa: PLC0415
     from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415

@@ -1,7 +1,7 @@
-"""Completion at the Tab key: ``wharfinger completion SHELL``, and the names for commands that write into a cluster.
+"""Shell completion: ``wharfinger completion SHELL``, and the completion of names for commands that write into a cluster.
 
-These commands are in `runtime`, which must not import `debug`; but the names come from the running daemon, and its client is in
-`debug`. So the two are joined here.
+These commands are in `runtime`, which must not import `debug`. The names come from the running daemon, whose client is in
+`debug`. So commands and names are brought together here.
 """
 
 import argparse

@@ -9,11 +9,11 @@ ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
-    """The context in which SIGTERM and SIGHUP end a command like Ctrl-C; ``exit_code`` is that of the signal that came.
+    """The context in which SIGTERM and SIGHUP end a command like Ctrl-C; ``exit_code`` is the code for the received signal.
 
-    They are passed to the handler of Ctrl-C, because only trio's handler knows where an exception is safe. Nothing is changed if
-    Ctrl-C is ignored, as in the background of a script, and an ignored signal stays ignored, as with nohup. A command may set
-    handlers of its own.
+    Both signals are passed to the handler of Ctrl-C, because only trio's handler knows where it is safe to raise an exception.
+    Nothing changes if Ctrl-C is ignored (in a background job of a script). A signal that is ignored already (under nohup) stays
+    ignored. A command may set handlers of its own.
     """
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class Interruption:
     ) -> None:
         for number in self._caught:
             signal.signal(number, signal.SIG_DFL)
-        # If Ctrl-C ended code that was made from a text, such as that of a dataclass, Python remembers it, and would end the
-        # process by SIGINT whatever its exit code is. The next such code makes Python forget it.
+        # If Ctrl-C interrupts code that is compiled at run time (as for a dataclass), Python remembers this, and would end the
+        # process by SIGINT, whatever its exit code is. The next `exec` makes Python forget it.
         exec("")  # noqa: S102
 
     def _end(self, number: int, frame: FrameType | None) -> None:

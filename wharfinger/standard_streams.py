@@ -1,4 +1,4 @@
-"""Standard streams, which may be closed, full, or a pipe without a reader."""
+"""Standard streams that are closed, or that cannot be written because the disk is full or the reader of a pipe has ended."""
 
 import io
 import os
@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
 
 class StdoutError(Exception):
-    """The error that is raised if a command's output cannot be written. It is not an OSError: argparse ignores those when it
-    prints help."""
+    """A command's output cannot be written. This is not an OSError, because argparse ignores OSErrors when it prints help."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"the answer cannot be written to stdout: {why}")
@@ -27,7 +26,7 @@ class _ClosedStdout(io.TextIOBase):
 
 
 class _StdoutFile(io.FileIO):
-    """The descriptor of standard output. It raises StdoutError, except BrokenPipeError if the reader has closed its end."""
+    """The raw file of standard output. A failed write raises BrokenPipeError if the reader has ended, else StdoutError."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
@@ -39,7 +38,7 @@ class _StdoutFile(io.FileIO):
 
 
 def name_stdout_in_errors() -> None:
-    """Give errors of standard output (a full disk) a type of their own."""
+    """Make failed writes to standard output, such as on a full disk, raise StdoutError."""
     old = sys.stdout
     if not isinstance(old, io.TextIOWrapper) or old is not sys.__stdout__:
         return
@@ -56,9 +55,9 @@ def name_stdout_in_errors() -> None:
 def open_closed_streams() -> None:
     """Open the standard streams that the parent process closed.
 
-    Python sets such a stream to None, and the next file or socket that is opened would get its descriptor: a child process would
-    then use that file as its output. A log to a closed stream is dropped, input is empty, and writing a command's output is an
-    error.
+    Python sets such a stream to None. Without this function, the next opened file or socket would get the stream's descriptor,
+    and a child process would use this file as its output. Afterwards, logs to a closed stderr are dropped, a closed stdin is
+    empty, and a write to a closed stdout raises StdoutError.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     closed = {number for number, stream in enumerate(streams) if stream is None}
@@ -76,5 +75,5 @@ def open_closed_streams() -> None:
 
 
 def drop_stdout() -> None:
-    """Drop the rest of the buffer. Python would write it at exit, and change the exit code."""
+    """Drop the buffered output. Otherwise Python would try to write it at exit, and the failure would change the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

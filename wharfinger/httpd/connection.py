@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection over any trio stream: requests are read and answered in turn.
 
-The HTTP protocol is handled by h11 or, for an ordinary request, by :mod:`~wharfinger.httpd.lean`; this module is the trio
-shell of both. Invariants:
+The HTTP protocol is handled by h11 or, for an ordinary request, by :mod:`~wharfinger.httpd.lean`; this module does the input and
+output for both. Invariants:
 
 * one request at a time: pipelined requests wait in bounded buffers, and are answered in order;
 * every wait for the client has a deadline, every size a limit;
@@ -175,7 +175,7 @@ class Connection:
         return self._data != b"" and not self._late
 
     async def _read_plain(self) -> Request | None:
-        """Return the request if it is a simple one and was received completely; otherwise leave all data for h11."""
+        """Return the request if it is an ordinary one and was received completely; otherwise leave all data for h11."""
         limits = self._limits
         if self._h11.trailing_data[0]:
             return None
@@ -194,7 +194,10 @@ class Connection:
         return Request(head.method, head.target.path, head.target.query, head.headers, body, self.peer)
 
     async def _receive_up_to(self, size: int) -> None:
-        """Receive up to ``size`` bytes, or until no more arrive; h11 judges an incomplete request."""
+        """Receive until ``size`` bytes are there, or the client sends no more. In the latter case, h11 judges the request.
+
+        Raises RefusedRequestError (408).
+        """
         pieces, missing = [self._data], size - len(self._data)
         with trio.move_on_after(self._limits.body_read_s) as patience:
             while missing > 0 and (data := await self._receive_piece()):
@@ -250,7 +253,7 @@ class Connection:
             self._h11.receive_data(data)
 
     async def _receive_piece(self) -> bytes:
-        """Return the next bytes of a request. If the latest piece had few bytes, pause, so that fewer pieces have more bytes."""
+        """Return the next bytes of a request. After a small piece, pause first, so that the rest comes in fewer, larger pieces."""
         if self._latest < _SMALL and (pause := self._limits.piece_pause_s):
             await trio.sleep(pause * 2 ** min(self._small_pieces, _MOST_DOUBLINGS))
             self._small_pieces += 1
@@ -374,7 +377,7 @@ class Connection:
                 unseen = 0
 
     async def _watch_for_disconnect(self, stream_scope: trio.CancelScope) -> None:
-        """Receive (a bounded amount of) pipelined data; when the client disconnects, cancel the producer."""
+        """Receive pipelined data; cancel the producer when the client disconnects, or when it has sent too much."""
         while len(self._h11.trailing_data[0]) + len(self._data) <= self._limits.header_bytes:
             data = await self._receive()
             if not data:

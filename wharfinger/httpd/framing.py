@@ -1,6 +1,6 @@
-"""Framing of the answer to one request: by h11, or, for an ordinary request, without it.
+"""Framing of the answer to one request: by h11 or, for an ordinary request, without h11.
 
-Both report their progress, so that the connection knows whether another request may follow.
+Both kinds of framing report their progress, so that the connection knows whether another request may follow.
 """
 
 from typing import Protocol
@@ -30,7 +30,7 @@ class Framing(Protocol):
         ...
 
     def data(self, data: bytes) -> bytes:
-        """Return a piece of the body, framed."""
+        """Return a piece of the body with its frame."""
         ...
 
     def end(self) -> bytes:
@@ -63,7 +63,7 @@ class H11Framing:
 
 
 class LeanFraming:
-    """The framing of the answer to an ordinary request: HTTP/1.1, not HEAD, of a client that keeps the connection."""
+    """The framing of the answer to an ordinary request: HTTP/1.1, no HEAD, and the client keeps the connection open."""
 
     def __init__(self) -> None:
         self.begun = False

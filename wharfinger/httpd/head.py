@@ -47,12 +47,15 @@ def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Req
 
 
 def joined(name: str, values: str, value: str) -> str:
-    """Return the value of a repeated header, joined by commas (RFC 9110 §5.3), or by line feeds if values may have commas."""
+    """Return the values of a repeated header with one more value, joined by a comma (RFC 9110 §5.3).
+
+    Values that may themselves have commas are joined by a line feed.
+    """
     return f"{values}\n{value}" if name.startswith(_WITH_COMMAS) else f"{values}, {value}"
 
 
 def _join(event: h11.Request, header_bytes: int) -> dict[str, str]:
-    """Return the headers by lower-case name."""
+    """Return the headers by lower-case name; repeated headers are joined. Raises RefusedRequestError: 400 or 431."""
     size = len(event.method) + len(event.target)
     if len(event.headers) > MAX_HEADERS:
         raise RefusedRequestError(431, f"more than {MAX_HEADERS} headers")

@@ -1,9 +1,8 @@
 """The memory for large request bodies, which all connections of a server share.
 
-A server whose clients are not known must not hold as many of the largest bodies as it has connections. Bodies of at most
-SMALL_BODY bytes are not counted, so that large requests never keep small ones out. If another client needs the memory, the
-connection of a client that announces a large body and does not send it is closed. Such a connection is also closed if no
-connections are left.
+A server with unknown clients must not need memory for one body of the largest size per connection. Bodies of at most SMALL_BODY
+bytes are not counted, so that large requests never keep small ones out. A client that announces a large body and does not send
+it loses its connection if another client needs the memory, or if the server has no connections left.
 """
 
 from typing import Final, Protocol
@@ -36,9 +35,9 @@ class LargeBodies:
         """The number of bytes that are reserved for the present request of each connection, in the order of the reservations."""
 
     def take(self, holder: BodyHolder, size: int) -> None:
-        """Reserve memory for the body of a request, unless it was reserved before.
+        """Reserve memory for the body of a request, unless the connection has reserved some already.
 
-        If there is not enough memory, slow connections are closed. Raises RefusedRequestError (503) if there is still not enough.
+        If there is not enough memory, slow connections are closed. Raises RefusedRequestError (503) if that does not free enough.
         """
         if not self._most or size <= SMALL_BODY or holder in self._held:
             return

@@ -10,7 +10,7 @@ _MAY_BE_ZERO: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """The bounds of a server. Raises ValueError unless all are positive (a body limit and pauses of 0 are allowed too).
+    """The bounds of a server. Raises ValueError unless all are positive; body limits, pauses and ``linger_bytes`` may be 0.
 
     In the worst case a server holds ``connections * (header_bytes + body_bytes)`` of requests in memory; with
     ``large_bodies_bytes``, the bound is ``large_bodies_bytes + connections * (header_bytes + SMALL_BODY)``.

@@ -60,7 +60,7 @@ class _Server:
         self._pause_s = 0.0  # the pause before the next connection is accepted
 
     def new_intake(self) -> trio.CancelScope:
-        """Return the cancel scope for an accept loop, made before its task runs, so that an early drain cancels it."""
+        """Return the cancel scope for an accept loop. It exists before the loop runs, so that an early drain cancels the loop."""
         self._intakes.append(trio.CancelScope())
         return self._intakes[-1]
 
@@ -93,7 +93,10 @@ class _Server:
                     connections.start_soon(self._serve, connection, name="http connection")
 
     def _is_at_process_limit(self, peer: Peer | None) -> bool:
-        """Return whether a process has as many connections as one may have. Processes of other pid namespaces have the id 0."""
+        """Return whether a process has as many connections as allowed.
+
+        A process of another pid namespace has the id 0, and no limit.
+        """
         if peer is None or peer.pid == 0 or len(self._open) < self._limits.of_process:
             return False
         return sum(connection.peer == peer for connection in self._open) >= self._limits.of_process
@@ -111,8 +114,9 @@ class _Server:
             raise
 
     def _make_room(self) -> None:
-        """End the oldest idle connection, or else the oldest one whose client does not complete its request. If there is neither,
-        the oldest connection that sends no streamed answer ends after its current answer.
+        """End the oldest idle connection, or else the oldest one whose client does not complete its request.
+
+        If there is neither, the oldest connection that sends no streamed answer ends after its current answer.
         """
         chosen = (
             next((connection for connection in self._open if connection.idle), None)

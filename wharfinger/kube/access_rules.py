@@ -23,7 +23,7 @@ _REFUSED_PATH: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """The access that a request needs: a verb on a resource, in one namespace or at the cluster scope, or on a path.
+    """The access that a request needs: a verb on a resource (in one namespace or at the cluster scope), or on a path.
 
     ``group`` is "" for the core group. ``resource`` is the plural, with a subresource: ``pods/log``. ``namespace`` is "" at the
     cluster scope. If ``path`` is set, the request is for that path and for no resource.

@@ -1,13 +1,13 @@
-"""Sets of fields, as managers own them: a trie of path elements, and its algebra.
+"""Sets of fields, as field managers own them: a trie of path elements, with union, difference and intersection.
 
-A path element is written as in FieldsV1 (``f:name`` a member, ``k:{"name":"a"}`` an item of a keyed list, ``v:"x"`` an item
-of a set, ``i:0`` an index), so two elements are equal exactly when their texts are: keys and values are kept as canonical
-JSON. A :class:`FieldSet` holds the elements that are in the set themselves (``members``) and the sets below elements
-(``children``); an element may be both, which FieldsV1 writes as ``"."``.
+A path element is written as in FieldsV1: ``f:name`` for a member, ``k:{"name":"a"}`` for an item of a keyed list, ``v:"x"`` for
+an item of a set, ``i:0`` for an index. Keys and values are canonical JSON, so two elements are equal if and only if their texts
+are equal. A :class:`FieldSet` has ``members``, the elements that belong to the set themselves, and ``children``, the sets of the
+paths below an element. An element may be in both, which FieldsV1 writes as ``"."``.
 
 Invariants: sets are immutable, children are never empty, and every operation is set algebra over whole paths: removing ``.spec``
 does not affect ``.spec.replicas``. Only the server knows which lists are keyed, and by which keys
-(:mod:`wharfinger.control_plane.merging.typed_fields`); here the path elements of the set show it.
+(:mod:`wharfinger.control_plane.merging.typed_fields`). This module knows it only from the kind of a path element.
 
 Sources: KEP-555, and FieldsV1 in the API reference of ``meta/v1``.
 """
@@ -105,7 +105,7 @@ class FieldSet:
                 yield (element, *path)
 
     def to_fields_v1(self) -> JsonObject:
-        """Return FieldsV1, sorted; it is cached, and must not be altered."""
+        """Return the set as sorted FieldsV1. The result is cached, so it must not be altered."""
         if self._written is not None:
             return self._written
         written: JsonObject = {}

@@ -1,7 +1,7 @@
-"""Texts that Go's standard library reads in its own way, with its error messages: numbers, times, base64, quantities.
+"""Texts that Go's libraries parse in their own way, with the libraries' error messages: numbers, times, base64, quantities.
 
-A time, bytes or a quantity from a client is read here as the kube-apiserver reads it, and returned in its canonical form. A
-:class:`GoFormatError` has Go's message (package time, encoding/base64, apimachinery's resource.Quantity).
+A time, base64 data or a quantity from a client is read as the kube-apiserver reads it, and returned in canonical form. A
+:class:`GoFormatError` has the message of the Go package: time, encoding/base64, or apimachinery's resource.
 """
 
 import base64
@@ -44,7 +44,7 @@ class GoFormatError(FormatError):
 
 
 def read_number(text: str, *, signed: bool = False) -> tuple[int, str]:
-    """Read a 64-bit number, with any number of leading zeros; return it, and strconv's error or ""."""
+    """Read a 64-bit number, which may have leading zeros. Return the number, and the error of Go's strconv or ""."""
     if not (_SIGNED_NUMBER if signed else _NUMBER).fullmatch(text):
         return 0, "invalid syntax"
     digits = text.lstrip("+-").lstrip("0")[: _NUMBER_DIGITS + 1]
@@ -72,7 +72,7 @@ def read_time(text: str, *, micro: bool = False) -> str:
 
 
 def _parsed_time(text: str, layout: str) -> tuple[int, ...]:
-    """Return year, month, day, hour, minute, second, microseconds, minutes east of UTC."""
+    """Return year, month, day, hour, minute, second, microseconds, and minutes east of UTC. Raises GoFormatError."""
     values: dict[str, int] = {}
     rest = text
     for step in _STEPS.findall(layout):

@@ -1,8 +1,8 @@
 """JSON Patch (RFC 6902) over JSON Pointers (RFC 6901). Pure: the document is not altered, and shares nothing with the result.
 
-A patch is applied completely or not at all. Patches come from hooks and from clients, so their cost is bounded: the number of
-operations (as in the kube-apiserver), the total size of copies (a list that is copied into itself twenty times becomes a million
-lists), and the depth of the result, because all other code relies on that limit.
+A patch is applied completely or not at all. Patches come from hooks and from clients, so their cost is bounded. The limits are
+the number of operations (as in the kube-apiserver), the total size of copies (a list that is copied into itself twenty times
+becomes a million lists), and the depth of the result, because all other code relies on this depth.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SHOWN: Final = 200
 
 
 class JsonPatchError(FormatError):
-    """The patch has too many operations, or (JsonPatchFailedError) one of them cannot be done."""
+    """The patch has too many operations, the document is nested too deeply, or an operation cannot be done (the subclass)."""
 
 
 class JsonPatchFailedError(JsonPatchError):
@@ -51,7 +51,8 @@ def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonVal
     """Return a new document with every operation done in order: add, remove, replace, move, copy, test.
 
     Any operation that cannot be done, including a ``remove`` of an absent value, raises a JsonPatchFailedError; its message
-    names the operation and its pointer. Removing the root leaves null. Raises JsonPatchError for more than MAX_OPERATIONS.
+    names the operation and its pointer. Removing the root leaves null. Raises JsonPatchError for more than MAX_OPERATIONS, or
+    for a document that is nested too deeply.
     """
     if len(patch) > MAX_OPERATIONS:
         raise JsonPatchError(f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}")
@@ -72,7 +73,7 @@ def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonVal
 
 
 def list_index(step: str, most: int) -> int | None:
-    """Return the list index of a step, up to ``most``; None for a step that is not an index: ``-``, ``01``, ``+1``, too large."""
+    """Return a step of a pointer as a list index of at most ``most``; None if it is no such index, as ``-``, ``01`` or ``+1``."""
     if not step.isascii() or not step.isdigit() or len(step) > 9 or (len(step) > 1 and step.startswith("0")):
         return None
     return int(step) if int(step) <= most else None
@@ -168,7 +169,7 @@ class _Work:
         self.add(path, self.remove(source))
 
     def copied(self, value: JsonValue, depth: int, *, free: bool) -> JsonValue:
-        """Return a deep copy for a place at that depth.
+        """Return a deep copy of a value that will be ``depth`` levels below the root. ``free``: its size is not counted.
 
         Raises _Refused if the copy is too deep, or if copies exceed their limit.
         """

@@ -48,7 +48,7 @@ def pattern_problem(pattern: str) -> str:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a pattern matches anywhere in a text; a pattern that does not compile matches everything."""
+    """Return whether a pattern matches anywhere in a text; a pattern that does not compile matches every text."""
     return pattern_problem(pattern) != "" or matching.matches(_spelled(pattern), text)
 
 
@@ -64,10 +64,10 @@ def _spelled(pattern: str) -> str:
 
 
 class _Reader:
-    """A parser that finds errors in a pattern, and converts its spelling to RE2's on the way.
+    """A parser that finds errors in a pattern, and at the same time converts its spelling to RE2's.
 
-    ``_stack`` holds for each operand how often its parts are repeated; None marks a parenthesis, and 0 an operand that cannot
-    be repeated.
+    ``_stack`` has an entry for each operand: how often its parts are repeated, or 0 if it cannot be repeated. An open
+    parenthesis has the entry None.
     """
 
     def __init__(self, pattern: str) -> None:

@@ -33,7 +33,8 @@ def whole(value: JsonValue) -> int:
 def is_whole(value: JsonValue) -> bool:
     """Return whether a quantity, rounded up to thousandths, is an integer (Go's ``MilliValue() % 1000 == 0``).
 
-    Beyond 64 bits of thousandths, a binary quantity wraps around, and is seldom an integer; a decimal quantity counts as 0.
+    If the number of thousandths exceeds 64 bits, a binary quantity wraps around, so the result is seldom True. A decimal quantity
+    then counts as 0, so the result is True.
     """
     thousandths = math.ceil(amount(value) * 1000)
     if thousandths not in _INT64:
@@ -62,8 +63,8 @@ def format_quantity(number: Fraction, like: JsonValue) -> str:
 def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonValue:
     """Return a quantity in canonical form: ``0.5Gi`` → ``512Mi``, ``1000m`` → ``1``, ``1000`` → ``1k``, 2 → ``2``.
 
-    A value that is not a quantity is returned unchanged. The format (binary, decimal, exponent) is kept, the largest unit that
-    leaves a whole number is used, and any part finer than a nano (or than ``finest``) is rounded up.
+    A value that is not a quantity is returned unchanged. The format (binary, decimal, exponent) is kept. The unit is the largest
+    one that leaves a whole number. Any part finer than a nano (or than ``finest``) is rounded up.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return value
@@ -86,7 +87,7 @@ def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonVal
 
 
 def _keeps_spelling(whole: str, part: str, power: int, *, binary: bool, finest: Fraction) -> bool:
-    """Return whether ParseQuantity keeps the spelling of a quantity, with its sign, leading zeros and exponent."""
+    """Return whether Go's ParseQuantity keeps a quantity as it is spelled, including its sign, leading zeros and exponent."""
     digits = (whole or "0") + part
     if binary:
         return not part and len(digits) + 3 * power <= _FAST_BINARY_DIGITS and int(digits) % 8 != 0

@@ -1,8 +1,8 @@
-"""The RE2 library: programs of patterns and their matches. No other module uses the library.
+"""The RE2 library: it compiles a pattern to a program, and finds the matches. No other module imports the library.
 
-A program is linear in the text and bounded in memory, whatever its pattern. Only finding all matches can cost more, because each
-search may read to the end of the text without a match. So the number of bytes that all searches together may read is bounded.
-Patterns are in RE2's own syntax here; :mod:`~wharfinger.kube.patterns` converts Go's patterns into it.
+One search takes linear time in the length of the text, and bounded memory, whatever the pattern. Only finding all matches can
+cost more, because each of the searches may read to the end of the text. So the number of bytes that these searches may read
+together is bounded. Patterns are in RE2's own syntax here; :mod:`~wharfinger.kube.patterns` converts Go's patterns into it.
 """
 
 from collections.abc import Iterator
@@ -32,12 +32,12 @@ class _Program(Protocol):
 
 
 def compiles(pattern: str) -> bool:
-    """Return whether a program can be made for a pattern."""
+    """Return whether RE2 can compile a pattern within the memory limit."""
     return _program(pattern) is not None
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a pattern matches somewhere in a text; a pattern without a program matches everywhere."""
+    """Return whether a pattern matches somewhere in a text; a pattern that does not compile matches every text."""
     program = _program(pattern)
     try:
         return program is None or next(_spans(program, _encoded(text)), None) is not None
@@ -46,7 +46,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def found(pattern: str, text: str) -> Iterator[str]:
-    """Yield the matches from left to right; none overlap, and none is empty directly after another.
+    """Yield the matches from left to right, without overlaps. An empty match directly after another match is left out.
 
     Raises TooLongError.
     """

@@ -1,9 +1,9 @@
 """The streams of `exec` over one WebSocket (``v5.channel.k8s.io``), for the client's and the server's end. Pure.
 
 Each binary message begins with the number of its channel: stdin, stdout, stderr, error or resize. The error channel has one
-Status at the end of the command; the resize channel has the size of a terminal. A message of CLOSE and the number of a
-channel ends that channel; with it a client reports the end of its stdin. Earlier versions of the protocol have no such
-message. The library wsproto encodes and decodes the frames.
+Status at the end of the command; the resize channel has the size of a terminal. The number CLOSE, followed by the number of a
+channel, is a message that ends this channel. A client sends it at the end of its stdin. Earlier versions of the protocol have no
+such message. The library wsproto encodes and decodes the frames.
 """
 
 import base64
@@ -99,14 +99,14 @@ class RemoteStreams:
         return self._message(bytes([CLOSE, channel]))
 
     def close(self) -> bytes:
-        """Return the frame that closes the WebSocket; empty if it is closed."""
+        """Return the frame that closes the WebSocket; no bytes if it is closed already."""
         try:
             return self._socket.send(CloseConnection(code=1000))
         except LocalProtocolError:
             return b""
 
     def receive(self, data: bytes) -> list[StreamEvent]:
-        """Return the events in received data; empty ``data`` is the end of the connection. Raises StreamError."""
+        """Return the events in received data; empty ``data`` means that the connection has ended. Raises StreamError."""
         if not data:
             return [SocketClosed()]
         try:

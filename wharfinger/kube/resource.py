@@ -7,7 +7,7 @@ from wharfinger.formats.json.value import JsonObject, find_str
 
 @dataclass(frozen=True, slots=True, order=True)
 class ResourceType:
-    """A served kind: ``ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)``; core has group ""."""
+    """A served kind: ``ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)``. The core group is ""."""
 
     group: str
     version: str

@@ -95,7 +95,7 @@ class LabelSelector:
 
 @dataclass(frozen=True, slots=True)
 class FieldTerm:
-    """A term of a field selector: ``spec.nodeName=a`` or ``!=``."""
+    """A term of a field selector: ``spec.nodeName=a`` or ``spec.nodeName!=a``."""
 
     path: str
     value: str
@@ -134,7 +134,7 @@ _END: Final = ""
 
 
 class _Tokens:
-    """The lexer: symbols, words, and "" at the end; a NUL is the end too unless it follows a word."""
+    """The lexer. Its tokens are symbols, words, and "" at the end. A NUL also counts as the end, unless it follows a word."""
 
     def __init__(self, text: str) -> None:
         self._items: list[str] = []
@@ -250,7 +250,7 @@ def key_problems(key: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _key_problems(key: str) -> tuple[str, ...]:
-    """Return the cached errors of a key, since the same keys are checked again and again."""
+    """Return the errors of a key; they are cached, because the same keys are checked again and again."""
     return tuple(_compute_key_problems(key))
 
 

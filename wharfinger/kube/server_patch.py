@@ -1,9 +1,9 @@
-"""JSON patches and merge patches of objects, as the library of the kube-apiserver applies them, and the text of the result.
+"""JSON patches and merge patches of objects, applied like in the library that the kube-apiserver uses.
 
 JSON patches here are laxer than RFC 6902, which :mod:`wharfinger.kube.json_patch` follows: a ``replace`` of an absent member
-adds it, an absent value is null, a test of an absent member against null holds, negative indexes count from the end. Errors
-quote the text of a patched object: the members of every object on the path of an operation are sorted, the members of all other
-objects keep their order.
+adds the member, an operation without a value has the value null, a test of an absent member against null holds, and negative
+indexes count from the end. Errors quote the text of a patched object, so the order of members is the library's, too: the members
+of every object on the path of an operation are sorted, and those of all other objects keep their order.
 
 Source: evanphx/json-patch v4.
 """
@@ -35,9 +35,7 @@ def json_patched(document: JsonObject, operations: Sequence[JsonObject]) -> Json
 
 
 def merge_patched(document: JsonObject, patch: JsonObject) -> JsonObject:
-    """Return the document with a merge patch applied, as a new value; the members of every object on the path of the patch are
-    sorted.
-    """
+    """Return the document with a merge patch applied, as a new value; the members of all objects that it merges are sorted."""
     merged = {name: value for name, value in document.items() if patch.get(name, 0) is not None}
     for name, value in patch.items():
         before = merged.get(name)
@@ -115,8 +113,9 @@ class _Work:
                 raise OperationError(f"Unexpected kind: {other}")
 
     def holder(self, path: str) -> tuple[JsonObject | list[JsonValue], str]:
-        """Return the container of a path's last step, and that step; note the objects on the path, whose members are sorted at
-        the end.
+        """Return the container of the value at a path, and the last step of the path.
+
+        Remember the objects on the path, because their members are sorted at the end.
         """
         steps = path.split("/")
         if len(steps) < 2 or len(steps) > MAX_DEPTH:
@@ -136,7 +135,7 @@ class _Work:
             self.walked[id(here)] = here
 
     def _walk_all(self, here: JsonValue) -> None:
-        """Note all objects in a compared value, like the objects on the path of an operation."""
+        """Remember all objects in a tested value; their members are sorted like those of the objects on a path."""
         self._walk(here)
         for inner in here.values() if isinstance(here, dict) else here if isinstance(here, list) else ():
             self._walk_all(inner)
@@ -192,7 +191,7 @@ def _inside(here: JsonValue, step: str) -> JsonValue:
 
 
 def _index(step: str, size: int, *, end: bool = False) -> int:
-    """Return a position in a list of that size; negative ones count from its end."""
+    """Return the list index that a step means in a list of ``size`` items; a negative step counts from the end."""
     if step == "-" and end:
         return size - 1
     if not _INDEX.fullmatch(step):

@@ -31,7 +31,7 @@ def format_micro_time(moment: datetime) -> str:
 
 
 def format_exact_time(moment: datetime) -> str:
-    """Return a time like Helm's, with a fraction only if it is not 0: for ``2026-11-21T04:03:00.25Z`` six digits are written."""
+    """Return a time as Helm writes it, but a fraction that is not 0 has six digits: ``2026-11-21T04:03:00.250000Z``."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -57,7 +57,10 @@ def zone_of(name: str) -> "ZoneInfo | None":
 
 
 def human_duration(span: timedelta) -> str:
-    """Return ``17s``, ``4m12s``, ``3d``: the two largest units while they are small (apimachinery's HumanDuration)."""
+    """Return a text like ``17s``, ``4m12s`` or ``3d``: one unit, or two if the larger number is small.
+
+    Source: apimachinery's HumanDuration.
+    """
     seconds = int(span.total_seconds())
     if seconds < -1:
         return "<invalid>"
@@ -93,7 +96,9 @@ def age(text: str, now: datetime) -> str:
 
 
 def transition_time(conditions: Iterable[JsonValue], kind: str, status: str, now: str) -> str:
-    """Return the ``lastTransitionTime`` of a condition that is set: ``now``, unless it has this status already."""
+    """Return the ``lastTransitionTime`` for a condition that gets ``status``: the old time if it has this status already, else
+    ``now``.
+    """
     before = next((one for one in conditions if find(one, "type") == kind), None)
     since = find_str(before, "lastTransitionTime") if find(before, "status") == status else ""
     return since or now

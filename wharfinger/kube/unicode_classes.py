@@ -1,8 +1,8 @@
 r"""The names in ``\p{…}`` that Go knows, and the equivalent parts of RE2's character classes.
 
-Go folds case and removes spaces, hyphens and underscores from a name, and then searches for it among names that may contain
-them: ``\p{letter}`` is valid, ``\p{Old_Italic}`` is not. Unassigned characters are in Go's category ``C``, but in no category
-of RE2.
+Go folds the case of a name, and removes spaces, hyphens and underscores from it. The known names keep these characters, so a
+name such as ``\p{Old_Italic}`` is never found, while ``\p{letter}`` is. Unassigned characters are in Go's category ``C``, but in
+no category of RE2.
 """
 
 import re
@@ -64,7 +64,7 @@ _CODES: Final = (range(0xD800), range(0xE000, 0x10000), range(0x10000, 0x40000),
 
 
 def unicode_class(name: str, *, negated: bool) -> str | None:
-    """Return the text that means the named characters between the brackets of a class; None if Go does not know the name."""
+    """Return the text for the named characters inside a bracketed class of RE2; None if Go does not know the name."""
     name = _UNFOLDED.sub("", name)
     if not (name.isascii() and name.isalpha()):
         return None
@@ -79,7 +79,7 @@ def unicode_class(name: str, *, negated: bool) -> str | None:
 
 @lru_cache(maxsize=8)
 def _ranges(inner: str, *, negated: bool) -> str:
-    """Return the characters of a class as ranges, because ``^`` cannot negate a class inside another one."""
+    """Return the characters of a class as ranges, because ``^`` cannot negate a class inside another class."""
     pattern = f"[{'^' if negated else ''}{inner}]+"
     runs = (run for codes in _CODES for run in matching.found(pattern, "".join(map(chr, codes))))
     return "".join(rf"\x{{{ord(run[0]):X}}}-\x{{{ord(run[-1]):X}}}" for run in runs)
