@@ -4,9 +4,9 @@ The child keeps its state, its token and its kubeconfig in one folder and uses t
 its last port again, if that port is still free. So applied objects still exist after a restart, and clients with the old
 kubeconfig still work.
 
-The child never outlives its parent for long: it stops when its standard input ends, which the kernel ensures in every case of
-the parent's death. If a child does not stop, the next start of the daemon finds it in the ledger, and kills it. If the child
-dies, the block is cancelled, and the error contains the child's last output.
+The child never outlives its parent for long: it stops when its standard input ends, and the kernel closes this input however the
+parent dies. If a child does not stop, the next start of the daemon finds it in the ledger of child processes, and kills it. If
+the child dies, the block is cancelled, and the error contains the child's last output.
 """
 
 import os

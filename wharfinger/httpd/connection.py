@@ -253,7 +253,7 @@ class Connection:
             self._h11.receive_data(data)
 
     async def _receive_piece(self) -> bytes:
-        """Return the next bytes of a request. After a small piece, pause first, so that the rest comes in fewer, larger pieces."""
+        """Return the next bytes of a request. After a small piece, pause first, so that fewer and larger pieces arrive."""
         if self._latest < _SMALL and (pause := self._limits.piece_pause_s):
             await trio.sleep(pause * 2 ** min(self._small_pieces, _MOST_DOUBLINGS))
             self._small_pieces += 1

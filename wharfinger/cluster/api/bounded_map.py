@@ -1,6 +1,4 @@
-"""Concurrent calls of one function for many items, a few at a time. An error is raised in the same form in which a single
-call would raise it.
-"""
+"""Concurrent calls of one function for many items, a few at a time. A ClusterError is raised as by a single call."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar

@@ -112,7 +112,7 @@ class ClusterClient(Protocol):
     async def list(
         self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> ObjectList:
-        """Return all objects of a kind ("" for all namespaces) that both selectors match, read page by page.
+        """Return all objects of a kind in a namespace ("" for all) that both selectors match, read page by page.
 
         Every kind can be selected by the fields ``metadata.name`` and ``metadata.namespace``. Raises InvalidError for a field
         that the kind does not support.
@@ -145,10 +145,9 @@ class ClusterClient(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[RawPage]]:
         """Yield the objects that `list` would return, unparsed and page by page; a list has at least one page.
 
-        A page may raise GoneError, because the server forgot the list that was begun. The caller then begins another list,
-        with ``paged=False`` if GoneError is raised again. The caller also discards the pages so far, or compares them with
-        the pages of the next list. ``metadata_only``: the objects are sent as PartialObjectMetadata if the server supports
-        that.
+        If the server forgets the list half-way, the next page raises GoneError. The caller then begins another list, with
+        ``paged=False`` after a second GoneError. The caller either discards the pages of the first list, or compares them with
+        the pages of the new list. ``metadata_only``: the objects are sent as PartialObjectMetadata if the server supports that.
         """
         ...
 

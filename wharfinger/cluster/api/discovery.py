@@ -39,7 +39,7 @@ class Catalog:
         return self.types.get((api_version, kind))
 
     def named(self, name: str, api_version: str = "") -> ResourceType | None:
-        """Return the first type of that name (kind, plural, singular, else short name; in any case), or None.
+        """Return the first type of that name, or None. Kinds, plurals and singulars come before short names; case is ignored.
 
         With ``api_version`` only a type of that apiVersion is returned.
         """
@@ -85,7 +85,7 @@ class _Draft:
             self._kinds.setdefault(found.group_kind, found)
 
     def catalog(self, versions: Iterable[str], unavailable: Iterable[str]) -> Catalog:
-        """Return the catalog of everything that was read."""
+        """Return the catalog of the documents that were read."""
         return Catalog(
             self.types,
             {name: tuple(found) for name, found in self._names.items()},
@@ -136,7 +136,7 @@ def group_version_path(api_version: str) -> str:
 
 
 def plain_catalog(lists: dict[str, JsonObject | None]) -> Catalog:
-    """Return the catalog of one APIResourceList per group version, preferred versions first; an unavailable list is None.
+    """Return the catalog of the APIResourceLists of all group versions, preferred versions first. None: a list is unavailable.
 
     Raises ShapeError.
     """

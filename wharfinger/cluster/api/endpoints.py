@@ -6,8 +6,8 @@ is no description, ``"false"`` removes the mark.
 
 An Ingress gives a URL for each host and path: https if its ``tls`` names the host (or no hosts at all). A route gives a URL for
 each of its hostnames and paths. If its Gateway is among the objects, scheme and port are those of the listeners that the route is
-attached to; otherwise the scheme is https. A Gateway that is marked itself gives a URL for each listener with a hostname. A
-missing host or a wildcard gives no URL, unless the status contains an address (``loadBalancer.ingress``, ``addresses``).
+attached to; otherwise the scheme is https. A marked Gateway gives a URL for each listener with a hostname. A missing host or a
+wildcard gives no URL, unless the status contains an address (``loadBalancer.ingress``, ``addresses``).
 
 Pure. Rendered objects have no status; the live objects may supply an address for a rendered object without a host.
 """

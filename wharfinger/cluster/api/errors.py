@@ -7,7 +7,7 @@
     │   ├── NotFoundError        404
     │   ├── ConflictError        409: an optimistic lock lost, AlreadyExists, or an apply conflict
     │   ├── GoneError            410: the resourceVersion or continue token is too old; list again
-    │   ├── ForbiddenError       403: no rule allows the request; .refusal names it, if the server did
+    │   ├── ForbiddenError       403; .refusal: the access that no rule allows, if the server's message names it
     │   ├── InvalidError         400, 422: the object is wrong; only a change helps
     │   └── SchemaMismatchError  500 of an apply: the object does not fit the schema of its kind
     ├── UnreachableError         no answer: connection refused, reset, timed out
@@ -15,9 +15,9 @@
     ├── FencedError              a write was not sent: the Lease that permits writes is not held
     ├── UnknownKindError         discovery knows no such kind (its CRD may not be there yet)
     │   └── SilentKindError      the kind is unknown because the API server behind its group does not answer
-    ├── ConnectionConfigError    the kubeconfig, or a pod's service account, is no usable configuration (connection)
-    ├── MalformedAnswerError     the answer is not what the API promises (http_errors)
-    ├── ResponseTooLargeError    the answer is over the limit (http_session)
+    ├── ConnectionConfigError    the kubeconfig or the pod's service account is not usable (defined in connection.py)
+    ├── MalformedAnswerError     the answer is not what the API promises (defined in http_errors.py)
+    ├── ResponseTooLargeError    the answer is over the limit (defined in http_session.py)
     └── ReleaseError an operation on a release cannot be done as requested (its kinds are defined where they are raised)
 """
 

@@ -367,7 +367,7 @@ class HttpClusterClient:
 
 
 class _ActingClient(HttpClusterClient):
-    """A client that acts as a service account. Discovery, lists and watches are requests of the other client's user.
+    """A client that acts as a service account. Discovery, lists and watches are made by the wrapped client, as its own user.
 
     No group is sent, so that the API server adds the groups that every token of the account has.
     """

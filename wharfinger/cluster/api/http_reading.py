@@ -179,7 +179,7 @@ class HttpReader:
         *,
         metadata_only: bool,
     ) -> AsyncGenerator[AsyncIterator[RawEvent], None]:
-        """Yield the events like `watch`, the objects as text."""
+        """Yield the events that `watch` would yield, with the objects as text."""
         what = _where("watch", resource, namespace)
         accept = METADATA if metadata_only else JSON
         async with (

@@ -1,9 +1,11 @@
 """An HTTP session with an API server: credentials, time limits, size limits, and retries.
 
-Every bound is here: concurrent requests (a limit outside the connection pool, because a capped httpx pool permanently loses
-slots when a waiting request is cancelled: encode/httpcore #961), seconds per request, bytes per answer, attempts after `429
-Too Many Requests` or a `Retry-After`. The limit adapts to what the server can bear
-(:mod:`~wharfinger.cluster.traffic.pacer`); a request that was refused keeps its slot until its next attempt. A long stream (a
+All limits are enforced here: concurrent requests, seconds per request, bytes per answer, and attempts after `429 Too Many
+Requests` or a `Retry-After`.
+
+The number of concurrent requests is not limited by the connection pool, because a capped httpx pool permanently loses slots when
+a waiting request is cancelled (encode/httpcore #961). This limit adapts to the load that the server can take
+(:mod:`~wharfinger.cluster.traffic.pacer`). A request that was refused keeps its slot until its next attempt. A long stream (a
 watch) occupies a slot only while it is opened.
 """
 
@@ -377,7 +379,7 @@ class HttpSession:
 
 
 async def _ask_before_sending(permit: Callable[[], None], event: str, _about: object) -> None:
-    """Ask for the permission to write just before the first byte, in requests through httpx's own transport.
+    """Call ``permit`` just before the first byte of a request through httpx's own transport; ``permit`` raises to stop it.
 
     That transport is used for proxies that ServerTransport does not support. httpcore calls this function at every step of a
     request, and passes errors on. The request for a tunnel needs the permission, too.

@@ -164,9 +164,7 @@ def _seconds(given: float | None) -> float:
 
 
 class _Line:
-    """One connection, with the state of its exchange. ``until`` is the time from which the connection counts as idle for too
-    long.
-    """
+    """One connection, with the state of its exchange. After the time ``until``, the connection has been idle for too long."""
 
     __slots__ = ("_state", "_stream", "until")
 

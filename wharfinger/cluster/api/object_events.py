@@ -4,8 +4,8 @@ An object that does not become ready seldom contains the reason. The scheduler, 
 the reason in an Event; for a workload, in an Event about its Pods. An Event that was written by the newer API (events.k8s.io)
 is listed by the older API too, with its time in other fields, so one list of ``v1`` Events contains all of them.
 
-For a workload, the warnings of its namespace are searched for Pods (ReplicaSets, claims) that are named as its controller
-names them, since an Event identifies its object only by name. For every other object, the Events with its UID are listed.
+An Event about a Pod does not name the Pod's workload. So the warnings in the namespace of a workload are searched for names of
+the form that its controller gives to Pods, ReplicaSets and claims. For every other object, the Events with its UID are listed.
 The caller sets the deadline.
 """
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class WatchType(StrEnum):
-    """The `type` of a watch event. A client never returns ERROR: it raises it."""
+    """The `type` of a watch event. A client never returns an ERROR event; it raises the error."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"

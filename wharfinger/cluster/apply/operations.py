@@ -51,7 +51,7 @@ class BeingDeletedError(ClusterError):
 class LastRead:
     """An object as it was read at a time (trio's clock); ``live`` is None if it did not exist.
 
-    ``is_known``: the object was not read, because it was known to be as applied, and without fields of other managers.
+    ``is_known``: the object was not read, because it is known to be as it was applied, and to have no fields of other managers.
     """
 
     live: JsonObject | None
@@ -124,7 +124,7 @@ class ApplyOperations:
     def replaces(self, identity: Identity, body: PackedJson) -> None:
         """Record the previously applied state.
 
-        Until the row is applied, fields of that state which another manager took are drift.
+        Until the row is applied, a field of that state that another manager has taken counts as drift.
         """
         self._before[identity] = Before(body)
 
@@ -243,7 +243,7 @@ class ApplyOperations:
         self.forget(identity)
 
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> None:
-        """Delete objects with our label and without a row, in releases all of whose objects are in rows."""
+        """Delete objects that have our label but no row. A release is pruned only if all of its objects are in rows."""
         await self._pruner.prune(snapshot)
 
     async def _judge(self, row: DesiredObject, *, delete_protected: bool) -> str:

@@ -41,12 +41,11 @@ def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner,
 
 @dataclass(frozen=True, slots=True)
 class RemovalDecision:
-    """The decision about objects that leave a release. ``to_delete`` are deleted, each with its UID; ``kept`` are kept, each
-    with the reason.
+    """The decision about objects that leave a release.
 
-    ``absent`` are objects that do not exist, but that an apply under way may create until their rows are removed. An object that
-    is in none of the three still belongs to the release, under another name. ``delete_protected``: the objects were judged with
-    the permission to delete protected kinds.
+    ``to_delete``: the objects to delete, each with its UID. ``kept``: the objects to keep, each with the reason. ``absent``:
+    objects that do not exist, but that an apply under way may create until their rows are removed. An object in none of the three
+    still belongs to the release, under another name. ``delete_protected``: objects of protected kinds may be deleted.
     """
 
     to_delete: dict[Identity, str] = field(default_factory=dict)
@@ -115,10 +114,10 @@ async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
 
 
 def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
-    """Return whether a release owns an object that is not being deleted: it has our label and annotations and our apply.
+    """Return whether a release owns an object that is not being deleted: it has our label and annotations, and we applied it.
 
     The label and the annotations alone may be a copy: some tools copy whole objects, and controllers copy metadata of
-    parents. A copy has no apply of ours.
+    parents. A copy was not applied under ``manager``.
     """
     return (
         owner_of(obj) == owner

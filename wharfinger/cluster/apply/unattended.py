@@ -69,7 +69,7 @@ class Unattended:
         self._replace(self._uncorrected, owner, changed)
 
     def pruned(self, report: PruneReport) -> None:
-        """Record the end of a prune, and report the differences."""
+        """Record the end of a prune; report the deleted objects, and the troubles of each release whose troubles have changed."""
         for owner, keys in report.gone.items():
             self.count += len(keys)
             self.report_pruned(owner, tuple(keys))

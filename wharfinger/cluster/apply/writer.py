@@ -88,7 +88,7 @@ class ObjectWriter:
         return Written(await apply(less, force=len(taken) < len(conflicts)), tuple(taken))
 
     async def write_unread(self, wanted: JsonObject, uid: str) -> Written:
-        """Apply an object that no other manager has fields of, without reading it first. Nothing is taken from another manager.
+        """Apply an object without reading it first, assuming that no other manager has fields of it. No field is taken over.
 
         Raises ConflictError or InvalidError if another manager has a field by now, or if the object no longer has this UID. In
         these cases, read the object, and call `write`.

@@ -326,7 +326,7 @@ class KeptDefinitions:
 
 
 def pause_before(times: int) -> float:
-    """Return the pause before a definition is restored that was restored this many times in a row already."""
+    """Return the pause before the next restoration of a definition that was restored this many times in a row."""
     return 0.0 if not times else float(min(FIRST_PAUSE_S * 2 ** min(times - 1, 10), LAST_PAUSE_S))
 
 

@@ -4,7 +4,7 @@ A comparison of a chart's object with the live object would give endless false a
 quantities and drops nulls, and other managers rightly own fields beside ours. So the two documents are never compared.
 
 Instead, drift is found by ownership, which the server records in ``metadata.managedFields``. When another manager changes or
-removes a field of ours, the server removes the field from our entry. So drift is what our entry lacks:
+removes a field of ours, the server removes the field from our entry. So these fields have drifted:
 
 * With a baseline (:class:`~wharfinger.cluster.objects.applied_objects.Applied`): the fields that were ours when we applied but
   are not ours any more; and fields that are still ours, but have another value than in the server's answer (another program wrote
@@ -79,7 +79,8 @@ def is_in_doubt(row: DesiredObject, live: JsonObject, manager: str) -> bool:
     """Return whether we applied a live object for a row other than ``row``. In that case, the object's fields are ours, and
     may have other values.
 
-    False if the object has no digest, or a digest that another manager wrote, so that no other manager can hide drift.
+    The row is recognised by the annotation DIGEST_ANNOTATION. False if the object lacks it, or if another manager wrote it, so
+    that no other manager can hide drift.
     """
     if text_at(live, "metadata", "annotations", DIGEST_ANNOTATION) in {"", row.digest}:
         return False

@@ -57,7 +57,7 @@ def _items_left(value: list[JsonValue], segments: Sequence[str], others: FieldSe
 
 
 def _kept(inner: JsonValue, element: str, segments: Sequence[str], others: FieldSet) -> Maybe:
-    """Return the remaining part of a member or item; ``others`` own the set below its element."""
+    """Return the remaining part of a member or item, whose path element is ``element``; ``others`` are the others' fields."""
     rest, below = segments[1:], others.below(element)
     if not rest and element in others.members and not below:
         return ABSENT  # others own all of it

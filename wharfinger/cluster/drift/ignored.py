@@ -1,7 +1,7 @@
 """Fields that other writers rightly change: the built-in rules, and the check whether a rule covers a field.
 
 Each built-in rule names the program it is for. There are few rules on purpose: a field that only a controller owns needs no rule,
-because only fields that we applied can drift. And users' mistakes in an ignored field are not corrected.
+because only fields that we applied can drift. Besides, a user's mistake in an ignored field is never corrected.
 """
 
 from collections.abc import Sequence

@@ -16,9 +16,9 @@ Invariants:
 * A drift is reported and corrected once, however often the object changes until it is applied again. The apply ends the drift.
 * While a row waits to be applied, or is being applied, nothing is judged, because both sides of the comparison are about to
   change. The suspicion is kept until the row is settled, and is dropped if our own write is newer.
-* Of each object, only a baseline is kept, and its drift for as long as the drift lasts.
-* An object without a baseline is not judged if it was applied for a row other than the present one: a process was killed
-  while it made a revision, and left no record of it. The next upgrade decides about such an object.
+* The monitor keeps only the baseline of each object, and a drift for as long as it lasts.
+* An object without a baseline is not judged if it was applied for a row other than the present one. This happens if a process
+  was killed while it made a revision, and left no record of the revision. The next upgrade decides about such an object.
 """
 
 import random
@@ -209,7 +209,7 @@ class DriftMonitor:
         return tuple(sorted((fight for fight in found if fight is not None), key=lambda fight: fight.identity))
 
     def is_as_applied(self, identity: Identity) -> bool:
-        """Return whether the object is known to be as its row was applied, by its baseline and every event since then.
+        """Return whether the object is still as its row was applied, according to its baseline and every event since then.
 
         False for objects whose drift is not monitored, and for those that were not read since this process started.
         """
@@ -303,7 +303,7 @@ class DriftMonitor:
     def _recorded(self, identity: Identity) -> None:
         """Record that an object was applied: discard older suspicions, and end its drift.
 
-        Fields that were left to the managers which took them are still drift; the object is checked again.
+        The apply may have left fields to the managers that took them. These are still drift, so the object is checked again.
         """
         suspected, applied = self._known.suspects.get(identity, ""), self._applied.get(identity)
         if applied is not None and applied.partial:

@@ -30,7 +30,7 @@ _KEY_DEFAULTS: Final[JsonObject] = {"protocol": "TCP"}
 
 
 def uncovered(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Iterator[FieldPath]:
-    """Yield the paths of wanted fields that are not ours; an item before its contents.
+    """Yield the paths of wanted fields that are not ours. The path of an item comes before the paths inside it.
 
     An empty value does not count unless another manager replaced it as a whole; a null never does.
     """
@@ -71,7 +71,7 @@ class _Owned:
         return any(element in fields.members for fields in self.others)
 
     def elements(self) -> set[str]:
-        """Return the elements at this level that any manager owns, or owns something inside of."""
+        """Return the elements at this level of which any manager owns the whole or a part."""
         sets = (self.applied, self.updated, *self.others)
         return {element for fields in sets for element in fields.members | fields.children.keys()}
 
@@ -99,7 +99,7 @@ def _walk(wanted: JsonValue, live: Maybe, owned: _Owned, path: FieldPath) -> Ite
 
 
 def _items(wanted: list[JsonValue], live: Maybe, owned: _Owned) -> Iterator[tuple[str, JsonValue, Maybe]]:
-    """Yield the wanted items with their elements; an item that is not ours gets the element that its owner would have."""
+    """Yield each wanted item with its path element and the live item. For an item that is not ours, the element is made up."""
     mine = sorted(owned.applied.members | owned.applied.children.keys())
     names = {index: element for element, index in match_items(mine, wanted).items()}
     keys = {name for element in owned.elements() if element.startswith("k:") for name in keys_of(element)}
@@ -109,7 +109,10 @@ def _items(wanted: list[JsonValue], live: Maybe, owned: _Owned) -> Iterator[tupl
 
 
 def _element(item: JsonValue, index: int, keys: set[str]) -> str:
-    """Return the element of an item: its keys; or its index, if it lacks a key whose default is not known."""
+    """Return the path element of an item: by its keys, or by its index if a key is missing and its default is not known.
+
+    An item of a list without keys gets an element by its value.
+    """
     if not isinstance(item, dict) or not keys:
         return f"v:{canonical_json(item).decode()}"
     key = {name: item.get(name, _KEY_DEFAULTS.get(name)) for name in keys}

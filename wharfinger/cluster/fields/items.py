@@ -117,7 +117,7 @@ def _scalar(value: JsonValue) -> JsonValue:
 def segments_at(path: FieldPath, *documents: Maybe) -> tuple[str, ...]:
     """Return a path as segments of a JSON pointer, with the index of an item in the first document that has the item.
 
-    An item that is in no document keeps the name that the set gives it.
+    For an item that no document has, the segment is the path element itself.
     """
     segments: list[str] = []
     places = list(documents)

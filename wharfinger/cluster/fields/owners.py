@@ -1,4 +1,4 @@
-"""The owners of a live object's fields, by its ``metadata.managedFields``, from the view of one manager that applies.
+"""The owners of a live object's fields, by its ``metadata.managedFields``, as seen by one manager that applies the object.
 
 There are three kinds of entries: the fields that this manager applied (:attr:`FieldOwners.own`), the fields that were written
 under its name by other means (by a package's hooks, for example), and the fields of all other managers. Unreadable entries own

@@ -4,8 +4,8 @@
         report = await health.wait_ready(owner, progress=tell)
 
 Live objects are reported by :mod:`~wharfinger.cluster.objects.live_objects`; a `Fact` is kept of each. Readiness by the built-in
-rules is determined during that report. Readiness by a release's own rules is determined in tasks here, since a rule runs in a
-worker and may not have a result for a long time. Invariants:
+rules is determined during that report. Readiness by a release's own rules is determined in tasks, because a rule runs in a
+worker and may take long. Invariants:
 
 * ``told`` is called for a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`.
   ``told`` is not called before all objects of the release were looked up, because an object that was not looked up does not

@@ -108,9 +108,7 @@ def bound(expression: str) -> str:
 
 
 async def judged(rule: HealthRule, obj: JsonObject, expressions: Expressions) -> Readiness:
-    """Return the readiness of an object by its rule. Raises ProgramError if the readiness cannot be determined now, but may
-    be later.
-    """
+    """Return the readiness of an object by its rule. Raises ProgramError if it cannot be determined for the time being."""
     if (waiting := unsettled(obj)) is not None:
         return waiting
     words = condition_words(obj)

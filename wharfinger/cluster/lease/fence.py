@@ -1,8 +1,8 @@
 """The fence around writes: a request that may change the cluster is sent only while the Lease is held.
 
-A client asks the fence just before the first byte of a write is sent (``ClientOptions.before_write``), after all waits: for a
-turn, for a retry, for a connection. So a write that was held back in this process, because the process was stopped, starved or
-suspended, is not sent once another daemon may hold the Lease.
+A client asks the fence just before the first byte of a write is sent (``ClientOptions.before_write``), after all waits (for a
+turn, a retry or a connection). A write may be delayed in this process for long, because the process was stopped, starved or
+suspended. Such a write is not sent if another daemon may hold the Lease by then.
 
 The permission ends at the deadline of the Lease, by two clocks: the monotonic one, and one that also counts while the
 machine is suspended. No task has to run for the permission to end.
@@ -40,7 +40,7 @@ class Fence:
     def permit(self, until: float, since: tuple[float, float] | None = None) -> None:
         """Permit writes until a time of the monotonic clock, in seconds.
 
-        ``since`` is the time at which the renewal that permits them was sent (None: now), so that a suspension after it counts.
+        ``since`` is the time at which the renewal was sent that permits the writes (None: now). A suspension since then counts.
         """
         if until != self._until:
             clock, boot_clock = since or self.moment()

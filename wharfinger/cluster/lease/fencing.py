@@ -1,20 +1,21 @@
 """The check whether the writer of a pending record may still be at work, so that a dead writer does not block operations.
 
-Without it, the refusal "another operation is in progress" could last for ever after the writer died.
+Without this check, the refusal "another operation is in progress" could last for ever after the writer died.
 
 A daemon writes into each record its identity, its fence (:mod:`~wharfinger.cluster.lease.lease`) and the Lease that gave it
-the fence. A pending record is then over at once if its holder is provably gone:
+the fence. So it is known who wrote a pending record, and when this writer no longer works on it:
 
-=====================================================  =============================================================
-it was written by                                      and is over
-=====================================================  =============================================================
-this identity: this process, or an earlier one         at once: its state folder is ours now (unless its fence is greater)
-another that held the Lease we hold now                at once: its fence is smaller
-another under another Lease of our family              at once: its daemon has handed the release over to us
-another under another Lease                            when that is deleted, has another holder or fence, or was seen
-                                                       unchanged for as long as it is granted
-a user's helm, or a daemon without a Lease             when it was seen unchanged for :data:`ABANDONED_AFTER_S`
-=====================================================  =============================================================
+=============================================  =======================================================================
+the writer of the record                       the writer no longer works on the record
+=============================================  =======================================================================
+our identity (this process or an earlier one)  at once, because the state folder is ours now; but not if the record's
+                                               fence is greater than ours
+a former holder of our Lease                   at once, because its fence is smaller than ours
+a holder of another Lease of our family        at once, because its daemon has handed the release over to us
+a holder of any other Lease                    when this Lease is deleted, has another holder or fence, or was seen
+                                               unchanged for as long as it is granted
+a user's helm, or a daemon without a Lease     when the record was seen unchanged for :data:`ABANDONED_AFTER_S`
+=============================================  =======================================================================
 
 "Seen unchanged" is measured by our own monotonic clock, from the time when we first saw the state. Times of other clocks in
 records and Leases are never compared with ours: a machine whose clock is wrong by an hour neither loses its work nor keeps others
@@ -87,7 +88,7 @@ Verdict: TypeAlias = Abandoned | AtWork
 class Sightings:
     """The times since which records and Leases have been seen unchanged.
 
-    Their number is bounded: the record or Lease that was not seen for the longest time is dropped.
+    Their number is bounded; beyond it, the record or Lease that was not seen for the longest time is forgotten.
     """
 
     def __init__(self, limit: int = MAX_SIGHTINGS) -> None:
@@ -115,7 +116,7 @@ class Fencing:
         self._leases = Sightings()
 
     def see(self, record: Hashable, version: str) -> float:
-        """Return since when this record has been unchanged; called whenever a pending one is seen."""
+        """Return since when this record has been unchanged. Called whenever a pending record is seen."""
         return self._records.see(record, version, self._clock())
 
     async def verdict(self, theirs: Holder, record: Hashable, version: str) -> Verdict:

@@ -3,9 +3,10 @@
     async with open_lease(client, "wharfinger-system", "wharfinger", identity, now=now, waiting=log.info) as lease:
         ...   # lease.holder goes into every release record that is written here
 
-The block begins when the Lease is held. Each holder has a greater fence than the holder before it. If the Lease cannot be
-renewed in time, or is taken or deleted, the block is cancelled and LeaseLostError is raised: so the next holder waits at most
-for the duration of the Lease. On a clean end the Lease is given back, so that the next holder need not wait at all.
+The block begins when the Lease is held. Each holder has a number, its *fence*, which is greater than the fence of the holder
+before it. If the Lease cannot be renewed in time, or is taken or deleted, the block is cancelled and LeaseLostError is raised.
+So the next holder waits at most for the duration of the Lease. At a clean end the Lease is given back, so that the next holder
+need not wait at all.
 
 No two processes may have the same ``identity`` at once (it belongs to a state folder that only one process can lock), because a
 Lease that this identity held before a restart is acquired at once. The state machine is :mod:`~wharfinger.cluster.lease.machine`.

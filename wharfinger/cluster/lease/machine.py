@@ -35,8 +35,8 @@ from wharfinger.cluster.lease.record import Claim, LeaseRecord, whole_seconds
 class LeaseTimes:
     """The times of a candidate.
 
-    ``duration_s`` is granted; the holder renews it each ``renew_s``, and gives up after ``deadline_s`` without a renewal; a
-    candidate reads the Lease each ``retry_s``. Raises ValueError if the times are not in this order.
+    The Lease is granted for ``duration_s``. Its holder renews it every ``renew_s``, and gives up after ``deadline_s`` without a
+    renewal. A candidate reads it every ``retry_s``. Raises ValueError unless retry <= renew < deadline < duration.
     """
 
     duration_s: float = 15.0

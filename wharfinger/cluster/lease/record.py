@@ -27,7 +27,7 @@ _LAST_US: Final = 253_402_214_400_000_000
 class LeaseRecord:
     """One reading of a Lease.
 
-    ``holder`` is "" if it is free; ``fence`` is ``leaseTransitions``; ``renewed_us`` is since 1970.
+    ``holder`` is "" if the Lease is free; ``fence`` is ``leaseTransitions``; ``renewed_us`` is in microseconds since 1970.
     """
 
     uid: str

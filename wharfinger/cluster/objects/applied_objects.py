@@ -1,9 +1,9 @@
 """The server's answer to an apply, in the few bytes that are needed to judge drift.
 
-That answer is the baseline: the fields that were ours then, and their values after the server's defaults, normalised quantities
-and admission. The text of the chart cannot be the baseline ("1000m" is stored as "1", ``stringData`` not at all). Some hundred
-bytes are kept of each object: the packed fields, four bytes of a checksum for each value, and a *mark*, by which the most
-frequent events (changes of the status) are dismissed without reading the fields or the checksums.
+That answer is the baseline: the fields that were ours then, and their values as the server stored them after defaulting,
+normalisation and admission. The text of the chart cannot be the baseline: "1000m" is stored as "1", ``stringData`` not at all.
+Some hundred bytes are kept of each object: the packed fields, a checksum of four bytes for each value, and a *mark*. By the mark,
+the most frequent events (changes of the status) are dismissed without reading the fields or the checksums.
 """
 
 import zlib
@@ -28,7 +28,7 @@ _CRC_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An object as the server returned it after its apply. ``mark`` is only valid for :func:`mark_of` in this process."""
+    """An object as the server returned it after its apply. ``mark`` is made by :func:`mark_of`, and valid in this process only."""
 
     uid: str
     resource_version: str

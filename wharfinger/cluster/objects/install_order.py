@@ -9,9 +9,9 @@ six. Two kinds share a wave only if neither's admission reads the other:
 
 CLASSES    Namespace, PriorityClass, StorageClass, IngressClass
 BOUNDS     NetworkPolicy, ResourceQuota, LimitRange, PodSecurityPolicy, PodDisruptionBudget, ServiceAccount,
-           PersistentVolume: they need a namespace, and a volume its class
-DATA       Secret, ConfigMap, PersistentVolumeClaim, ClusterRole, Role: counted and defaulted by quotas and limits; a token's
-           Secret needs its account. CustomResourceDefinition, waited for until it is established
+           PersistentVolume: they need a namespace, and a volume needs its class
+DATA       Secret, ConfigMap, PersistentVolumeClaim, ClusterRole, Role: quotas and limits count and default them, and a token's
+           Secret needs its account; CustomResourceDefinition, which is waited for until it is established
 WIRING     ClusterRoleBinding, RoleBinding, Service: a binding is refused without its role
 WORKLOADS  DaemonSet, Pod, ReplicationController, ReplicaSet, Deployment, HorizontalPodAutoscaler, StatefulSet, Job, CronJob:
            a pod gets the list of services when it starts

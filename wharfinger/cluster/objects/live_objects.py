@@ -5,10 +5,10 @@ listeners.
         live.listen(health.changed)
         live.attend(deployments)
 
-A kind is watched over all namespaces, limited to objects with the label of a release, for as long as it is attended. Each
-change is parsed once and reported to every listener: the object, or None once it is deleted or has lost the label (a watch
-with a selector cannot distinguish the two). Only the key of an object is kept here; listeners keep the small facts that they
-need.
+A kind is *attended* from :meth:`LiveObjects.attend` to :meth:`LiveObjects.release`. Meanwhile the objects of this kind that have
+the label of a release are watched in all namespaces. Each change is parsed once and reported to every listener: the object, or
+None once it is deleted or has lost the label (a watch with a selector cannot distinguish the two). Only the key of an object is
+kept here; listeners keep the small facts that they need.
 
 With :class:`~wharfinger.cluster.objects.unmarked_names.UnmarkedNames`, the names of the objects without that label are
 watched as well, so that `LiveObjects.is_absent` needs no request.
@@ -20,8 +20,7 @@ Invariants:
 * If a kind is no longer served, its objects do not exist any more. A watch does not report this; it fails instead. So a kind
   whose watch fails is looked up, and if the server does not know it, all its objects are reported as gone. The watch keeps
   trying, because the kind may come back.
-* An object that cannot be read is reported as neither present nor gone, but only counted, so that it does not block the other
-  objects.
+* An object that cannot be read is only counted, and reported as neither present nor gone. So it does not block other objects.
 """
 
 from collections.abc import AsyncGenerator, Callable
