@@ -18,7 +18,7 @@
     ├── ConnectionConfigError    the kubeconfig or the pod's service account is not usable (defined in connection.py)
     ├── MalformedAnswerError     the answer is not what the API promises (defined in http_errors.py)
     ├── ResponseTooLargeError    the answer is over the limit (defined in http_session.py)
-    └── ReleaseError an operation on a release cannot be done as requested (its kinds are defined where they are raised)
+    └── ReleaseError             an operation on a release cannot be done (its subclasses are defined where they are raised)
 """
 
 from typing import Final

@@ -16,9 +16,9 @@ Invariants, which tests/cluster/reconciler/test_model.py checks with random hist
 
 * a key is at most once in a line or with a worker, so two operations never run at once for it;
 * an outcome counts only if the row has not changed since the attempt began (compare and set on its revision): otherwise it is
-  dropped, and the present row is attempted, without any failures;
-* a key that is not Done is in a line, is with a worker, has a time at which it is due, is held by a prune, or its change is
-  still to be read; so no change and no retry can be lost;
+  dropped, and the present row is attempted, with no failures counted;
+* no change and no retry can be lost: each key that is not Done is in a line, is with a worker, is due at a known time, is held
+  back by a prune, or has a change that is still to be read;
 * a key that is Done is attempted only because its row changes or a refresh is due;
 * the reports for an owner depend only on its own rows, and on the revision up to which the table was read.
 """
@@ -72,7 +72,7 @@ class Machine(Generic[K, R]):
 
     @property
     def changes_waiting(self) -> bool:
-        """Return whether a change is only waiting for a worker; if so, reading more changes is not urgent."""
+        """Return whether a change that was read waits for a worker; if so, it is not urgent to read more changes."""
         return self._turns.changes_waiting
 
     @property
@@ -292,7 +292,7 @@ class Machine(Generic[K, R]):
     def assume_done(self, key: K, revision: int, now: float) -> None:
         """Record that the object is known to match this revision of its row: it needs no operation.
 
-        ``revision`` must be the row's, and may be one that was not read yet.
+        ``revision`` must be the revision of the row in the table, which need not have been read yet.
         """
         record = self._records.get(key)
         if self._is_held(key) or (record is not None and record.place is Place.RUNNING):

@@ -22,10 +22,10 @@ class Attempt(Generic[K, R]):
     """One attempt at one row; not to be changed. (The class is not frozen, because an instance is made for each operation,
     and an instance that is not frozen is made three times faster.)
 
-    ``row``: the row at ``revision``; if ``deleting``, the last row, and ``revision`` is that of the deletion. ``number`` counts
-    from 1, and starts again when the row changes. ``refreshing``: the object matched the row, and is to be checked again.
-    ``replaces``: the row was removed and inserted anew since it was last Done, and no delete was completed in between: a target
-    that distinguishes objects by more than their key has to replace the object.
+    ``row``: the row at ``revision``; if ``deleting``, the row that was deleted at ``revision``. ``number`` counts from 1, and
+    starts again when the row changes. ``refreshing``: the object matched the row, and is to be checked again. ``replaces``: the
+    row was removed and inserted anew since it was last Done, and no delete was completed in between. If the target identifies
+    objects by more than their key, it has to replace the object.
     """
 
     key: K

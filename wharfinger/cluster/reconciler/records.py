@@ -99,8 +99,8 @@ class Owner(Generic[K, R]):
 class Work(Generic[K, R]):
     """The keys that one worker has, all of one owner; ``began`` is the time when the worker took them.
 
-    ``left``: the keys that are not done. ``slow``: the worker has a slow place instead of an ordinary one. ``failed``: one of
-    its keys failed. ``cut``: the work is being cut off early.
+    ``retry``: the work is a retry of one key. ``left``: the number of keys that are not done. ``slow``: the worker has a slow
+    place instead of an ordinary one. ``failed``: one of the keys failed. ``cut``: the work is being cut off early.
     """
 
     owner: Owner[K, R]
@@ -121,7 +121,7 @@ class Record(Generic[K, R]):
     is a row with this key.
 
     ``number`` is the number of attempts at this revision. ``again`` is True if a refresh was requested while a worker had the
-    key. ``kind``, ``id`` and ``at`` are the status. ``work`` is the owner for which the key was attempted last.
+    key. ``kind``, ``id`` and ``at`` are the status. ``work`` is the work of the worker that has the key, if any.
     """
 
     key: K

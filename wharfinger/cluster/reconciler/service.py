@@ -352,8 +352,8 @@ class Reconciler(Generic[K, R]):
     async def read(self) -> None:
         """Read changes until cancelled.
 
-        If the stream falls too far behind, a new one is opened, and deleted rows are found by comparing. Rows that were added and
-        removed in between may have left objects, which a prune finds.
+        If the stream falls too far behind, a new one is opened, and deleted rows are found by a comparison with the known keys.
+        Rows that were added and removed in between may have left objects, which a prune finds.
         """
         while True:
             with self._table.changes(self.name) as stream:

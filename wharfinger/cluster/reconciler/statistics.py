@@ -1,4 +1,4 @@
-"""The statistics of a reconciler: numbers for metrics, a sentence for a user."""
+"""The statistics of a reconciler: numbers for metrics, and a sentence for users."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass

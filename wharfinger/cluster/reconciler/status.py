@@ -1,14 +1,14 @@
 """The status of an object with one reconciler, and with all of them.
 
 ========== ============================================================ =================================
-Pending     its row is new or changed; it was not attempted since        → Done, Error
-Refreshing  it was Done, and is brought to its row once more             → Done, Error
+Pending     the row is new or changed, and was not attempted since       → Done, Error
+Refreshing  the object was Done, and is checked or applied again         → Done, Error
 Done        the object is as its row says                                → Refreshing; Pending by a write
-Error       the last attempt failed; it is retried                       → Done, Error; Pending by a write
+Error       the last attempt failed, and is retried                      → Done, Error; Pending by a write
 ========== ============================================================ =================================
 
 Statuses are never in rows. Cilium's statedb keeps them there, so each outcome is a write that wakes all readers and collides with
-the writes of other reconcilers; here each reconciler keeps its own, and a :class:`StatusSet` is assembled on request.
+the writes of other reconcilers. Here each reconciler keeps its own statuses, and a :class:`StatusSet` is assembled on request.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -90,7 +90,7 @@ class StatusSet:
         return self._statuses.get(name) or Status(Kind.PENDING, self.id, self.updated_at)
 
     def set(self, name: str, status: Status) -> "StatusSet":
-        """Return the same set with this status."""
+        """Return a copy of the set with this status."""
         return StatusSet({**self._statuses, name: status}, id=self.id, updated_at=self.updated_at)
 
     def pending(self, id: int, now: float) -> "StatusSet":  # noqa: A002

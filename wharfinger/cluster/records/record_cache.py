@@ -113,8 +113,9 @@ def slim(history: Sequence[Stored]) -> tuple[Stored, ...]:
 
 
 def _first_needed(history: Sequence[Stored]) -> int:
-    """Return the index of the last deployed revision, or of the first if none is deployed: from there on, objects may be in
-    the cluster.
+    """Return the index of the last deployed revision, or of the first revision if none is deployed.
+
+    The objects of this revision and of all later ones may be in the cluster.
     """
     deployed = [at for at, stored in enumerate(history) if stored.release.status is ReleaseStatus.DEPLOYED]
     return deployed[-1] if deployed else 0

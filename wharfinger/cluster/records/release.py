@@ -3,7 +3,7 @@
 
 Facts of the format (Helm 3 and 4): the Secret is ``sh.helm.release.v1.<name>.v<revision>`` of type ``helm.sh/release.v1``
 with the labels ``owner=helm``, ``name``, ``status``, ``version`` and a time stamp; its one datum ``release`` is base64 of
-gzip of JSON (and base64 once more, as all Secret data). Records written before Helm compressed are plain JSON inside.
+gzip of JSON (and base64 once more, as all Secret data). In records from before Helm compressed them, the JSON is plain.
 
 A record that Helm wrote is kept whole: a :class:`Release` is a view of its document, and a change of the status changes
 nothing else (the chart's templates stay in it, so a user's ``helm rollback`` still works). A record that does not fit into a
@@ -173,7 +173,7 @@ class Release:
         return self._file(INPUTS_FILE)
 
     def with_inputs(self, inputs: bytes) -> "Release":
-        """Return the same record with another desired state."""
+        """Return the same record with other inputs."""
         self._need_whole()
         found = find(self.document, "chart", "files")
         files = [each for each in (found if isinstance(found, list) else []) if find(each, "name") != INPUTS_FILE]
@@ -412,7 +412,7 @@ def _document(packed: bytes, place: str) -> JsonObject:
 
 
 def _decoded(data: str) -> bytes:
-    """Return the data of a chart's file; b"" for invalid data, since only another writer could have made it."""
+    """Return the data of a chart's file; b"" for invalid data, which only another writer can have made."""
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
@@ -420,8 +420,9 @@ def _decoded(data: str) -> bytes:
 
 
 def gunzip(packed: bytes, place: str) -> bytes:
-    """Unpack gzip data. Raises ReleaseRecordError over :data:`MAX_DOCUMENT_BYTES` and if the end is missing, zlib.error for
-    other damage.
+    """Unpack gzip data.
+
+    Raises ReleaseRecordError for more than :data:`MAX_DOCUMENT_BYTES` or a missing end, and zlib.error for other damage.
     """
     unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     data = unpacker.decompress(packed, MAX_DOCUMENT_BYTES)

@@ -10,8 +10,8 @@ out. These parts are cut, in this order, until the head fits:
 
 The notes of the head name the parts that were cut. A cut manifest is replaced by one object with an invalid name. No server
 accepts it, and the name states that Helm cannot use the record. (With an empty manifest, ``helm rollback`` would delete all
-objects.) The same object is also a pre-delete hook, so that ``helm uninstall`` fails, and does not delete the record and leave
-the objects.
+objects.) The same object is also a pre-delete hook, so that ``helm uninstall`` fails. Otherwise it would delete the record and
+leave the objects in the cluster.
 
 The index of the chunks (their digests, in order) is an annotation in the chart's metadata, inside the record, because Helm keeps
 the chart's metadata when it rewrites a record, but drops annotations of the Secret. The index is valid only for the revision

@@ -235,9 +235,7 @@ class ReleaseStore:
         return written
 
     async def tidy(self, history: Sequence[Stored], keep: int) -> None:
-        """Trim the history, and mark deployed revisions before the newest revision as superseded. The newest revision is
-        deployed.
-        """
+        """Trim the history, and mark deployed revisions before the newest one as superseded. The newest must be deployed."""
         for earlier in await self.trim(history, keep):
             release = earlier.release
             if release.status is ReleaseStatus.DEPLOYED:

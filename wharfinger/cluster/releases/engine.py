@@ -140,7 +140,7 @@ class ReleaseEngine:
     ) -> ReleaseResult:
         """Install or upgrade; ``told`` is called with the changes that cannot be undone, before the first write.
 
-        Raises ReleaseError and its kinds, ConflictError, and the errors of the client.
+        Raises ReleaseError and its subclasses, ConflictError, and the errors of the client.
         """
         if (same := self.unchanged(request)) is not None:
             await trio.lowlevel.checkpoint()
@@ -301,7 +301,7 @@ class ReleaseEngine:
     # -- after a restart
 
     def expect(self, owners: Iterable[Owner]) -> None:
-        """Expect these releases to be restored, upgraded or uninstalled; nothing is pruned before all of them were."""
+        """Expect these releases to be restored, upgraded or uninstalled. Nothing is pruned until this is done for all of them."""
         for owner in owners:
             if owner not in self._initializers:
                 self._initializers[owner] = self._table.initializer(f"release {owner}")
@@ -376,13 +376,13 @@ class ReleaseEngine:
                 self._kept.resume(owner)
 
     def prune(self) -> None:
-        """Delete objects that have our label and no row, in complete releases, once all expected releases are restored."""
+        """Delete objects that have our label and no row, in whole releases, once all expected releases are restored."""
         self._reconciler.prune()
 
     # -- the state
 
     def wanted(self, owner: Owner, kinds: Container[str]) -> tuple[JsonObject, ...]:
-        """Return the objects of a release that are of these kinds, as they are wanted."""
+        """Return the desired objects of a release that are of these kinds."""
         return tuple(row.object() for row in self._tools.rows.of(owner) if row.key.resource.kind in kinds)
 
     def is_confined(self, owner: Owner) -> bool:

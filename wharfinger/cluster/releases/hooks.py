@@ -12,7 +12,7 @@ The semantics are Helm's:
   attempt.
 * Hooks do not belong to a release: they are neither pruned nor uninstalled.
 
-They are in the record, so a user's ``helm uninstall``, ``rollback`` and ``test`` run them, too.
+The record contains the hooks, so a user's ``helm uninstall``, ``rollback`` and ``test`` run them, too.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""A proxy to the API for one run of Helm, which can only read, and only objects that the release may read.
+"""A read-only proxy to the API for one run of Helm, limited to the objects that the release may read.
 
 A chart that calls `lookup` is rendered with ``--dry-run=server``, so Helm has to reach an API server. Helm does not get the
 daemon's credentials. Instead, it gets the address of this proxy, which listens on loopback for as long as the run lasts, and

@@ -293,7 +293,7 @@ def _group_kind(obj: JsonObject) -> str:
 
 
 def _scopes(objects: Iterable[JsonObject]) -> dict[str, bool]:
-    """Return, by ``Kind.group``, whether the objects of each kind that one of these definitions defines have a namespace."""
+    """Return the kinds that these definitions define, as ``Kind.group``; the value is True if the kind is namespaced."""
     found: dict[str, bool] = {}
     for obj in objects:
         if kind_of(obj)[1] == "CustomResourceDefinition":

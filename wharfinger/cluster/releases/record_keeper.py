@@ -133,7 +133,7 @@ class RecordKeeper:
         return await self._update(stored, replace(stored.release, labels={**stored.release.labels, **labels}))
 
     async def note_inputs(self, stored: Stored, inputs: bytes) -> Stored:
-        """Replace the desired state in a record. Raises ReleaseBusyError if another process wrote the record."""
+        """Replace the inputs in a record. Raises ReleaseBusyError if another process wrote the record."""
         return await self._update(stored, stored.release.with_inputs(inputs))
 
     async def _update(self, stored: Stored, release: Release) -> Stored:

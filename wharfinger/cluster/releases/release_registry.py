@@ -43,10 +43,10 @@ class _Turn:
 class ReleaseRegistry:
     """The releases of an engine.
 
-    ``known``: the last applied state of each; ``whole``: releases all of whose objects have rows; ``restored``: the whole
-    releases that were restored from their records, and not upgraded since, with their revisions, or 0 if the record has
-    objects without a row; ``left_alone``: releases that another tool changed last; ``suspended``: releases that are
-    suspended; ``turns``: releases with an operation under way.
+    ``known``: the last applied state of each release. ``whole``: releases whose objects all have rows. ``restored``: releases
+    that were restored from their records and not upgraded since, each with its revision, or 0 if objects in its record have no
+    row. ``left_alone``: releases that another tool changed last. ``suspended``: releases that are suspended. ``turns``: releases
+    with an operation under way.
     """
 
     listeners: tuple[EngineListener, ...] = ()

@@ -3,9 +3,9 @@
     put      A row is written if it is new or changed, or if its object may differ from it; then the reconciler applies it. Any
              other row is kept unchanged. The wave is over when each of its rows is done, or one has failed permanently.
     remove   The row is removed. Its object is deleted if the deletion was decided before.
-    forget   The row is removed, and its object is kept unchanged. This happens to the rows of a failed operation, and to the
-             deletions that the operation could not do, because neither are retried outside of an operation. The next operation
-             creates the rows from the records again.
+    forget   The row is removed, and its object is kept unchanged. This happens to the rows that a failed operation did not
+             finish, including its deletions, because they are not retried outside of an operation. The next operation creates
+             the rows from the records again.
 
 A kind is watched for as long as it has rows.
 """
@@ -98,8 +98,8 @@ class ReleaseRows:
         known: Container[Identity] = (),
         unsure: Container[Identity] = (),
     ) -> None:
-        """Apply these rows: one wave. ``lives``: objects as they were read just now; ``before``: the objects as they were
-        applied before.
+        """Apply the rows of one wave. ``lives``: objects as they were read just now; ``before``: objects as they were applied
+        before.
 
         ``unread``: objects that are known to be as wanted, and were not read for that reason. ``known``: objects that are known
         to be as they were applied before, without fields of other managers. ``unsure``: objects that are applied in any

@@ -150,8 +150,8 @@ class Upgrade:
         self._anew = anew
 
     async def run(self) -> Done:
-        """Upgrade the release. Raises ReleaseError and its kinds, FieldConflictError, UnknownKindError, and the errors of
-        the client.
+        """Upgrade the release. Raises ReleaseError and its subclasses, FieldConflictError, UnknownKindError, and the errors
+        of the client.
 
         The check that raises OutsideNamespaceError is the first one.
         """

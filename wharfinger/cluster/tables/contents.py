@@ -4,8 +4,9 @@ The cost of a commit depends on the rows and index values that it changes, not o
 
 Invariants, after each commit:
 
-* the log has every row of the snapshot, and every grave, once, as a version that has not ended, by revision;
-* a bucket of an index has every row with its value, and no bucket is empty;
+* the log is ordered by revision, and has each row of the snapshot and each remembered deletion (*grave*) exactly once as a
+  version that has not ended;
+* the bucket of an index value has all rows with this value, and no bucket is empty;
 * older snapshots are unchanged.
 """
 

@@ -9,11 +9,11 @@
     ├── TrackerExpiredError        a change stream fell too far behind; open another one
     └── TableUseError              a mistake of the caller: the program must be corrected
         ├── TableNameError         a name of a table, an index or an initializer that is not allowed
-        ├── TableLockedError       written to by two transactions at once
-        ├── TableNotLockedError    written to by a transaction that was not opened for it
+        ├── TableLockedError       two transactions write to a table at once
+        ├── TableNotLockedError    a transaction writes to a table for which it was not opened
         ├── TransactionOverError   a transaction was used after its end
         ├── StreamClosedError      a change stream was used after its block
-        ├── SameRowError           the very object that is in the table was inserted again
+        ├── SameRowError           the same Python object that is in the table was inserted again
         └── KeyChangedError        a merge gave the row another key
 """
 
@@ -76,7 +76,7 @@ class StreamClosedError(TableUseError):
 
 
 class SameRowError(TableUseError):
-    """The object that is in the table was inserted again, so it was changed in place; all snapshots would show the change."""
+    """The Python object that is in the table was inserted again, so it was changed in place: all snapshots would change, too."""
 
 
 class KeyChangedError(TableUseError):

@@ -80,7 +80,7 @@ class Graveyard(Generic[K, R]):
         return True
 
     def revive(self, key: K) -> int:
-        """Discard the deletion of this key, since there is a row with it again. Return the number of discarded deletions."""
+        """Discard the deletion of this key, because it has a row again. Return the number of discarded deletions."""
         grave = self._graves.pop(key, None)
         if grave is None:
             return 0

@@ -61,8 +61,8 @@ class VersionLog(Generic[K, R]):
         return self if until < length else VersionLog(self._next, self.live)
 
     def seen(self, revision: int, length: int, after: int = 0) -> Iterator[Version[K, R]]:
-        """Return the rows that a snapshot of this revision sees among the first ``length`` versions, which begin after
-        the revision ``after``.
+        """Return the rows later than the revision ``after`` that a snapshot of ``revision`` sees among the first ``length``
+        versions.
         """
         versions = self.versions
         start = bisect_right(versions, after, key=_revision) if after else 0

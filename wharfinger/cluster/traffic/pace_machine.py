@@ -1,4 +1,4 @@
-"""The machine that decides how many requests may be under way at once: it follows what the server can bear.
+"""The machine that decides how many requests may be under way at once: it follows the load that the server can take.
 
 Pure. The limit begins at its ceiling, so an idle server is used as before. The limit falls if the server asks for less, and
 rises again while the server answers::
@@ -6,7 +6,8 @@ rises again while the server answers::
     answered 429, or 503 with a Retry-After      limit x BACKED_OFF, once for each CALM_S
     answers become SLOW times slower, and        limit x SLOWED, once for each CALM_S
       take longer than SLOW_S
-    a full limit of requests is answered         limit + 1, up to the ceiling
+    ``limit`` requests are answered while        limit + 1, up to the ceiling
+      the limit is used up
 
 The limit never falls below its floor. A request that was refused keeps its turn while it waits for its next attempt
 (:mod:`~wharfinger.cluster.traffic.pacer`), so a server that refuses everything gets at most ``limit`` requests within one

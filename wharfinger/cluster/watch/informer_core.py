@@ -9,15 +9,15 @@ action at a time, and report the outcome as the next event::
        │  └──gone──────────┤
        └── Failed ◄── Pausing(next) ◄── Failed, or a watch that ended at once
 
-A broken watch is resumed at its last revision; after a second failure in a row, all objects are listed again. A list that the
-server forgot half-way, twice in a row, is requested in one piece.
+A broken watch is resumed at its last revision; after a second failure in a row, all objects are listed again. If the server
+forgets a list half-way twice in a row, the next list is requested in one piece.
 
 A caller may request another list (Asked) at any time. If a list is under way, the other list follows it. A watch or a
 pause is ended, and the list begins at once; no other event ends an action.
 
 A failure is followed by capped exponential backoff with jitter (the jitter is part of the event: this file draws no random
-numbers). The count of failures falls to zero when a watch delivered something or lived for :data:`LIVED_S`, so that a server
-that accepts and drops every watch is not asked in a tight loop. The machine never gives up.
+numbers). The count of failures falls to zero only when a watch has delivered something or has lived for :data:`LIVED_S`. So a
+server that accepts and drops every watch is not asked in a tight loop. The machine never gives up.
 """
 
 from dataclasses import dataclass, replace
@@ -42,9 +42,9 @@ class Phase(Enum):
 class State:
     """The state of the reflector.
 
-    ``resume_list``: a pause ends in a list. ``heard``: this watch delivered something. ``suspect``: a watch failed, and
-    nothing was received since. ``expired``: how many lists in a row the server forgot half-way. ``again``: another list was
-    requested while one was under way.
+    ``resume_list``: after the pause, a list begins. ``heard``: this watch delivered something. ``suspect``: a watch failed, and
+    nothing was received since. ``expired``: the number of lists in a row that the server forgot half-way. ``again``: another
+    list was requested while one was under way.
     """
 
     phase: Phase = Phase.LISTING

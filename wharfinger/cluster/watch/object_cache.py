@@ -2,7 +2,7 @@
 
 Synchronous: nothing here awaits except a subscriber's wait. A subscriber's memory is bounded by the number of objects: it
 holds the *keys* that changed since the last call of `Changes.wait`, never a queue of events. Two changes of one object
-between two calls are one.
+between two calls count as one.
 
 A caller that needs each change, and the object as the server sent it, passes ``on_change``, which is called at once and must
 not block. A caller that keeps its own view of the objects passes ``keep``, so that the objects are not held twice.

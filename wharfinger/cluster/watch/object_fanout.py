@@ -1,6 +1,6 @@
 """Distribution of one list and watch to several listeners: which listener is notified of which change.
 
-Synchronous. Only the state of each object is held, uid and resourceVersion, so a new listener must get its objects from a
+Synchronous. Only the state of each object is held (its uid and resourceVersion), so a new listener must get its objects from a
 list. A new listener is *fresh* until the end of the first list that began after it joined: it gets all objects of that list,
 while all other listeners only get the differences. ``told`` has the objects that a fresh listener was notified of.
 

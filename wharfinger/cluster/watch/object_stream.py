@@ -1,7 +1,7 @@
 """One list and watch for any number of subscribers: each is notified of all objects, then of every change.
 
-The machine is :mod:`~wharfinger.cluster.watch.informer_core`, :mod:`~wharfinger.cluster.watch.object_fanout` decides about
-notifications, and this is the task between them and a client. Objects are kept as the received text, and are released when
+The machine is :mod:`~wharfinger.cluster.watch.informer_core`, and :mod:`~wharfinger.cluster.watch.object_fanout` decides about
+notifications; this module is the task between them and a client. Objects are kept as the received text, and are released when
 all subscribers were notified.
 
 A list is processed page by page as it arrives. A subscriber that joins during a list, or later, makes the stream list once more;

@@ -2,7 +2,8 @@
 for a later time.
 
 Level-triggered and coalescing: adding a key that waits already adds nothing, so the queue is bounded by the number of
-objects. A key in hand is never handed to a second worker; if it is added meanwhile, it is queued again once it is done.
+objects. A key is *in hand* from `take` to `done`. Meanwhile it is never handed to a second worker; if it is added again, it is
+queued once it is done.
 
 * ``waiting`` and ``in hand`` are disjoint; ``again`` is a subset of ``in hand``; a key that waits or is queued again has no
   planned time.
