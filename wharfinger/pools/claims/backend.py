@@ -1,6 +1,6 @@
-"""The protocol between the claim scheduler and a kind of members: processes, pods, or the fake ones of tests.
+"""The protocol between the claim scheduler and the members of a pool, which are processes, pods, or fakes in tests.
 
-A backend watches its members and changes them. All of its implementations pass `tests/pools/claims/backend_contract.py`.
+A backend watches its members and changes them. All implementations pass `tests/pools/claims/backend_contract.py`.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Backend(Protocol[Spec_contra, Result]):
     """A pool of members. The scheduler calls no method after the end of its ``async with`` block."""
 
     def changes(self) -> Sequence[Seen | Lost]:
-        """Return the changes of the cache since the last call; all members at the first call. Never waits.
+        """Return the changes of the cache since the last call. The first call returns all members. Never waits.
 
         The backend calls `PoolScheduler.notify_idle` when there are more changes.
         """
@@ -43,10 +43,10 @@ class Backend(Protocol[Spec_contra, Result]):
     async def claim(self, member: Member, spec: Spec_contra, /) -> Claimed[Result]:
         """Claim a member at exactly the given version, all or nothing.
 
-        At most one of several claims at the same version, for different callers, succeeds. A success returns a higher version
-        than that of the member; later, `changes` returns the member with the higher version, or returns it as lost. Raises
+        If several callers claim the member at the same version, at most one claim succeeds. It returns a version that is higher
+        than the given one; later, `changes` returns the member with the higher version, or reports it as lost. Raises
         ConflictError, or ClaimError if nothing was changed. A claim takes a bounded time. A cancelled call may have claimed the
-        member, so `recycle` is called afterwards.
+        member, so the scheduler then calls `recycle`.
         """
         ...
 

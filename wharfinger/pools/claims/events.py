@@ -1,4 +1,4 @@
-"""The values that the claim machine is made of: its events, and its effects. Pure."""
+"""The events that the claim machine takes, and the effects that it returns. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,9 +12,9 @@ class Limits:
     ``waiting``: requests that may wait. ``in_flight``: claims under way at once. ``attempts``: conflicts after which a request is
     answered as conflicted. Raises ValueError for a limit below 1.
 
-    ``expires_claims``: a request whose claim is under way is answered at its deadline, and the member recycled. It must be false
-    if a claim may have begun work that the caller would then repeat elsewhere. If it is false, a request waits for the end of its
-    claim.
+    ``expires_claims``: if true, a request whose claim is under way is answered at its deadline, and the member is recycled. It
+    must be false if a claim may have begun work that the caller would then repeat elsewhere. If it is false, a request waits for
+    the end of its claim.
     """
 
     waiting: int = 8192
@@ -143,7 +143,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StartClaim:
-    """Send the claim of a member for a request. Answered with Succeeded, Conflicted or Failed, exactly once."""
+    """Claim a member for a request. The shell answers with Succeeded, Conflicted or Failed, exactly once."""
 
     request: int
     member: Member
@@ -151,7 +151,7 @@ class StartClaim:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Report the end of a request to its caller: exactly once for each that was accepted."""
+    """Report the end of a request to its caller, exactly once for each accepted request."""
 
     request: int
     answer: Answer

@@ -6,11 +6,11 @@ became idle. The first request gets the first member at once: the machine reserv
 on without waiting for the answer, for as many claims at a time as the limit allows. Neither a request nor a member is taken
 out of its line before a claim can be sent, so no member is held back by a request that itself waits.
 
-*Reservations* replace timers by observation. A member is reserved from the moment its claim is sent until the cache shows a
-version of it that can't be older than the end of the claim:
+*Reservations* are used instead of timers. A member is reserved from the moment its claim is sent until the cache shows a version
+of it that can't be older than the end of the claim:
 
 * after a success, the version that the claim wrote;
-* after a conflict, any version above the claim's version, because that version is known to be outdated;
+* after a conflict, any version above the claim's version, because the claim's version is known to be outdated;
 * after another failure, at once, because the member has not changed.
 
 Reservations are by uid. So a slow watch cannot hand a member out twice, and a member that was made again under an old name is
@@ -76,7 +76,7 @@ def accepts(state: PoolState) -> bool:
 
 
 def step(state: PoolState, event: Event) -> tuple[PoolState, Effects]:
-    """Return the state after ``event``, and the effects in order. The state that was passed belongs to the machine.
+    """Return the state after ``event``, and the effects in order. The caller must not use the passed state any more.
 
     Raises IllegalPoolEvent.
     """
@@ -165,7 +165,7 @@ def _pass(state: PoolState, now: float, effects: list[Effect]) -> None:
 
 
 def _answer_early(claim: Claim, answer: Answer, effects: list[Effect]) -> bool:
-    """Answer a request whose claim is under way; False if it has been answered."""
+    """Answer a request while its claim is under way. Return False if it was answered before."""
     if claim.answered:
         return False
     claim.answered = True

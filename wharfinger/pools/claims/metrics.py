@@ -13,7 +13,7 @@ BOUNDS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 class Snapshot:
     """A pool at one moment. ``waiting``: requests without a claim; ``in_flight``: claims under way.
 
-    ``reserved`` counts the members that are under claim, or that were claimed and that the cache does not show as claimed yet.
+    ``reserved`` counts the members that are under claim, or were claimed but are not yet shown as claimed by the cache.
     """
 
     ready: int
@@ -29,8 +29,8 @@ class Snapshot:
 class PoolMetrics:
     """The latencies and sums of one pool since it was opened, in seconds.
 
-    ``dispatch_s`` is the time from the acceptance of a request to its first claim, ``claim_s`` the time until its claim has
-    succeeded.
+    ``dispatch_s`` is the time from the acceptance of a request to its first claim, ``claim_s`` the time from the acceptance to
+    the success of a claim.
     """
 
     counters: Counters

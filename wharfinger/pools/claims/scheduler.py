@@ -1,12 +1,13 @@
 """The claim scheduler of one pool: the trio shell around the machine in :mod:`wharfinger.pools.claims.machine`.
 
-Every event is a step of the machine at once, in the task that reports it, and never waits. Only claims and recycling take
-time, and each is a task of its own, so the dispatcher never waits for a claim's round trip. One task reads the backend's
-changes and watches the deadlines.
+The task that reports an event performs the step of the machine at once, and never waits for it. Only claims and recycling take
+time, and each is a task of its own, so the dispatcher never waits for a claim's round trip. One task reads the backend's changes
+and watches the deadlines.
 
 Shutdown. :meth:`PoolScheduler.shutdown` closes the pool: requests that wait are answered at once, and claims under way get
-`CLOSING_S` to finish. Claims that are still under way then, or when the block of :func:`open_pool_scheduler` is left otherwise,
-are cancelled: their requests are answered, and their members are recycled. So each accepted request gets exactly one answer.
+`CLOSING_S` to finish. Claims that are still under way after that are cancelled: their requests are answered, and their members
+are recycled. The same happens to all claims under way if the block of :func:`open_pool_scheduler` is left by an exception. So
+each accepted request gets exactly one answer.
 """
 
 import math
@@ -89,10 +90,9 @@ class PoolScheduler(Generic[Spec, Result]):
         self.metrics = PoolMetrics(self._state.counters)
 
     def enqueue(self, request: Request[Spec, Result]) -> bool:
-        """Accept a request, which is then answered exactly once; False if the pool is full or closed.
+        """Accept a request, which is then answered exactly once. Return False if the pool is full or closed.
 
-        False is back-pressure: a request that is not accepted gets no answer, and the caller may enqueue it elsewhere, or here
-        later.
+        A request that is not accepted gets no answer. The caller may enqueue it elsewhere, or here later.
         """
         if not accepts(self._state):
             self.metrics.refused += 1
@@ -132,7 +132,7 @@ class PoolScheduler(Generic[Spec, Result]):
         return request.result
 
     def notify_idle(self) -> None:
-        """Report that the backend has changes. Never waits; many calls cause only one reading."""
+        """Report that the backend has changes. Never waits; several calls cause only one read."""
         self._wake.set()
 
     def snapshot(self) -> Snapshot:
@@ -168,7 +168,7 @@ class PoolScheduler(Generic[Spec, Result]):
                     with trio.move_on_at(next_deadline(self._state)):
                         await self._wake.wait()
         finally:
-            with trio.CancelScope(shield=True):  # each recycling is bounded by itself
+            with trio.CancelScope(shield=True):  # each recycling has a time limit of its own
                 async with trio.open_nursery() as self._work:
                     self._step(Closed())
                     self._step(Abandoned())

@@ -29,8 +29,9 @@ class Waiting:
 
 @dataclass(slots=True)
 class Claim:
-    """A claim under way. ``answered``: its request was answered earlier, for example by its deadline, so nobody
-    takes a member that is claimed now."""
+    """A claim under way. ``answered``: its request was answered already, for example at its deadline, so no caller takes the
+    member if the claim succeeds.
+    """
 
     waiting: Waiting
     member: Member

@@ -80,7 +80,7 @@ def warm_start(command: Command) -> WarmStart | None:
     variables = sorted((name, value) for name, value in command.env.items() if name.startswith(READ_AT_START))
     if command.user is not None and not _is_trusted(program, variables):
         return None
-    # A script is executed itself; the kernel then loads the interpreter of its first line, unless that is env.
+    # If the script itself was executed, the kernel names the process after the script, unless its first line names env.
     executed = argv[0] if words[0] != command.argv[0] and words[0].startswith("/") else program
     return WarmStart(Interpreter(program, tuple(variables), identity), words, argv, Path(executed).name)
 
@@ -139,6 +139,8 @@ def _identity(path: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _is_program(path: str, _identity: tuple[int, ...]) -> bool:
-    """Return whether the file is a compiled program; a script that starts the interpreter could do anything else as well."""
+    """Return whether the file is a compiled program. A script that starts the interpreter does not count, because it could do
+    other things as well.
+    """
     with Path(path).open("rb", buffering=0) as file:
         return file.read(len(_ELF)) == _ELF

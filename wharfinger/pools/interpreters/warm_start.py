@@ -62,7 +62,7 @@ class WarmStarts:
         sinks: Sinks = NO_SINKS,
         prepare: Callable[[], None] | None = None,
     ) -> Outcome:
-        """Run a command within its limits, as `run_child` does and with its errors."""
+        """Run a command within its limits. Raises the errors of `run_child`."""
         key = "\0".join(command.argv[:2])
         if key in self._never or not self._size:
             self.cold += 1
@@ -103,7 +103,7 @@ class WarmStarts:
             self._never.popitem(last=False)
 
     def _pool(self, interpreter: Interpreter) -> InterpreterPool | None:
-        """Return the pool of an interpreter, and open it if the limits allow one more pool; None while there is none."""
+        """Return the pool of an interpreter; None while it is not open. Begin to open it if the limits allow one more pool."""
         if interpreter not in self._pools and len(self._pools) < MAX_INTERPRETERS and self.budget.admits():
             self._pools[interpreter] = None
             self._nursery.start_soon(self._keep, interpreter, name=f"pool of {interpreter.program}")

@@ -76,7 +76,7 @@ def _bounds(limits: Limits) -> list[tuple[str, int]]:
 
 @dataclass(eq=False, slots=True)
 class _Watched:
-    """An idle worker and the task that watches it, which ends when ``scope`` is cancelled; ``over`` is set then.
+    """An idle worker, and the task that watches it. Cancel ``scope`` to end the task; ``over`` is set when it has ended.
 
     Only one task may wait for the end of a process at a time, so the task that removes a worker waits for ``over`` first.
     """
@@ -130,7 +130,7 @@ class WarmWorkers:
         self.on_change()
 
     def changes(self) -> Sequence[Seen | Lost]:
-        """Return the workers that came and went."""
+        """Return the workers that came or went since the last call."""
         found = tuple(self._changes)
         self._changes.clear()
         return found

@@ -210,7 +210,7 @@ def _read(line: bytes) -> Mapping[str, object]:
 
 
 def _check(found: Mapping[str, object], worker: Worker) -> dict[str, int]:
-    """Return the folders of a zygote that serves. Raises ZygoteError."""
+    """Check what a zygote reported, and return the folders of its modules. Raises ZygoteError if it cannot serve."""
     if "unfit" in found:
         raise ZygoteError(f"the interpreter cannot fork workers: {found['unfit']}", lasting=True)
     if "version" not in found:

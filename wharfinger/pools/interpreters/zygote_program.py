@@ -5,17 +5,17 @@ Python 3.8. `wharfinger.pools.interpreters.zygote` starts it and communicates wi
 
     zygote_program.py FD
 
-FD is a socket (SOCK_SEQPACKET). First the zygote reports a line of JSON: the interpreter's version and the modules that it
-has loaded, or why it cannot serve. Then each packet asks for a worker: its token, and three descriptors, which are the
-worker's control socket, its stdout and its stderr. At the end of the socket the zygote ends.
+FD is a socket (SOCK_SEQPACKET). First the zygote reports a line of JSON: the interpreter's version and the modules that it has
+loaded, or why it cannot serve. Then each packet asks for a worker: its token, and three descriptors, which are the worker's
+control socket, its stdout and its stderr. The zygote ends when the socket is closed.
 
 A worker is forked with CLONE_PARENT, so it is a child of the zygote's parent, which waits for it, measures it and signals it as
-any other child. It leads a session of its own. On its control socket it reports its process id (4 bytes), then waits for a
-job: 4 bytes of length, and JSON. It answers ``S`` when everything is in place and the script starts, or ``R`` and the reason, and
-ends. At the end of the socket it ends, because the parent is gone or does not need it.
+any other child. It leads a session of its own. On its control socket it reports its process id (4 bytes), and then waits for a
+job: 4 bytes of length, and JSON. When everything is in place, it answers ``S`` and starts the script. Otherwise, it answers ``R``
+with the reason, and ends. It also ends when the socket is closed, because then the parent is gone or does not need it.
 
-The script runs in a new ``__main__``. Exceptions, exit codes, threads, ``atexit`` and the flushing of output are those of a
-process that was started for it. Only one step of the interpreter's end is skipped: the zygote's own modules are not taken apart.
+The script runs in a new ``__main__``. Exceptions, exit codes, threads, ``atexit`` and the flushing of output behave as in a new
+process. Only one step of the interpreter's end is skipped: the zygote's own modules are not taken apart.
 """
 
 from __future__ import annotations
@@ -223,7 +223,9 @@ def _address_of_thread_id() -> int:
 
 
 def _address_of_token() -> int:
-    """Return the address of the last token of this process's marker in its first environment. Raises Unfit."""
+    """Return the address of the last token in this process's marker, in the environment with which the process was started.
+    Raises Unfit.
+    """
     variables = ctypes.POINTER(ctypes.c_void_p).in_dll(_process, "environ")
     number = 0
     while variables[number]:
@@ -236,7 +238,7 @@ def _address_of_token() -> int:
 
 
 def main() -> None:
-    """Serve until the end of the socket. Returns in a worker, when its script has run."""
+    """Serve until the socket is closed. Return only in a worker, when its script has run."""
     own = socket.socket(fileno=int(sys.argv[1]))
     own.set_inheritable(False)
     try:
@@ -334,7 +336,9 @@ def _exactly(control: socket.socket, size: int) -> bytes:
 
 
 def _prepare(zygote: Zygote, job: Job) -> None:
-    """Take the place of a new process: limits, user, folder, environment, command line. Raises OSError and ValueError."""
+    """Give this process what a new one would have: limits, user, folder, environment, command line. Raises OSError and
+    ValueError.
+    """
     os.environ.clear()
     os.environ.update(job["environment"])
     if zygote.coerced is not None:

@@ -153,8 +153,9 @@ class MemoryBudget:
             self._largest[holder] = max(TYPICAL, size[0] // 2), now
 
     async def keep(self) -> None:
-        """Measure again and again, rarely while there is no process: each measurement wakes up an idle daemon. Runs until
-        cancelled."""
+        """Measure repeatedly until cancelled. While there is no process, measure rarely, because each measurement wakes up an
+        idle daemon.
+        """
         while True:
             if not self._processes():
                 with trio.move_on_after(EMPTY_S):

@@ -59,7 +59,7 @@ def _resident(pid: int) -> Footprint | None:
 
 
 def peak_memory() -> int:
-    """Return the most memory of this process that was resident at once, in bytes; 0 if the kernel does not tell.
+    """Return the most memory of this process that was resident at once, in bytes; 0 if the kernel does not report it.
 
     ``getrusage`` is not used, because its maximum includes the program that was replaced by this one in ``exec``.
     """
@@ -71,7 +71,7 @@ def peak_memory() -> int:
 
 
 def footprints_below(pid: int) -> dict[str, list[Footprint]]:
-    """Return the memory of all children of a process, and of their children, by the names of their programs."""
+    """Return the memory of each descendant of a process, grouped by the name of its program."""
     found: dict[str, list[Footprint]] = {}
     waiting, seen = _children(pid), {pid}
     while waiting and len(seen) < _MAX_PROCESSES:

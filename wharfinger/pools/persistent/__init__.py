@@ -1,4 +1,4 @@
 """Hooks that keep running, because their authors have chosen so: a program serves one run after another, by a protocol of lines.
 
-May import ``memory``.
+This folder may import ``memory``.
 """

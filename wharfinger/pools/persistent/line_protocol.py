@@ -9,7 +9,7 @@ Its end, on the program's stdout, when all files of the run are written::
     {"run": 7, "status": 0}
     {"run": 7, "status": 1, "message": "the reason of the failure"}
 
-docs/pools.md describes it for authors.
+docs/pools.md describes this protocol for the authors of hooks.
 """
 
 import json

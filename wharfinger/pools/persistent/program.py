@@ -34,7 +34,7 @@ class NotBegunError(Exception):
 
 @dataclass(slots=True)
 class _Output:
-    """The stderr of the run that is under way: passed on, and its last bytes kept."""
+    """The stderr of the run that is under way. It is passed on, and its last bytes are kept."""
 
     tail: TailBuffer
     sinks: Sinks
@@ -71,7 +71,7 @@ class Program:
         return not self._ending.is_set() and self._worker is not None and not self._worker.has_output()
 
     def end(self) -> None:
-        """End the program: SIGTERM to all of its processes, the grace of a cancellation, SIGKILL."""
+        """Begin to end the program: its processes get SIGTERM, and after the grace period of a cancellation SIGKILL."""
         self._ending.set()
 
     async def live(
@@ -100,7 +100,7 @@ class Program:
     async def run(self, variables: Mapping[str, str], limits: Limits, sinks: Sinks) -> Outcome:
         """Serve one run. The program must be `usable` and idle. Raises NotBegunError, StuckError, and the errors of a sink.
 
-        If the program is not usable any more when this returns or raises, it is dead.
+        When this returns or raises, the program is either usable or dead.
         """
         worker = self._worker
         if worker is None:
@@ -135,7 +135,7 @@ class Program:
         if answer is not None:
             returncode, why = answer.status, answer.message
         else:
-            # A program that has exited with 0 has not answered the run either.
+            # Even an exit code of 0 is no success, because the program has not answered the run.
             returncode = await worker.wait() or UNANSWERED
         return _outcome(found, returncode, output.tail, why, usage or _rest(worker, moment))
 
@@ -205,7 +205,7 @@ def _since(pid: int, moment: UsageSums | None) -> Usage | None:
 
 
 def _rest(worker: Worker, moment: UsageSums | None) -> Usage:
-    """Return the usage of the last run of a program that has ended: the usage of the program, less that before the run."""
+    """Return the usage of the last run of a program that has ended: the program's total usage, minus its usage before the run."""
     usage = worker.usage
     if usage is None:
         return Usage(0.0, 0.0, 0)

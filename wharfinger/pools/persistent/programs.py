@@ -5,7 +5,7 @@ a limit allows no further program, the program that has been idle longest ends f
 process.
 
 A program ends in four cases: it has been idle for IDLE_S; it has done MAX_RUNS runs; the file, the arguments or the environment
-of its hook have changed, because of another version of the package; or it breaks the protocol.
+of its hook have changed, for example with a new version of the package; or it breaks the protocol.
 """
 
 import logging
@@ -137,7 +137,7 @@ class PersistentPrograms:
         sinks: Sinks = NO_SINKS,
         prepare: Callable[[], None] | None = None,
     ) -> Outcome:
-        """Serve a run within its limits, as `run_child` does and with its errors; ``prepare`` is called once, in a thread.
+        """Serve a run within its limits. ``prepare`` is called once, in a thread. Raises the errors of `run_child`.
 
         If it is cancelled during the run, the program is dead when this raises.
         """
@@ -199,7 +199,7 @@ class PersistentPrograms:
         return self._budget.admits(self)
 
     async def _live(self, kept: _Kept, *, task_status: trio.TaskStatus[None]) -> None:
-        """Keep a program, until it has ended. Raises ProcessError if it could not be started."""
+        """Run a program until it has ended. Raises ProcessError if it could not be started."""
         try:
             await kept.program.live(self._ledger, task_status=task_status)
         except ProcessError as error:

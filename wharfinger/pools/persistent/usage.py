@@ -21,7 +21,9 @@ _RESET_PEAK: Final = "5"
 
 @dataclass(frozen=True, slots=True)
 class UsageSums:
-    """The times of a process since its start, in seconds: its own, the part in the kernel, and that of its children."""
+    """The times of a process since its start, in seconds: its own time, the part of it that was spent in the kernel, and the same
+    two times of its children.
+    """
 
     own_s: float
     kernel_s: float
@@ -48,7 +50,7 @@ def _moment(pid: int) -> UsageSums:
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
     # utime, stime, cutime and cstime are the fields 14 to 17 of proc_pid_stat(5); the first after the name is number 3.
     _, kernel, children, children_kernel = (int(field) / _TICKS for field in fields[11:15])
-    # The number of the clock of all threads of a process: CPUCLOCK_SCHED (2) below the inverted pid (kernel's posix-timers.h).
+    # The id of a process's clock: the inverted pid, and CPUCLOCK_SCHED (2) in the three lowest bits (kernel's posix-timers.h).
     own_s = time.clock_gettime((~pid << 3) | 2)
     return UsageSums(own_s, kernel, children + children_kernel, children_kernel)
 

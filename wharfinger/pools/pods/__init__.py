@@ -1,5 +1,5 @@
-"""Pools of pods that are kept ready: WorkerPools and WorkerClaims, and the pods between them.
+"""Pools of pods that are kept ready: WorkerPools and WorkerClaims, and the pods that claims get from pools.
 
-The modules read both resources, decide how many pods a pool has and what becomes of a claim, and are the backend of the claim
-scheduler for pods. May import ``claims``; knows nothing of the runtime.
+The modules read both resources, decide how many pods a pool has and which pod a claim gets, and implement the backend of the
+claim scheduler for pods. This folder may import ``claims``, but not the runtime.
 """

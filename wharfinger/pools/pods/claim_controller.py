@@ -52,7 +52,7 @@ class Pods(Protocol):
     """The pods and pools that claims need."""
 
     def pool(self, namespace: str, name: str) -> PodPool | None:
-        """Return a pool that serves, or None."""
+        """Return the pool of this name; None if there is no such pool, or if it does not serve."""
         ...
 
     def pods_of(self, claim: ObjectKey) -> tuple[PodState, ...]:

@@ -7,20 +7,20 @@ as it sees the first result.
 No claimed pod is lost in a crash, because it has the uid of its claim. If the daemon ends between the claim and the status, the
 next one finds the pod, and binds the claim to it. A pod whose claim is gone, or bound to another pod, is deleted.
 
-============================================= ===========================================================================
-what is known                                 what is done
-============================================= ===========================================================================
-the claim is gone, or is being deleted        its request is withdrawn, and its pods are deleted
-it has a final status                         a request for it is withdrawn, and all pods but the bound one are deleted
-its request was answered                      the result is written; after a conflict or a shutdown it is requested again
-a pod has its uid, and its request waits      it is bound to that pod, unless that is the pod under claim for it just now
-its request waits                             nothing; after a while the status says that it is pending
-a pod has its uid, and it has no request      it is bound to that pod
-its specification cannot be used              Failed is written
-its time is over                              Expired is written
-there is no such pool                         Pending is written, with the reason
-otherwise                                     a pod is requested from the pool
-============================================= ===========================================================================
+================================================ ===============================================================================
+what is known                                    what is done
+================================================ ===============================================================================
+the claim is gone, or is being deleted           its request is withdrawn, and its pods are deleted
+the claim has a final status                     its request is withdrawn, and all of its pods but the bound one are deleted
+the request was answered                         the result is written; after a conflict or a shutdown, a pod is requested again
+the request waits, and a pod has the claim's uid the claim is bound to this pod, unless the request is claiming the pod just now
+the request waits                                nothing; after a while, Pending is written
+no request waits, and a pod has the claim's uid  the claim is bound to this pod
+the claim's specification cannot be used         Failed is written
+the claim's time is over                         Expired is written
+the claim's pool does not exist                  Pending is written, with the reason
+otherwise                                        a pod is requested from the pool
+================================================ ===============================================================================
 """
 
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ class WriteStatus:
 
 @dataclass(frozen=True, slots=True)
 class ReleasePods:
-    """Delete these pods, and withdraw the request if the claim needs none any more."""
+    """Delete these pods. ``withdraw``: also withdraw the claim's request."""
 
     pods: tuple[PodState, ...]
     withdraw: bool = True
@@ -190,7 +190,7 @@ def bound_status(pod: PodState) -> ClaimStatus:
 
 
 def read_status(obj: JsonObject) -> ClaimStatus:
-    """Return the status of a WorkerClaim as it is written. Raises ShapeError."""
+    """Return the status that is written in a WorkerClaim. Raises ShapeError."""
     status = find_object(obj, "status")
     names = ("phase", "reason", "message", "podName", "podUID")
     return ClaimStatus(*(find_str(status, name) for name in names))

@@ -62,7 +62,7 @@ class PodBackend:
         self.doomed: set[str] = set()
 
     def use(self, pool: PoolSpec) -> None:
-        """Adopt a changed specification of the pool: pods of another template are not handed out any more."""
+        """Adopt a changed specification of the pool. Pods that were made from another template are not handed out any more."""
         self._pool = pool
         for pod in self._pods.values():
             self._show(pod)
@@ -83,7 +83,7 @@ class PodBackend:
             self._put(uid, Lost(uid))
 
     def changes(self) -> Sequence[Seen | Lost]:
-        """Return the pods that came, changed and went."""
+        """Return the pods that came, changed or went since the last call."""
         found = tuple(self._changes.values())
         self._changes.clear()
         return found

@@ -1,6 +1,7 @@
 """The pool of one WorkerPool: its scheduler, its backend, and the trio shell around the sizing machine.
 
-Each event is a step of the machine at once. Each write of the machine is a task of its own, and its outcome is the next event.
+Each event is passed to the machine at once. Each write that the machine decides on is a task of its own, and its outcome becomes
+another event.
 """
 
 import logging
@@ -122,7 +123,7 @@ class PodPool:
             self._scheduler.withdraw(request)
 
     def stop(self) -> None:
-        """Begin the end: requests that wait are answered, claims under way may finish."""
+        """Begin to stop: requests that wait are answered, and claims under way may finish."""
         self._stop.set()
 
     # --- for inspection

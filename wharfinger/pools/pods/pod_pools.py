@@ -70,7 +70,7 @@ class PodPools:
         return tuple(self._pools[key] for key in sorted(self._pools) if self._pools[key].serves)
 
     def pool(self, namespace: str, name: str) -> PodPool | None:
-        """Return a pool that serves, or None."""
+        """Return the pool of this name; None if there is no such pool, or if it does not serve."""
         pool = self._any_pool(namespace, name)
         return pool if pool is not None and pool.serves else None
 

@@ -128,7 +128,7 @@ class PodRuns:
         claim = ObjectKey(WORKER_CLAIM, run.namespace, f"hook-{secrets.token_hex(8)}")
         try:
             for left in tuple(self._left):
-                # Before this run begins, because the program of the earlier run may still be at work.
+                # This happens before the new run begins, because the program of the earlier run may still run.
                 await self._remove(left)
             place = await self._place(await self._claimed(claim, run))
             await self._copy_in(place, run)

@@ -1,8 +1,8 @@
 """The state of a pod of a pool, and the objects and patches that are written for pods. Pure.
 
-A pod is *idle* until it is claimed, or *retiring* once its pool gives it up. Both are written with the pod's resourceVersion, so
-only one of two writers succeeds, and a pod that was claimed is never retired. Any other value of the phase label counts as
-claimed: the pod belongs to the writer of that value, and is left as it is.
+A pod is *idle* until it is claimed, or *retiring* once its pool gives it up. Both changes are written with the pod's
+resourceVersion, so only one of two writers succeeds, and a pod that was claimed is never retired. Any other value of the phase
+label counts as claimed: the pod belongs to the writer of that value, and is left as it is.
 
 Versions are resourceVersions as numbers. They are decimal numbers that grow with each change: Kubernetes guarantees this since
 1.35, and earlier servers with etcd behave in the same way.
@@ -74,7 +74,7 @@ class PodState:
         return not self.ended and not self.leaving
 
     def usable(self, pool: PoolSpec) -> bool:
-        """Return whether a claim may get the pod: it is idle, ready, and the pool's own."""
+        """Return whether a claim may get the pod: it is idle and ready, and belongs to the pool."""
         return self.phase is Phase.IDLE and self.ready and self.alive and self.pool_uid == pool.uid
 
 

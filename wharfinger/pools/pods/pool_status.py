@@ -32,7 +32,7 @@ class PoolNumbers:
 
 
 def numbers(state: SizingState, now: float) -> PoolNumbers:
-    """Return the numbers of a pool at a time of its machine."""
+    """Return the numbers of a pool at ``now``, a time of its machine's clock."""
     idle = current_idle(state)
     ready = sum(pod.ready for pod in idle)
     claimed = sum(pod.phase is Phase.CLAIMED and not pod.ended for pod in state.pods.values())
@@ -62,7 +62,9 @@ def numbers(state: SizingState, now: float) -> PoolNumbers:
 
 
 def pool_status(found: PoolNumbers, generation: int, written: JsonObject, now: datetime) -> JsonObject:
-    """Return the status to write; it keeps the time of transition of ``written``, the last status."""
+    """Return the status to write. A condition with an unchanged status keeps its lastTransitionTime from ``written``, the last
+    status.
+    """
     condition = _condition(found.reason or "AsWanted", found.problem, not found.reason, generation, written, now)
     return {
         "observedGeneration": generation,

@@ -1,4 +1,4 @@
-"""The values that the sizing machine is made of: its events, and its effects. Pure."""
+"""The events that the sizing machine takes, and the effects that it returns. Pure."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -18,7 +18,7 @@ class SpecChanged:
 
 @dataclass(frozen=True, slots=True)
 class PodSeen:
-    """The cache shows a pod, or an answer of the API server does."""
+    """The cache, or an answer of the API server, shows a pod."""
 
     pod: PodState
 

@@ -4,8 +4,8 @@ The wanted number of idle pods follows demand, never the number of existing pods
 
     wanted = requests that wait + (size, or min if no request came for idle_s)
 
-Idle pods, pods that start and pods that are being made count against it, so that a pod is never made twice for one request.
-Claimed pods do not count, but no pod is made beyond ``max`` pods altogether.
+Idle pods, pods that start and pods that are being made count towards this number, so that a pod is never made twice for one
+request. Claimed pods do not count, but no pod is made beyond ``max`` pods altogether.
 
 * A pod that was made counts as *being made* until the cache shows it. This does not end by a timer alone: after CHECK_S, the API
   server is asked for the pod.
@@ -15,7 +15,7 @@ Claimed pods do not count, but no pod is made beyond ``max`` pods altogether.
   shows a later version of it, unless the pod turns out to be unchanged. A doomed pod, which a claim may have got, is retired in
   the same way. Only a pod that is retiring or has ended while idle is deleted, never a claimed one.
 * A pod that does not become ready within ``start_s`` is retired.
-* After a failure nothing is made or changed for a pause, which doubles with each further failure.
+* After a failure, nothing is made or changed during a pause, which doubles with each further failure.
 
 No clock and no I/O.
 """
@@ -60,7 +60,7 @@ NEVER: Final = float("inf")
 
 
 class Stage(Enum):
-    """The stage of a pod in the making."""
+    """The stage of a pod that is being made."""
 
     SENT = auto()
     UNSURE = auto()
@@ -119,12 +119,12 @@ def current_idle(state: SizingState) -> list[PodState]:
 
 
 def total(state: SizingState) -> int:
-    """Return the number of all pods that have not ended, and of those in the making."""
+    """Return the number of all pods that have not ended, including those that are being made."""
     return sum(not pod.ended for pod in state.pods.values()) + len(state.making)
 
 
 def step(state: SizingState, event: SizingEvent, now: float) -> tuple[SizingState, tuple[SizingEffect, ...]]:
-    """Return the state after ``event``, and the effects in order. The state that was passed belongs to the machine."""
+    """Return the state after ``event``, and the effects in order. The caller must not use the passed state any more."""
     match event:
         case SpecChanged():
             _want(state, event.spec, now)

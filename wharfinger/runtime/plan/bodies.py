@@ -1,19 +1,19 @@
 """The bodies that the fixpoint engine runs for a plan: a node for each resource, and a node for each package that is needed.
 
-The node of a resource (an Application or a Module) first creates the node of the package's definition, which reads files, and
-runs again when the definition is read. Then it waits for the decision about every package that the resource or the definition
-names, even about packages that no file declares. The node of a Module in an exclusive group also waits until all Modules are
-read, because each of them may be in the group. What a node does depends on the level:
+The node of a resource (an Application or a Module) first creates the node of the package's definition, which reads the files of
+the package. When the definition has been read, the node of the resource runs again. Then it waits for the decision about every
+package that the resource or the definition names, even about packages that no file declares. The node of a Module in an exclusive
+group also waits until all Modules are read, because each of them may be in the group. What a node does depends on the level:
 
 =========  ================================================================================================================
-NONE       it lacks every named package that is not judged yet, even an absent one, which may still appear
+NONE       it waits for every named package that is not judged yet, even for an absent one, which may still appear
 CASCADE    no more packages will appear, so the gates decide, and absent packages count as not installed
-FORCE      the packages that it names wait for it in turn: the cycle is judged as a whole
+FORCE      the packages that it names wait for it in turn, so the cycle is judged as a whole
 =========  ================================================================================================================
 
-A cycle of dependencies is refused, and each member reports the whole cycle. (The daemon's scheduler refuses only the package
-that closes the cycle.) A cycle that any-of or none-of groups close is a knot, about which the gates decide
-(:mod:`wharfinger.runtime.scheduler.soft_edges`). At FORCE, a node runs only if it lacks nothing outside of its own cycle, so
+A cycle of dependencies is refused, and each member reports the whole cycle. (The daemon's scheduler refuses only the package that
+closes the cycle.) A cycle that any-of or none-of groups close is a knot, about which the gates decide
+(:mod:`wharfinger.runtime.scheduler.soft_edges`). At FORCE, a node runs only if it waits for nothing outside of its own cycle, so
 every unjudged package that it reaches is in that cycle.
 
 The decisions are made by :mod:`wharfinger.runtime.scheduler.gates`, with nodes that are made from definitions as in the
@@ -68,8 +68,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The decision of the gates. ``held_by`` are the packages for which the package would wait although it may be on, because
-    they are suspended or wait themselves.
+    """The decision of the gates. ``held_by`` are the packages that the package would wait for although it may be on. They are
+    suspended, or wait themselves.
     """
 
     node: Node
@@ -217,7 +217,7 @@ class PlanBodies:
             self.findings[name] = Judged(self._nodes[name], decision, held_by)
 
     def _topology(self, nodes: Mapping[str, Node]) -> Topology | None:
-        """Return the topology of the nodes; None if some of them are on a cycle of dependencies, which are refused."""
+        """Return the topology of the nodes. If some of them are on a cycle of dependencies, refuse these and return None."""
         try:
             return topology(nodes)
         except CycleError as error:
@@ -226,8 +226,8 @@ class PlanBodies:
             return None
 
     def opinion(self, name: str) -> Opinion:
-        """Return the intent of the resource, and the vote of an enabled script that has no objection, because scripts are not
-        run here.
+        """Return the intent of the resource, and the vote of its ``enabled`` script. Scripts are not run here, so the vote is
+        that of a script without an objection.
         """
         vote = ScriptVote(enabled=None) if self._nodes[name].script else None
         return Opinion(self._wanted[name].enabled, vote)

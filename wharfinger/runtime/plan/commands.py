@@ -1,5 +1,5 @@
-"""``wharfinger plan``: find out without a cluster which Applications and Modules would be on, and in which order they would
-run.
+"""The command ``wharfinger plan``: find out without a cluster which Applications and Modules would be on, and in which order they
+would run.
 """
 
 import argparse

@@ -1,13 +1,12 @@
-"""A plan, which says without a cluster which packages of a set of Applications and Modules would be on. `wharfinger plan`
-prints it.
+"""A plan for a set of Applications and Modules: the packages that would be on in a cluster. `wharfinger plan` prints it.
 
 The daemon's engine runs to its fixpoint (:mod:`~wharfinger.runtime.fixpoint.converge`, with the bodies of
 :mod:`~wharfinger.runtime.plan.bodies`), for a cluster that has only the given resources. So the result depends only on the
 files: the packages that would be on, their order, and for each other package the reason, with the chain of causes to the root
 cause. The code of `wharfinger why` makes the chain (:mod:`~wharfinger.runtime.why.explanation`).
 
-Hooks and ``enabled`` scripts are not run, and neither settings nor a cluster are read. The plan assumes that ``enabled``
-scripts would not object, and a note names them. A suspended package counts as absent, so its dependents wait.
+Hooks and ``enabled`` scripts are not run, and no settings and no cluster are read. The plan assumes that ``enabled`` scripts
+would not object, and a note names them. A suspended package counts as absent, so its dependents wait.
 """
 
 from collections.abc import Callable, Mapping

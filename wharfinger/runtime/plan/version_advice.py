@@ -1,4 +1,4 @@
-"""The advice which versions would work, for the packages of a plan whose requirements are not met.
+"""Advice on versions that would work, for the packages of a plan whose requirements are not met.
 
 The daemon's search for versions is used, with the versions in the folder of packages
 (:mod:`wharfinger.runtime.scheduler.version_search`). A package that is a folder has one version; an OCI layout may have many
@@ -32,7 +32,7 @@ ReadIndex: TypeAlias = Callable[[str], Awaitable[PackageIndex | None]]
 async def with_versions(
     plan: Plan, specs: Mapping[str, PackageSpec], bodies: PlanBodies, facts: Facts, read_index: ReadIndex
 ) -> Plan:
-    """Return the plan with versions that would work added to the remedies."""
+    """Add the versions that would work to the remedies of a plan, and return the new plan."""
     blocked = [each for each in plan.blocked if each.explanation is not None][:MAX_ADVISED]
     nodes = {name: found.node for name, found in bodies.findings.items() if isinstance(found, Judged)}
     if not blocked or len(nodes) > MAX_PACKAGES:

@@ -40,8 +40,8 @@ class Receipt:
 async def make_receipt(
     plan: Plan, programs: Programs, open_server: OpenServer, folder: Path, *, with_names: bool = False
 ) -> Receipt:
-    """Return the receipt of a package; trials run in folders below ``folder``. With ``with_names``, rules are restricted to
-    the objects that the package used; if the names differ in the proof, the rule allows all objects.
+    """Return the receipt of a package; trials run in folders below ``folder``. With ``with_names``, rules are restricted to the
+    objects that the package used; a rule whose names differ in the proof allows all objects.
 
     Raises NotEnoughError, TrialError, PackageError, ClusterError, and the errors of a daemon that cannot start.
     """

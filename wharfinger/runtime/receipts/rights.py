@@ -78,9 +78,7 @@ def needed(requests: Iterable[JudgedRequest], user: str) -> frozenset[Access]:
 
 
 def named(requests: Iterable[JudgedRequest], user: str) -> dict[Access, frozenset[str]]:
-    """Return the names of the objects that each access of a user was about; accesses that were not only about named objects
-    are left out.
-    """
+    """Return the names of the objects for each access of a user. Leave out an access if any of its requests named no object."""
     found: dict[Access, set[str]] = {}
     for request in requests:
         if request.user == user and request.code != FORBIDDEN:

@@ -106,7 +106,7 @@ def place(source: Path, target: Path, version: str) -> None:
 
 
 def repository(folder: Path) -> JsonObject:
-    """Return the PackageRepository that has the copies of packages in a folder."""
+    """Return a PackageRepository for the copies of packages in a folder."""
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": REPOSITORY.kind,

@@ -96,7 +96,7 @@ class Record:
     phase: Part = Part.PACKAGE
 
     def take(self, user: str, request: JudgedRequest) -> None:
-        """Record a request of the account. Requests of hooks always belong to the part for hooks, in each step."""
+        """Record a request of the account. In every step, requests of hooks belong to the part for hooks."""
         if request.user != user:
             return
         own = request.agent.startswith(_DAEMON) and not request.agent.endswith(f" {HOOK_AGENT}")
@@ -181,7 +181,7 @@ class _Steps:
             self.record.unready = find_str(obj, "status", "summary", "message")
 
     async def _until(self, holds: Callable[[JsonObject | None], bool], what: str) -> None:
-        """Wait for a state of the resource.
+        """Wait until ``holds`` returns true for the resource of the package. ``what`` names this state in the error.
 
         Raises _RefusedError if its status reports a refusal, and TrialError after the limit.
         """
