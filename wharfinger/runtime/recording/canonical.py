@@ -258,7 +258,7 @@ class Codec:
         return encoded
 
     def _quick_record(self, record: _Record, value: object, text: Text, clean: Clean) -> object:
-        """Return the form of a record that is fast to write, and in which the parts have that form, too."""
+        """Return a form of a record that is fast to write. The parts of the record are in that form, too."""
         encoded: list[object] = [record.tag]
         append = encoded.append
         for found, kept in zip(record.get(value), record.kept, strict=True):

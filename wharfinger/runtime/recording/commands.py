@@ -101,7 +101,7 @@ def _gap_before(record: Record) -> GapRecord:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Raise a RecordingError in place of the error about a record that has the form of another version."""
+    """Run the block. If it fails because a record has the form of another version, raise a RecordingError instead."""
     try:
         yield
     except FormatError as error:

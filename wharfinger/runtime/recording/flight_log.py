@@ -52,8 +52,8 @@ class LogCounters:
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """The mark that a new file begins, with its first records: the head, and a gap of ``lost`` records if records are missing
-    before the file.
+    """The mark that a new file begins. Its first records are the head and, if ``lost`` records are missing before the file, a
+    gap.
     """
 
     number: int
@@ -187,7 +187,8 @@ class FlightLog:
         self._wake.set()
 
     def append(self, *records: Lines | Callable[[], bytes]) -> None:
-        """Write records soon, all to one file. A function among them is called in another thread when its record is written.
+        """Write records soon, all to one file. Instead of a record, a function that returns the record may be passed; it is
+        called in another thread at the time of the write.
 
         Never waits, never raises.
         """

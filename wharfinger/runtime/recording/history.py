@@ -69,7 +69,7 @@ def names_in(record: Record) -> tuple[str, ...]:
 
 
 def events_of(base: Past, records: Iterable[EventRecord | StateRecord]) -> tuple[EventSnapshot, ...]:
-    """Return the events of records that follow the state ``base``, which is updated."""
+    """Return the events of records that follow the state ``base``. Afterwards, ``base`` is the state after all of them."""
     events = []
     for record in records:
         if isinstance(record, StateRecord):

@@ -107,7 +107,7 @@ class Marks:
         return [MARK, number, *_details(value, text)]
 
     def begin(self) -> None:
-        """Add the attributes at the next mention of each object again, because a whole state is recorded next."""
+        """Make the next mention of each object repeat its attributes, because a whole state is recorded next."""
         self._mentioned.clear()
 
     def forget(self, kept: tuple[object, ...]) -> None:

@@ -42,7 +42,7 @@ _REMOVING: Final = 32
 
 
 class _Changes:
-    """The changes of a status, which are in an event that was read from a recording, in place of the status."""
+    """The changes of a status. An event that was read from a recording has them in place of the status."""
 
     __slots__ = ("changes",)
 

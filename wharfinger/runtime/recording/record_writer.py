@@ -70,7 +70,8 @@ class Log(Protocol):
         ...
 
     def append(self, *records: Lines | Later) -> None:
-        """Write records later, all to one file. A function among them is called in another thread when its record is written.
+        """Write records later, all to one file. Instead of a record, a function that returns the record may be passed; it is
+        called in another thread at the time of the write.
 
         Never waits, never raises.
         """
@@ -104,13 +105,11 @@ class _Known:
 
     @property
     def is_renewed(self) -> bool:
-        """Return whether texts are masked in another way than when the whole state was recorded."""
+        """Return whether texts are now masked in a different way than at the time when the whole state was recorded."""
         return self.masking.renewed != self.renewed
 
     def set_status(self, before: object) -> None:
-        """Pass the status before the event to the codec of a package, because some events are written as changes of this
-        status.
-        """
+        """Give a package's codec the status from before the event, because some events are written as changes of this status."""
         if isinstance(self.codec, PackageCodec) and isinstance(before, package_state.Package):
             self.codec.status = before.status
 
@@ -261,7 +260,7 @@ class RecordWriter:
     # --- the scheduler ---------------------------------------------------------------------------------------------------
 
     def add_decision(self, step: Decision, subject: str) -> None:
-        """Write a step of the scheduler, whose state is that of all packages."""
+        """Write a step of the scheduler, whose one state covers all packages."""
         codec, file, before, event, after = SCHEDULER.codec, self._file, step.before, step.event, step.after
         while True:
             renewed = self._renewals.count

@@ -63,9 +63,7 @@ _BEFORE: Final[dict[str, object]] = {LIFECYCLE.name: None, JOURNAL.name: {}, QUE
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
-    """A step of a state machine of one package. For the status, the event is made from the states before and after the step
-    when it is needed.
-    """
+    """A step of a state machine of one package."""
 
     number: int
     time: float
@@ -267,8 +265,8 @@ class Rings:
         newest.append(kept)
 
     def _begun(self, name: str, kept: Kept) -> Ring:
-        """Return the ring for a step of a package without a current ring. A package that is gone stays gone if only the
-        scheduler or the journal has a step about it.
+        """Return the ring for a step of a package without a current ring. If the package is gone, a step of the scheduler or of
+        the journal does not make it current again.
         """
         # The package's journal is forgotten later than the package.
         is_late = not isinstance(kept, Step) or kept.machine is JOURNAL

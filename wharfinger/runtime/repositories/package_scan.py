@@ -57,7 +57,7 @@ async def scan_package(
     full: bool = False,
     detailed: int = DETAILED,
 ) -> PackageIndex:
-    """Return the present index; it equals the former index if nothing has changed. With ``full``, all details are read again.
+    """Return the present index. It equals ``before`` if nothing has changed. With ``full``, all details are read again.
     ``detailed`` is the number of newest versions whose details are read.
 
     ``path`` is the path of the package in the registry. Raises PackageError.
@@ -134,9 +134,7 @@ async def _target(
 
 
 def _other(digest: Digest, manifest: Manifest) -> str:
-    """Return the digest of a tag if it differs from the manifest's digest, because the tag points at an image index; otherwise
-    "".
-    """
+    """Return the digest of a tag that points at an image index; "" if the tag has the manifest's own digest."""
     return "" if digest == manifest.descriptor.digest else digest.text
 
 

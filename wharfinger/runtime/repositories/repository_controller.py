@@ -2,8 +2,9 @@
 
 It is level-triggered. The name of a repository is put into one coalescing inbox when the repository, its login, or a resource
 that uses it changes, and when its interval ends. A worker then compares the wanted scans with the scans that were done
-(:mod:`~wharfinger.runtime.repositories.scan_plan`), scans, and writes the results. Scanned are the packages whose versions a
-resource follows. For a repository without such packages, only one request checks that it accepts the login.
+(:mod:`~wharfinger.runtime.repositories.scan_plan`), scans, and writes the results. It scans the packages whose versions a
+resource follows. For a repository without such packages, it makes only one request, which checks that the repository accepts the
+login.
 
 While resources use a repository, the finalizer IN_USE prevents its deletion, and its condition names these resources.
 """
@@ -136,7 +137,7 @@ class Repositories:
             return index
 
     def _note(self, repository: str, package: str, seconds: float, index: PackageIndex | None) -> None:
-        """Keep the versions of a package that was looked up; None if they are not known."""
+        """Keep the versions of a package that was looked up; ``index`` is None if they are not known."""
         self._looked_up.pop((repository, package), None)
         while len(self._looked_up) >= MAX_LOOKED_UP:
             del self._looked_up[next(iter(self._looked_up))]
@@ -285,7 +286,7 @@ class Repositories:
             return None
 
     async def _check(self, source: Source) -> None:
-        """Check that a repository of which no package is followed can be used. Raises PackageError."""
+        """Check that a repository without followed packages can be used. Raises PackageError."""
         if isinstance(source, LayoutSource | FolderSource):
             folder = trio.Path(source.path)
             if not await folder.is_dir():
@@ -323,8 +324,8 @@ class Repositories:
         indexes: Sequence[PackageIndex] | None = None,
         is_first: bool = False,
     ) -> None:
-        """Write the status, if it differs. After the first scan of a process, write the status only if more than the time of
-        the scan differs.
+        """Write the status, if it differs. With ``is_first``, after the daemon's first scan of the repository, do not write it if
+        only the time of the scan differs.
 
         Raises ClusterError.
         """
@@ -440,8 +441,8 @@ def _times(written: JsonObject) -> JsonObject:
 
 
 def _identity(obj: JsonObject, source: Source) -> str:
-    """Return a text that changes whenever a scan is required: a checksum of the spec, and a hash of the source with its
-    login, which is never shown.
+    """Return a text that changes whenever a scan is required: a checksum of the spec, and a hash of the source with its login.
+    The login itself is never shown.
     """
     return f"{checksum([find(obj, 'spec')])} {hash(source)}"
 

@@ -42,8 +42,8 @@ def needs_of(spec: PackageSpec, details: VersionDetails) -> Requirements:
 
 
 def nodes_of(node: Node, spec: PackageSpec, index: PackageIndex) -> tuple[Node, ...]:
-    """Return a node for each version in an index whose details are known, as it would be installed for a resource; the newest
-    first.
+    """Return a node for each version whose details are in the index, as the version would be installed for a resource; the newest
+    version first.
     """
     found: list[Node] = []
     for version in index.versions:
@@ -62,8 +62,8 @@ async def search_versions(
 ) -> SearchResult | None:
     """Return versions with which a package, or its version ``wanted``, can be on.
 
-    Return None if the package is not off because of its requirements, or if no other versions are known. The versions of at
-    most MAX_PACKAGES packages are read; the result names packages whose versions would have been needed, too.
+    Return None if the package is not off because of its requirements, or if no other versions are known. The versions of at most
+    MAX_PACKAGES packages are read. If the search needs more, the result names the packages that were not read.
     """
     known: dict[str, Sequence[Node]] = {}
     while True:

@@ -1,6 +1,6 @@
 """The scope of Applications: their own namespace, or the whole cluster.
 
-By default an Application reads and writes in its own namespace. A namespace with the label ``wharfinger.dev/cluster-scope:
+By default, an Application reads and writes only in its own namespace. A namespace with the label ``wharfinger.dev/cluster-scope:
 allowed`` lets its Applications reach the whole cluster; only users who may edit namespaces can set the label. A daemon that
 serves one tenant can let all Applications reach the whole cluster (``--application-scope cluster``).
 
@@ -54,6 +54,6 @@ class ScopeLabels:
 
 @asynccontextmanager
 async def open_scope_labels(client: ClusterClient, scope: ApplicationScope) -> AsyncIterator[ScopeLabels]:
-    """Follow the labels while the body runs; the first list may not have arrived when it begins."""
+    """Follow the labels while the body runs. The body may begin before the first list has arrived."""
     async with open_informer(client, NAMESPACE, label_selector=f"{CLUSTER_SCOPE_LABEL}={ALLOWED}") as informer:
         yield ScopeLabels(scope, informer)

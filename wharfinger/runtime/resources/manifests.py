@@ -2,8 +2,8 @@
 read the package's files.
 
 The daemon and an offline build both use these functions, so both get the same objects: the request for a render
-(`chart_request`), the overrides of the user and of maintenance on its result (`with_overrides`), and the values about all
-packages that each package gets (`global_values`).
+(`chart_request`), the changes that the user's overrides and maintenance make to its result (`with_overrides`), and the values
+about all packages that each package gets (`global_values`).
 """
 
 from collections.abc import Collection, Mapping

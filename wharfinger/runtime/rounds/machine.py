@@ -34,7 +34,7 @@ event         IDLE                    RUNNING                 SETTLING          
 ============  ======================  ======================  =======================  ===================================
 RunBegan      → RUNNING               -                       → RUNNING                → RUNNING; a turn that waits is
                                                                                        cancelled, one at work is superseded
-RunEnded      switch, survey [1]      switch, survey [1]      switch, survey [1]       the turn is cancelled; as before [1]
+RunEnded      switch, survey [1]      switch, survey [1]      switch, survey [1]       cancel the turn; switch, survey [1]
 Looked        if others are on now,   -                       when all is idle,        -
               the scheduler is asked                          START_TURN → IDLE
               for another round

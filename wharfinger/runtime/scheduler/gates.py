@@ -1,4 +1,4 @@
-"""The decisions which packages are on, according to rules, and to the requirements between packages.
+"""The decisions about which packages are on. They follow from rules, and from the requirements between packages.
 
 :mod:`wharfinger.runtime.scheduler.rules` gives the votes about a node. The first FORBID wins, whichever votes precede it;
 without a FORBID, the last vote that is not UNDEFINED wins. A node is on if and only if the winning vote is ENABLE. Nothing
@@ -10,8 +10,8 @@ Decisions are a function of the present nodes, never of the history: nodes are j
 nodes that they name. A knot (:mod:`wharfinger.runtime.scheduler.soft_edges`) is judged as a whole, after everything that it
 depends on. Two cases in a knot need special rules, so that no decision changes back and forth forever:
 
-* a member of an any-of group that is placed *later* in the knot counts as soon as a round over the knot has enabled it;
-  rounds are repeated, for the affected nodes only, as long as they enable more nodes;
+* a member of an any-of group that is placed *later* in the knot counts as soon as one pass over the knot has enabled it; passes
+  are repeated, for the affected nodes only, as long as they enable more nodes;
 * of two nodes that exclude each other, the node that is placed later is off.
 
 So a decision depends only on the node and on the nodes that it names, and only the nodes that `Topology.affected_by` returns
@@ -181,7 +181,7 @@ class _Judge:
         return Others(self._enabled(name), self._nodes, wanted=self._wanted(name))
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
-        """Return the versions of all nodes that a node names and that are on; of nodes in its own knot, only those before it
+        """Return the versions of the nodes that are on, among the nodes that a node names. In its own knot, only nodes before it
         count.
         """
         there, enabled = self._topology.edges, {}
@@ -218,7 +218,7 @@ class _Judge:
 def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
     """Return whether a node is to be installed as soon as its requirements are met.
 
-    Such a node is not uninstalled because of other nodes. So it keeps its rank in its exclusive group while it is paused, and
+    Other nodes never cause such a node to be uninstalled. So it keeps its rank in its exclusive group while it is paused, and
     while its script runs, has failed, or has given only a provisional vote.
     """
     vote = _resolved(votes_without_gates(node, facts, replace(opinion, vote=None)))

@@ -1,12 +1,12 @@
 """The dependency graph: the nodes of the scheduler, and the order that their requirements give them.
 
 There are two kinds of edges. The edge to a declared dependency, optional or not, is *hard* while the dependency exists: the
-dependency comes first, and the node waits for it. A cycle of hard edges is an error, and the change that would close the
-cycle is refused. The edges to members of any-of and none-of groups are *soft*. A soft edge places the member first, so that
-the member is decided before the node that names it, but only if this closes no cycle: chains of fallbacks, and packages that
-exclude each other, must not be errors. A node also waits for an any-of member that was placed first. Nodes that are on a
-cycle because of soft edges are a *knot*: :mod:`wharfinger.runtime.scheduler.soft_edges` chooses which edges of the knot are
-kept. Outside of knots all edges are kept.
+dependency comes first, and the node waits for it. A cycle of hard edges is an error, and the change that would close the cycle is
+refused. The edges to members of any-of and none-of groups are *soft*. A soft edge places the member first, so that the member is
+decided before the node that names it. The edge is dropped if it would close a cycle, because chains of fallbacks, and packages
+that exclude each other, must not be errors. A node also waits for an any-of member that was placed first. Nodes that are on a
+cycle because of soft edges are a *knot*: :mod:`wharfinger.runtime.scheduler.soft_edges` chooses which edges of the knot are kept.
+Outside of knots all edges are kept.
 
 A package with a lower order comes first. If a package declares a lower order than one of its dependencies, its effective
 order is raised to that of the dependency. Otherwise the two would wait for each other forever: the dependency would wait for
@@ -58,8 +58,8 @@ class Verdict(StrEnum):
 class CycleError(Exception):
     """A node would close a cycle of dependencies. Nothing was changed.
 
-    ``members`` are the names of all nodes that are on a cycle with the first member, sorted; of several such sets, the one
-    with the first name in sorted order is reported. ``path`` is a shortest cycle, which begins with the first member: each
+    ``members`` are the names of all nodes that are on a cycle with the first member, sorted. If there are several such sets, the
+    set with the alphabetically first name is reported. ``path`` is a shortest cycle, which begins with the first member: each
     node needs the next one, and the last node needs the first.
     """
 
@@ -79,11 +79,11 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
 class Node:
     """One loaded package, with the facts that follow from its definition and its resource.
 
-    ``floor`` is the verdict if no rule votes: ENABLE for Applications, DISABLE for Modules. ``script`` is True if the package
-    has an enabled script, whose vote is needed after every NodeAdded. ``subscriptions`` are packages after each of whose runs
-    this package runs again; they are no edges. ``bundles`` are the pairs of an edition and a bundle of the platform that
-    enable this Module. ``declined`` is True if the package's files state that it is off by default, so that the floor DISABLE
-    is the package's own decision.
+    ``floor`` is the verdict if no rule votes: ENABLE for Applications, DISABLE for Modules. ``script`` is True if the package has
+    an enabled script, whose vote is needed after every NodeAdded. This package runs again after each run of a package in
+    ``subscriptions``; subscriptions are no edges. ``bundles`` are the pairs of an edition and a bundle of the platform that
+    enable this Module. ``declined`` is True if the package's files state that it is off by default, so that the floor DISABLE is
+    the package's own decision.
     """
 
     name: str
@@ -302,8 +302,8 @@ class _Draft:
         return (each for each in self.edges[name].named if each in self.edges)
 
     def settle(self, region: Collection[str]) -> None:
-        """Find the knots among the nodes of ``region``, which contains every cycle through its members, and compute the ranks
-        and effective orders of all of them. Raises CycleError.
+        """Find the knots among the nodes of ``region``, and compute the rank and the effective order of each node. ``region``
+        must contain every cycle through its nodes. Raises CycleError.
         """
         self._seen.update(region)
         components = strong_components(region, lambda name: self.edges[name].named)

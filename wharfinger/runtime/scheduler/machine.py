@@ -12,18 +12,19 @@ Scheduled  run N was ordered; a Completed event with another number is outdated 
 Active     run N is complete. A node that is off is Active too, so that it never holds back any other   Terminal
 =========  ===========================================================================================  ====================
 
-A body that lacks something is parked, either on the packages that are not active, or on the vote of the node's script, or on
-the highest tier below the node that is not released (:mod:`wharfinger.runtime.scheduler.tiers`). Only a change of one of
-these wakes the node. With ``Outside``, a node waits for the run of its package; no node waits for time to pass. The engine
-never drains in the scheduler: a missing dependency is reported at once, and its arrival wakes the node.
+A body that lacks something is parked, either on the packages that are not active, or on the vote of the node's script, or on the
+highest tier below the node that is not released (:mod:`wharfinger.runtime.scheduler.tiers`). Only a change of one of these wakes
+the node. With ``Outside``, a node waits for the run of its package; no node waits for time to pass. The engine of the scheduler
+runs without draining (:mod:`wharfinger.runtime.fixpoint`): a missing dependency is reported at once, and its arrival wakes the
+node.
 
 Invariants:
 
 * a node is scheduled only while all nodes that it waits for are active, and never while it is off;
 * a change of one node makes only the nodes that subscribed to it run again;
 * a node waits only for the nodes that it names, for the orders below its own, and for its script's vote;
-* only the dependents of a package whose run has failed wait, and not the packages of higher orders, because one broken
-  package must not stop all others;
+* after a failed run, only the dependents of the package wait, and not all packages of higher orders, because one broken package
+  must not stop all others;
 * a requirement that is not met any more pauses a package; a package is uninstalled only if the user, a hook or its script
   does not want it, or if another Module of its exclusive group takes precedence (DESIGN §7,
   docs/decisions/0052-exclusive-groups.md);

@@ -1,10 +1,10 @@
-"""Knots: nodes that name each other in a cycle, which only soft edges can close, and the choice of the edges that are kept.
+"""Knots, and the choice of the edges that are kept in them. Nodes that name each other in a cycle are a knot.
 
-Members of any-of and none-of groups are placed before the node that names them. Outside of cycles this is always possible. In
-a cycle some edges must be dropped, and the choice must not depend on the sequence of events. All hard edges of the knot are
-kept. Then the any-of edges are considered in sorted order, and after them the none-of edges: an edge is kept unless its
-member already depends on the node that names the member. An edge that was dropped has a consequence: an any-of member is
-*late* for the knot, and a node that excludes a node placed later is a *refuser* of that node.
+Members of any-of and none-of groups are placed before the node that names them. Outside of cycles this is always possible. In a
+cycle, which only soft edges can close, some of these edges must be dropped, and the choice must not depend on the sequence of
+events. All hard edges of the knot are kept. Then the any-of edges are considered in sorted order, and after them the none-of
+edges: an edge is kept unless its member already depends on the node that names the member. If an any-of edge was dropped, its
+member is *late* for the knot. If a none-of edge was dropped, the node that excludes the member is a *refuser* of the member.
 :mod:`wharfinger.runtime.scheduler.gates` decides a knot as a whole, with a rule for each case.
 
 The choice depends only on the nodes of the knot. Nodes have positions, which are adjusted when an edge is added (Pearce and

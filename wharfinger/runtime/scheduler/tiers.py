@@ -51,8 +51,8 @@ class Tiers:
         return order in self.held
 
     def below(self, order: int) -> int | None:
-        """Return the highest order below ``order`` whose tier is held, for which a node of ``order`` waits; None if no lower
-        tier is held.
+        """Return the tier that a node of ``order`` waits for: the highest held tier below its own. Return None if no lower tier
+        is held.
         """
         return max((each for each in self._orders() if each < order), default=None)
 

@@ -126,8 +126,8 @@ def find_versions(
     between: Callable[[], None] = lambda: None,
 ) -> SearchResult | None:
     """Search for a set of versions with which a package can be on; with ``wanted``, the package has that version in the set.
-    Return None if the package is not off because of its requirements, or if no other versions are known. At most ``limit``
-    sets are judged. ``between`` is called before each set is judged; an exception of it ends the search.
+    Return None if the package is not off because of its requirements, or if no other versions are known. At most ``limit`` sets
+    are judged. ``between`` is called before each set is judged; an exception from it ends the search.
     """
     entry = graph.entries.get(name)
     if graph.paused or entry is None or (wanted is None and not _is_refused(entry)):

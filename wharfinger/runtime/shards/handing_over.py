@@ -1,4 +1,4 @@
-"""The write of an Application's owner. It is a compare-and-set, so that of two daemons at most one succeeds."""
+"""The write of an Application's owner. It is a compare-and-set, so at most one of two daemons succeeds."""
 
 import logging
 

@@ -1,9 +1,9 @@
 """The packages of other shards in this shard's scheduler: nodes without requirements, whose runs other daemons carry out.
 
-Packages may need Modules, which the main daemon manages, and Applications of other shards. The statuses of these packages
-contain everything that the scheduler needs: the version, whether the package is on, and whether it is ready. A neighbour
-counts as on from the time when any part of it is installed, until it is disabled or removed. A run of it is complete when it
-is Ready. Everything else, such as whether its own requirements are met, is decided by the shard that manages it.
+Packages may need Modules, which the main daemon manages, and Applications of other shards. The statuses of these packages contain
+everything that the scheduler needs: the version, whether the package is on, and whether it is ready. A neighbour counts as on
+from the time when any part of it is installed, until it is disabled or removed. Its run is complete when the package is Ready.
+Everything else, such as whether its own requirements are met, is decided by the shard that manages it.
 """
 
 from dataclasses import dataclass

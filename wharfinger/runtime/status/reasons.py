@@ -153,7 +153,7 @@ class Reason(StrEnum):
         ),
     )
 
-    # The decision whether it may be on.
+    # The decision whether the package may be on.
     KUBERNETES_UNMET = (
         "KubernetesRequirementsUnmet",
         Again.CHANGE,
@@ -272,7 +272,7 @@ class Reason(StrEnum):
         "correct the enabled script in the package; it is run again when its input changes, and every ten minutes",
     )
 
-    # Running it.
+    # The run of the package.
     SETTINGS_INVALID = (
         "SettingsInvalid",
         Again.CHANGE,

@@ -230,7 +230,7 @@ def blocked(status: PackageStatus, generation: int, reason: str, message: str, n
 
 
 def removal_held(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
-    """Record that the removal that this generation requests is held back for the dependents of the package, which keeps
+    """Record that the removal requested by this generation is held back because of the package's dependents. The package keeps
     running.
     """
     since = status.held.since if status.held is not None else now

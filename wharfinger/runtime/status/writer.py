@@ -26,9 +26,9 @@ Looked      always                          unchanged              check again a
 
 * No change is lost: every visible change is followed by a check, at which the status of that moment is written. If a write
   fails, the controller checks the package again, until the written status does not differ any more.
-* At most one minor change is written in a PAUSE_S. Urgent changes are written at once. Urgent are a change from or to one of
-  the states Ready, RolledBack, Failed, Degraded, Suspended, Disabled and Removing, and the first status of a generation; the
-  next two rules are exceptions.
+* At most one minor change is written in a PAUSE_S. Urgent changes are written at once. A change is urgent if it leaves or enters
+  one of the states Ready, RolledBack, Failed, Degraded, Suspended, Disabled and Removing, or if it is the first status of a
+  generation. The next two rules are exceptions.
 * If a Ready package is only verified again, as after a restart, its changed status is not written at once (`Left`), because
   most verifications find the package Ready again, so that nothing has to be written. While the controller plans a check of
   such packages anyway (`planned_until_s`), `Left` requests no check. The same rule holds for a rollout of a Ready package,

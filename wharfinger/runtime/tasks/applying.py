@@ -2,9 +2,9 @@
 If nothing has changed, both steps are skipped.
 
 An applied release is identified by its inputs (everything on which a render depends, except whether it is an install or an
-upgrade) and by the release engine's fingerprint of the result. While both are unchanged, neither helm is run, nor is a
-request made to the API server. A restarted daemon finds the inputs in the record of the release, and checks the objects
-without rendering the chart again. A revision that a user made with helm is kept until a new state is requested.
+upgrade) and by the release engine's fingerprint of the result. While both are unchanged, helm is not run, and no request is made
+to the API server. A restarted daemon finds the inputs in the record of the release, and checks the objects without rendering the
+chart again. A revision that a user made with helm is kept until a new state is requested.
 """
 
 from collections.abc import Callable, Sequence
@@ -62,7 +62,7 @@ LEFT_TO_PEOPLE: Final = (
 
 async def applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
     """Return the revision that a killed process applied according to the journal, if the cluster still has that revision;
-    otherwise None. There may be later revisions if the daemon made all of them, because later rounds of the same run make
+    otherwise None. Later revisions do not matter if the daemon made all of them, because later rounds of the same run make
     revisions, too.
     """
     if done is None:

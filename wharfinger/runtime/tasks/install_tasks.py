@@ -2,8 +2,8 @@
 
 The installed version is not requested again: the recorded state has its digest, and the store knows whether its files are
 undamaged, so a restart needs no registry. The registry is asked for another version or another source, and if an annotation
-requests a new download. A folder on this machine is always checked, because its files may have changed; it is copied only if
-they have.
+requests a new download. A folder on this machine is always checked, because its files may have changed; it is copied only if they
+have changed.
 """
 
 import logging
@@ -65,7 +65,9 @@ MAX_WARNINGS: Final = 20
 
 
 async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
-    """Resolve the version to a digest, and download every blob of that manifest to disk, verified while streaming."""
+    """Resolve the version to the digest of a manifest, and download every blob of this manifest to disk, verified while
+    streaming.
+    """
     source = _source(instance)
     state = (await instance.recorded(tools)).state
     refresh = instance.desired.refresh or state.forced != instance.desired.directives.forced

@@ -104,7 +104,7 @@ def pack_base(rendered: Rendered) -> bytes:
 
 
 def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
-    """Yield the revisions whose seal has these inputs, the newest first; they may be summaries.
+    """Yield the revisions whose seal has these inputs, the newest first. The revisions may be summaries.
 
     The search ends at a revision that the daemon deployed with another seal, because the renders before it are out of date.
     Revisions that users made do not end the search.

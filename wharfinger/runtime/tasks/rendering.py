@@ -203,8 +203,8 @@ def _read(instance: Instance, release: Release, request: RenderRequest) -> Recor
 
 
 def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded | None:
-    """Return the render in a record without a seal, if it was made from these inputs, with the seal that the record should
-    have.
+    """Return the render in a record without a seal, and the seal that the record should have. Return None if the render was not
+    made from these inputs.
 
     The seal is empty if there were overrides, because the record does not have the render before overrides.
     """

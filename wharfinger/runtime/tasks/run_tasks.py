@@ -123,7 +123,7 @@ async def _run_until_settled(instance: Instance, tools: Tools, host: Host, input
 
 
 def _last_round(steps: Steps) -> int:
-    """Return the number of the first round: that of the last round that a killed process applied, or 1."""
+    """Return the number of the round to begin with: the last round that a killed process applied, or 1 if there is none."""
     return next((number for number in range(MAX_ROUNDS, 1, -1) if steps.done(f"apply/{number}") is not None), 1)
 
 
@@ -147,7 +147,7 @@ async def _apply_round(
         return applied
     applied = checksum(instance.configuration.values)
     # With hooks, the run is not complete when the release is applied. The steps of afterHelm hooks belong to the apply of their
-    # round, so it is journalled even if it has no effect.
+    # round, so the apply is journalled even if it has no effect.
     stamp = "" if instance.files.hooks else stamp_of(inputs, applied)
     with steps.taking(step) if instance.files.hooks else steps.taking_if_started(step) as taken:
         deployed = await apply(instance, tools, host, definition, start=taken.start, unchanged=unchanged, stamp=stamp)

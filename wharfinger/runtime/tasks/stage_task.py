@@ -40,29 +40,29 @@ class ScopedHost:
     scope: WorkScope
 
     def emit(self, instance: Instance, event: Report | Finding) -> None:
-        """See Host."""
+        """Process a report or a finding about a package. Ignore a report of the operation if its scope is cancelled."""
         of_this_operation = isinstance(event, ReportBase) and not isinstance(event, OF_EVERY_OPERATION)
         if not (of_this_operation and self.scope.cancelled):
             self.host.emit(instance, event)
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
-        """See Host."""
+        """Put a hook's run into a lane of its own. Return False if the scope is cancelled, or if the queue did not accept the run."""
         return not self.scope.cancelled and self.host.run_later(instance, task, lane)
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """See Host."""
+        """Run a hook for the events that wait in its inbox."""
         self.host.tell_hook(hooks, inbox)
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
-        """See Host."""
+        """Return the Modules that are on and have a lower order."""
         return self.host.modules_before(instance)
 
     def global_values(self) -> JsonObject:
-        """See Host."""
+        """Return the values that every package gets under ``global``."""
         return self.host.global_values()
 
     def global_settings(self) -> JsonObject:
-        """See Host."""
+        """Return the part of the global values that a user set."""
         return self.host.global_settings()
 
 

@@ -71,8 +71,8 @@ async def configure(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject) -> JsonObject:
-    """Return the values for the settings. The values patches of hooks are dropped if only they do not match the schemas any
-    more.
+    """Return the values for the settings. If the values match the schemas only without the values patches of hooks, drop these
+    patches.
     """
     definition = instance.loaded()
     before = instance.configuration.values if instance.is_configured else None

@@ -153,7 +153,7 @@ class OtlpTracer:
 
 @asynccontextmanager
 async def open_tracer(endpoint: str) -> AsyncIterator[OtlpTracer]:
-    """Export traces while the body runs; ``endpoint`` is the receiver's address; "" if environment variables name it."""
+    """Export traces while the body runs; ``endpoint`` is the receiver's address, or "" if environment variables name it."""
     logging.getLogger(EXPORTER).setLevel(logging.CRITICAL + 1)
     exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/") + _PATH if endpoint else None)
     queue = SpanQueue(exporter)

@@ -15,7 +15,8 @@ NO_WAY_BACK: Final = "NoWayBack"
 
 @dataclass(frozen=True, slots=True)
 class RollbackNote:
-    """A rollback: the revision that the package returned to, its version, the version that the resource asks for, and why.
+    """A rollback: the revision that the package returned to, its version, the version that the resource asks for, and the
+    reason.
 
     If ``revision`` is 0, the package did not return; ``message`` says why.
     """

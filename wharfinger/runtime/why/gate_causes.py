@@ -204,7 +204,7 @@ def _members(known: Known, node: NodeSnapshot, vote: VoteSnapshot) -> tuple[Memb
 
 
 def _member_of(known: Known, node: NodeSnapshot, each: DependencySnapshot) -> Member | None:
-    """Return a member of the group for the remedy; None if it cannot help to enable the member, because it is the package
+    """Return a member of the group for the remedy; None if enabling the member cannot help, because the member is the package
     itself, or is already on in a suitable version.
     """
     there = known.node(each.name)
