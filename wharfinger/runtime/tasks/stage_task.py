@@ -46,7 +46,7 @@ class ScopedHost:
             self.host.emit(instance, event)
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
-        """Put a hook's run into a lane of its own. Return False if the scope is cancelled, or if the queue did not accept the run."""
+        """Put a hook's run into a lane of its own. Return False if the scope is cancelled, or if the queue refused the run."""
         return not self.scope.cancelled and self.host.run_later(instance, task, lane)
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
