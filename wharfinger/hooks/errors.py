@@ -4,8 +4,8 @@
 class HookError(Exception):
     """The hook could not be started, or its output cannot be read.
 
-    ``hook`` is its name, ``file`` the variable of the file that was refused (empty if the error is not about a file), and
-    ``transient`` is true if running the hook again without a change can help.
+    ``hook`` is the name of the hook. ``file`` is the environment variable that names the refused file, and is empty if the error
+    is not about a file. ``transient`` is true if running the hook again without a change can help.
     """
 
     def __init__(self, hook: str, why: str, *, file: str = "", transient: bool = False) -> None:

@@ -1,8 +1,8 @@
-"""The commands ``wharfinger hook``: work with the hooks of a package on a laptop, without a cluster, as the daemon does.
+"""The commands ``wharfinger hook``: run and inspect the hooks of a package on a laptop, without a cluster.
 
-``hook run`` is in :mod:`~wharfinger.hooks.author.run_command`. ``hook config`` gets the configuration of one hook, or of all
-hooks of a package, compiles its filters, and prints it as the daemon understands it. ``hook context`` prints sample contexts for
-a hook. ``hook shell-lib`` prints the folder of the library for hooks in bash, or installs it.
+``hook run`` is in :mod:`~wharfinger.hooks.author.run_command`. ``hook config`` reads the configuration of one hook, or of all
+hooks of a package. It compiles the filters, and prints the configuration as the daemon understands it. ``hook context`` prints
+sample contexts for a hook. ``hook shell-lib`` prints the folder of the library for hooks in bash, or installs it.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def _config(args: argparse.Namespace) -> int:
 
 
 async def _ask_one(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
-    """Return the configuration of one hook, and the errors."""
+    """Return the configuration of one hook, and its errors."""
     file = hook_file(path)
     async with open_jq_pool(None, workers=1) as filters:
         try:

@@ -107,7 +107,7 @@ async def _lint(
     reader: ConfigReader | None,
     refused: RefusedFields,
 ) -> LintReport | Exception:
-    """Return the report, or the error.
+    """Return the report of the checks, or the error that prevented them.
 
     The error is returned and not raised, because the nurseries of the pools would wrap it in an exception group.
     """

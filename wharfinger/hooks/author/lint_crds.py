@@ -88,7 +88,7 @@ def _of_definition(document: JsonObject, lines: Lines, name: str, refused: Refus
 def _line(lines: Lines, field: str) -> int:
     """Return the line of a field, or of its nearest parent.
 
-    A part that all versions share is looked up in the first version.
+    If all versions share a part, its line in the first version is returned.
     """
     parts = _MEMBER.sub(r".\1", field).split(".", 2)
     if len(parts) > 1 and parts[0] == "spec" and (name := _SHARED.get(parts[1])):

@@ -1,8 +1,8 @@
 """Checks of the configurations that hooks print, with the lines of the printed documents.
 
-A hook is run with ``--config``, as the daemon runs it. The lines are lines of the printed document, which the author sees by
-running the same command, so the file of such a finding is ``hooks/x.sh --config``. The contract's messages name a field without
-the indexes of lists. To find the binding that a message is about, each binding is also checked alone.
+A hook is run with ``--config``, as the daemon runs it. Findings count lines in the printed document, and give the command as
+their file, such as ``hooks/x.sh --config``. The author runs this command to see the document. Messages of the hook contract name
+a field without the indexes of lists. To find the binding that a message is about, each binding is also checked alone.
 
 Lint also reports probable mistakes that the daemon accepts: snapshots that are included without need, a snapshot that no binding
 reads, and a hook that no event runs.
@@ -126,8 +126,8 @@ def _refused(file: HookFile, answer: bytes, error: HookConfigError) -> Iterator[
 
 
 class _Places:
-    """A map from each problem to the value of a document that the problem is about. If several bindings have the same
-    problem, each binding is named once.
+    """The places of problems in a printed document. If several bindings have the same problem, each call of `of` with this
+    problem returns another one of these bindings.
     """
 
     def __init__(self, printed: Printed) -> None:
@@ -143,8 +143,9 @@ class _Places:
         return self._below((), keys)
 
     def _below(self, binding: Place, keys: tuple[str, ...]) -> Place:
-        """Return the path of the first value in a binding that has the longest prefix of these keys; () if it has none of the
-        keys.
+        """Return the path of a value below ``binding`` that these keys lead to, without the indexes of lists.
+
+        If there is no such value, the last keys are left out one by one. If not even the first key exists, () is returned.
         """
         while keys:
             for path in self._lines.matching(keys):
@@ -155,7 +156,7 @@ class _Places:
 
 
 def _problems_alone(document: JsonObject) -> Iterator[tuple[Place, list[str]]]:
-    """Yield each binding of a document, and the problems of a document that has only this binding."""
+    """Yield the place of each faulty binding, with the problems that are found if the document contains only this binding."""
     version = {key: document[key] for key in ("configVersion",) if key in document}
     for key, bindings in document.items():
         if not isinstance(bindings, list):
@@ -215,7 +216,7 @@ def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group:
 
 
 def _is_silent(binding: KubernetesBinding) -> bool:
-    """Return whether the binding only keeps a snapshot."""
+    """Return whether the binding only keeps a snapshot, and never runs the hook."""
     return not binding.verbs and not binding.on_synchronization
 
 
@@ -243,7 +244,7 @@ def _runs_never(config: HookConfig) -> bool:
 
 
 def _path(hook: Hook, *steps: str | int) -> Place:
-    """Return the path of a hook's value in the document that its executable prints."""
+    """Return the path of a value of the hook in the document that the executable prints."""
     if hook.kind is HookKind.BATCH:
         return ("hooks", int(hook.argv[-1]), *steps)
     return ("readiness", *steps) if hook.kind is HookKind.READINESS else steps

@@ -1,9 +1,9 @@
 """Checks of a package's schemas, and of its own values against them.
 
-A schema with a misspelt keyword is still valid: the unknown word is ignored, so a check that the author relies on never
-happens. Therefore every word in the place of a keyword is compared with the known keywords. The package's own values are checked
-as the daemon checks them before it has any settings of a user. Wrong values are reported; missing values are not, because they
-may be left to the user. Defaults that their own schema refuses are reported, too.
+A schema with a misspelt keyword is still valid: the unknown word is ignored, so a check that the author relies on never happens.
+Therefore every word in the place of a keyword is compared with the known keywords. The package's own values are checked as the
+daemon would check them for a user without any settings. Wrong values are reported; missing values are not, because they may be
+left to the user. Defaults that their own schema refuses are reported, too.
 """
 
 import difflib
@@ -118,6 +118,6 @@ def _refused_defaults(sources: Sources, definition: Definition) -> Iterator[Lint
 
 
 def _line_of(sources: Sources, definition: Definition, problem: Problem) -> int:
-    """Return the line that sets a value, in either spelling of ``values.yaml``."""
+    """Return the line that sets a value: ``values.yaml`` may have values at its top level, or under the package's name."""
     lines = (sources.line(VALUES_FILE, where) for where in (f"{definition.camel}.{problem.path}", problem.path))
     return next((line for line in lines if line is not None), 1)

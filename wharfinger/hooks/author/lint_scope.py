@@ -1,7 +1,7 @@
 """A check for objects that an Application may have only if its namespace allows it.
 
-The scope of built-in kinds is known here. A kind from another package's definition counts as namespaced. A definition in the
-chart itself is cluster-scoped, and is reported.
+This module knows the scope of built-in kinds. Custom kinds count as namespaced. A CRD in the chart is itself cluster-scoped, and
+is reported.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,8 @@
 """Checks of executable files without running them: permission, first line, line ends, and the syntax of shell scripts.
 
-Most hooks that never run have one of three faults: no permission, no first line that names the interpreter, or the line ends
-of another system, so that the first line names a program that does not exist. Shell scripts are parsed by their own shell
-(``bash -n``), which executes nothing and knows the syntax best. The finding has the line that the shell names.
+Most hooks that never run have one of three faults: no permission, no first line that names the interpreter, or the line ends of
+another system, so that the first line names a program that does not exist. Shell scripts are parsed by their own shell
+(``bash -n``), which executes nothing and knows the syntax best. Such findings have the line numbers that the shell prints.
 """
 
 import re
@@ -108,7 +108,7 @@ async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
 
 
 def _of_warning(warning: str) -> LintFinding:
-    """Return a finding for a warning of the search for hooks, about a file that is not a hook."""
+    """Turn a warning into a finding. The search for hooks gives such warnings about files that are not hooks."""
     name, _, why = warning.partition(": ")
     return finding(name, 1, Severity.WARNING, why) if why else finding(PACKAGE, 0, Severity.WARNING, warning)
 

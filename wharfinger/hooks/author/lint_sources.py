@@ -1,9 +1,8 @@
 """The findings of lint, and their places: a file of the package, and the line that an editor should go to.
 
-Checks name a file and a field, as in ``openapi/settings.yaml: properties.replicas.type: …``. This module turns that into a
-line of the file. If a field has no line of its own (because it is missing, for example), the line of its nearest parent is
-used, and the first line if nothing more is known. Blocking, but bounded: files are read with the limits of every reader of a
-package.
+Checks name a file and a field, as in ``openapi/settings.yaml: properties.replicas.type: …``. This module turns that into a line
+of the file. If a field has no line of its own (because it is missing, for example), the line of its nearest parent is used, and
+the first line if nothing more is known. The functions block, but files are read with the same limits as everywhere else.
 """
 
 import re
@@ -81,8 +80,8 @@ class Sources:
         return documents[0].named(where) if documents else None
 
     def located(self, severity: Severity, message: str, where: str = "") -> LintFinding:
-        """Make a finding from a message that begins with a file name, or is about the file ``where``. The file name is
-        usually followed by a line or a field.
+        """Make a finding from a message. The message begins with a file name, usually followed by a line or a field; otherwise it
+        is about the file ``where``.
         """
         template = _TEMPLATE.search(message)
         if template and self.text(template[1]) is not None:

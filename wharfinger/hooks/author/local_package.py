@@ -34,7 +34,7 @@ def package_around(hook: Path) -> Path | None:
 
 
 def section_of_hook(hook: Path) -> str:
-    """Return the key of the values of the hook's own package; "" if the package cannot be read."""
+    """Return the key under which the values of the hook's package are found; "" if the package cannot be read."""
     folder = package_around(hook)
     try:
         return "" if folder is None else read_definition(folder, name=own_name(folder), version="").camel
@@ -101,7 +101,9 @@ def hook_files_of(folder: Path, scope: HookScope = HookScope.PACKAGE) -> HookFil
 
 
 def check_hook_files(folder: Path) -> tuple[CheckFinding, ...]:
-    """Return the errors and warnings of the daemon about the files of the package's hooks. No hook is run. Blocking."""
+    """Return the errors and warnings that the daemon would report about the files of the package's hooks. No hook is run.
+    Blocking.
+    """
     try:
         warnings = list(hook_files_of(folder).warnings)
     except (HookError, OSError) as error:

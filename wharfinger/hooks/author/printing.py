@@ -28,7 +28,7 @@ def rendered(document: JsonValue, form: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write to stdout in its encoding, with the escapes that `tell` uses."""
+    """Write text to stdout, in the encoding of stdout, and with the escapes that `tell` uses."""
     sys.stdout.write(encodable(printable(text, allow="\n\t"), sys.stdout.encoding or "utf-8"))
 
 

@@ -1,7 +1,7 @@
 """The command ``wharfinger hook run``: run one hook on a laptop, without a cluster, exactly as the daemon would.
 
-The hook's own output goes to stderr as it comes. Its results go to stdout, as one document or as the difference to the given
-values, so that both can be piped and compared. Nothing is applied.
+The hook's own output goes to stderr as it comes. Its results go to stdout, as one document or as the difference from the given
+values. So results can be piped and compared. Nothing is applied.
 """
 
 import argparse

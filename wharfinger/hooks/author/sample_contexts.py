@@ -1,9 +1,9 @@
 """Sample binding contexts for a hook, one for each event that can run it, for authors to try the hook with.
 
-The samples are built by the code that builds real contexts (:mod:`~wharfinger.hooks.watching.contexts`), around one object
-that does not exist. The binding determines its kind, name and namespace; the author fills in the rest. The contexts contain
-the filter's result for this bare object. If the filter fails on this object (the filter may expect a status, for example),
-the result is null. In a cluster, the reviews of webhooks come from an API server, so this module contains sample reviews.
+The samples are built by the code that builds real contexts (:mod:`~wharfinger.hooks.watching.contexts`). They describe one
+invented object, whose kind, name and namespace come from the binding; the author fills in the rest. The contexts contain the
+filter's result for this bare object. If the filter fails on this object (the filter may expect a status, for example), the result
+is null. Webhooks get sample reviews from this module, because in a cluster reviews come from an API server.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,5 @@
-"""The configuration of a hook: the reader of the document that it prints, in every version. The result has all bindings of
-the hook, or all problems of the document.
+"""The reader of hooks' configurations. A hook prints its configuration as a document, in one of several versions. The result of
+reading has all bindings of the hook, or all problems of the document.
 
 Pure. May import no other folder.
 """

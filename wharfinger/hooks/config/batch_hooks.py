@@ -1,10 +1,10 @@
-"""Executables that contain several hooks: the document that they print for ``hook config`` (spec hook-protocol §1.5). Pure.
+"""The document that an executable with several hooks prints for ``hook config`` (spec hook-protocol §1.5). Pure.
 
-The document is JSON: an object with the hooks, a readiness hook and whether settings can be checked. Older executables print
-only the list of hooks. Programs write the document, so it is read leniently: null means missing, unknown keys are ignored,
-``executeHookOnEvent`` may be a plain true or false, and an interval may be a number of nanoseconds. Each hook is rewritten as
-a version 1 document and checked like other version 1 documents, with two different defaults: bindings are in the group
-``main``, and full objects are not kept.
+The document is a JSON object. It contains the hooks, a readiness hook, and a flag that says whether the executable can check
+settings. Older executables print only the list of hooks. Programs write the document, so it is read leniently: null means
+missing, unknown keys are ignored, ``executeHookOnEvent`` may be a plain true or false, and an interval may be a number of
+nanoseconds. Each hook is rewritten as a version 1 document and checked like other version 1 documents, with two different
+defaults: bindings are in the group ``main``, and full objects are not kept.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ class Batch:
 def read_batch(document: bytes, *, hook: str, scope: HookScope = HookScope.PACKAGE) -> Batch:
     """Read the output of the executable ``hook`` for ``hook config``.
 
-    Raises HookConfigError, named after the hook inside the executable if one of them is wrong.
+    Raises HookConfigError. If one of the hooks inside the executable is wrong, the error names this hook.
     """
     try:
         found = _batch_object(document)

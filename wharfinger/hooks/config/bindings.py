@@ -9,7 +9,9 @@ from wharfinger.formats.json.value import JsonValue
 
 
 class HookScope(StrEnum):
-    """The owner of a hook: a package, or the operator for all packages (§1.5)."""
+    """The owner of a hook: one package, or the daemon itself. A hook of the daemon is a global hook, which serves all packages
+    (§1.5).
+    """
 
     PACKAGE = "package"
     GLOBAL = "global"

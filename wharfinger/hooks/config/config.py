@@ -78,7 +78,9 @@ def check_hook_config(document: JsonObject, *, hook: str, scope: HookScope) -> H
 
 
 def _checked(document: JsonObject, scope: HookScope, problems: Problems) -> JsonObject:
-    """Return the document in the shape of version 1. Raises HookConfigError with all problems of its own shape."""
+    """Check the version and the shape of a document, and return it in the shape of version 1. Raises HookConfigError with all
+    problems found.
+    """
     version = document.get("configVersion")
     if legacy := "configVersion" not in document:
         document, shape = coerced(document), VERSION_0[scope]
@@ -167,8 +169,8 @@ def _kubernetes(item: JsonValue, snapshots: Snapshots, problems: Problems, *, le
 
 
 def _resynchronization_s(item: JsonValue, problems: Problems, where: str) -> float | None:
-    """Return the seconds between two lists. The field was ignored for years, so no value of the field may cause a hook to be
-    refused.
+    """Return the seconds between two listings of the watched objects. The field was ignored for years, so no value of the field
+    may cause a hook to be refused.
     """
     if not (written := find_str(item, "resynchronizationPeriod")):
         return None
@@ -200,7 +202,9 @@ def _schedule(item: JsonValue, snapshots: Snapshots, problems: Problems, *, lega
 
 
 def _settings(document: JsonObject, problems: Problems) -> tuple[timedelta | None, int]:
-    """Return the minimum time between runs (None for no minimum), and the number of runs that may come at once."""
+    """Return the minimum time between runs (None for no minimum), and the number of runs that may follow each other without this
+    wait.
+    """
     settings = find_object(document, "settings")
     interval = problems.value_of(
         lambda: parse_duration(find_str(settings, "executionMinInterval", default="0s")),

@@ -1,8 +1,8 @@
-"""Checks of the names of objects and namespaces that come from a package and go into paths and selectors of the API. Pure.
+"""Checks of object and namespace names that come from a package, before they become part of API paths and selectors. Pure.
 
-The names are part of ``/api/v1/namespaces/<namespace>/pods/<name>?…`` and of ``metadata.name=<name>,…``. A name with a slash,
-a comma or a question mark would request something that the package may not read. Namespaces are DNS labels (RFC 1123). Most
-objects have DNS names, but objects of RBAC need not (``system:node``), so colons, capitals and underscores are allowed.
+The names are part of ``/api/v1/namespaces/<namespace>/pods/<name>?…`` and of ``metadata.name=<name>,…``. A name with a slash, a
+comma or a question mark could request something that the package may not read. Namespaces are DNS labels (RFC 1123). Most objects
+have DNS names, but objects of RBAC need not (``system:node``), so colons, capitals and underscores are allowed.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The selectors of a hook's configuration in the form of the Kubernetes API: one string each. Pure.
 
-The selectors are checked here as the API server would check them, so a typing error is reported when the hook is loaded, and
-does not become a watch that always fails.
+The selectors are checked here as the API server would check them. So a typing error is reported when the hook is loaded, instead
+of causing a watch that always fails.
 """
 
 import re

@@ -1,4 +1,5 @@
-"""The shapes of values, and the problems of a value with another shape, in the words of the hook contract. Pure.
+"""The shapes that values must have, and the problems of a value that does not have its shape, in the words of the hook contract.
+Pure.
 
 Documents of hooks are small, and the wording of the problems is part of the contract (spec hook-protocol §1.4). Therefore
 their schema is a table of the types in this module instead of an OpenAPI document. A path contains no list indexes, and all

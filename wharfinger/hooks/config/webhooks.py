@@ -1,7 +1,8 @@
-"""The webhooks of a hook: requests to allow or change, and resources to convert (spec hook-protocol §1.4.4, §1.4.5). Pure.
+"""The webhooks of a hook: admission requests that it allows or changes, and custom resources that it converts (spec hook-protocol
+§1.4.4, §1.4.5). Pure.
 
-The documents already have the right shape. This module finds problems for which the API server would refuse the webhook when it
-is registered, long after the hook was loaded: the rules, the name and the time limit of a validating webhook, and selectors.
+The documents already have the right shape. This module checks what the API server would check only when the webhook is
+registered, long after the hook was loaded: the rules, the name and the time limit of a validating webhook, and selectors.
 """
 
 import re
@@ -132,7 +133,9 @@ def _alone(values: tuple[str, ...], where: str, what: str) -> Iterator[str]:
 
 
 def _resource_faults(resources: tuple[str, ...]) -> Iterator[str]:
-    """Yield the faults: entries like ``pods``, ``pods/status``, ``pods/*``, ``*/scale``, ``*``, ``*/*`` must not overlap."""
+    """Yield the faults of a rule's resources: entries like ``pods``, ``pods/status``, ``pods/*``, ``*/scale``, ``*``, ``*/*``
+    must not overlap.
+    """
     whole_resources: set[str] = set()
     whole_subresources: set[str] = set()
     for text in resources:

@@ -1,10 +1,10 @@
 """Access of hooks to the daemon's own cluster: a kubeconfig for each run, and the policy for its credentials.
 
-However the daemon was configured (several files, a context, a plugin, a pod's service account), a hook gets one complete file
-in the folder of its run. Only the run's user can read it, and it is removed with the folder. So ``kubectl`` talks to the
-daemon's cluster, even if the hook runs as another user or in a sandbox.
+The daemon's own access may come from several files, a context, a plugin or a pod's service account. In each of these cases, a
+hook gets one complete file in the folder of its run. Only the run's user can read the file, and it is removed with the folder. So
+``kubectl`` talks to the daemon's cluster, even if the hook runs as another user or in a sandbox.
 
-The credentials in the file are the daemon's own, as of the start of the run. If a package has a service account, the
+The file contains the daemon's own credentials that are valid at the start of the run. If a package has a service account, the
 kubeconfig of its hooks impersonates that account. The impersonation does not protect against a hostile hook, because the
 credentials are still the daemon's.
 
@@ -57,7 +57,9 @@ class ClusterAccess:
         return "" if self.connection.proxy else urlsplit(self.connection.server).hostname or ""
 
     def variables(self, *, credentials: bool) -> dict[str, str]:
-        """Return the variables by which programs in a pod find their cluster, if that is the daemon's cluster."""
+        """Return the variables by which programs in a pod find their cluster. There are none if the daemon does not use its pod's
+        cluster.
+        """
         if not (credentials and self.connection.in_cluster):
             return {}
         return {name: self.environ[name] for name in IN_CLUSTER if name in self.environ}

@@ -48,8 +48,8 @@ class Cell:
     async def command(
         self, argv: tuple[str, ...], cwd: Path, environment: Mapping[str, str], folder: Path | None = None
     ) -> Command:
-        """Return the command that runs ``argv``, whose program is a full path; ``folder`` is the only folder that the run may
-        write to.
+        """Return the command that runs ``argv``, which begins with the full path of a program. ``folder`` is the folder of the
+        run, and stays writable in a sandbox.
 
         Raises HookError.
         """
@@ -97,8 +97,8 @@ class Cell:
         return Command((str(program), *argv[1:]), cwd, {**environment, **places}, user=self.user, wrapper=wrapper)
 
     def _shown(self, program: Path, cwd: Path, *others: Path) -> tuple[Path, ...]:
-        """Return the hidden folders that a sandbox must show: the folders of the packages that contain the paths; if no path
-        is in a package, the program's folder and the working folder.
+        """Return the hidden folders that a sandbox must show: the folder of each package that contains one of the paths. If no
+        path is in a package, return the program's folder and the working folder.
         """
         state_dir = self._containment.state_dir
         trees = {package_tree(path, state_dir) if state_dir is not None else None for path in (program, cwd, *others)}
@@ -106,7 +106,7 @@ class Cell:
         return tuple(sorted(found)) if found else tuple(sorted({program.parent, cwd}))
 
     def _socket(self) -> Path | None:
-        """Return the daemon's socket if the hook could open it, so that it must be covered.
+        """Return the daemon's socket if it must be covered, because the hook could open it.
 
         A run with a user of its own cannot open it.
         """

@@ -1,9 +1,10 @@
-"""The measures that contain hooks: limits of the kernel, a user for each run, a sandbox; and which of them can be enforced
-here. Everything is optional, and a measure that cannot be enforced is reported as such: `Containment.enforced` returns for
-each measure whether it is enforced and, if not, why. The measure that often cannot be enforced is the limit on processes: the
-kernel counts processes by user, and never counts those of root (setrlimit(2), RLIMIT_NPROC). So the limit is enforced if each
-run has a user of its own, or if this process is not root and each run has a user namespace (the sandbox creates one).
-Otherwise the limit is left out, because it would count the daemon's own processes.
+"""The measures that contain hooks: limits of the kernel, a user for each run, and a sandbox.
+
+Each measure is optional. `Containment.enforced` returns for each measure whether it is enforced on this machine and, if not, why.
+Often the limit on processes cannot be enforced, because the kernel counts processes by user, and never counts those of root
+(setrlimit(2), RLIMIT_NPROC). So the limit is enforced if each run has a user of its own, or if this process is not root and each
+run has a user namespace (the sandbox creates one). Otherwise the limit is left out, because it would count the daemon's own
+processes.
 
 docs/decisions/0011-hook-containment.md has the reasons.
 """
@@ -35,7 +36,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Containment:
-    """The containment of hooks. ``sandbox`` is the program of bubblewrap.
+    """The containment of hooks. ``sandbox`` is the path of the bubblewrap program.
 
     ``state_dir`` is the daemon's state folder: in it, a sandbox shows only the hook's package and the folder of its run, and
     hooks with users of their own can reach only these two. ``socket`` is the daemon's debug socket, wherever it is.
@@ -54,7 +55,7 @@ class Containment:
     extra_binds: Mapping[str, Path] = field(default_factory=dict)
 
     def limits(self, limits: Limits) -> Limits:
-        """Return ``limits``, together with the kernel's limits that can be enforced."""
+        """Return ``limits`` with the limits of the kernel added, as far as they can be enforced."""
         return replace(
             limits,
             memory_bytes=self.memory_bytes,

@@ -1,10 +1,9 @@
-"""The environment of hooks: variables on an allow-list and those that options name, but never the daemon's complete environment.
-Pure.
+"""The environment of hooks: the variables on an allow-list, and the variables that options name. Pure.
 
-The daemon's environment may contain anything that the user or unit that started it had: credentials of clouds, or a
-``KUBECONFIG`` of a cluster other than the daemon's. Hooks get none of that. A hook gets the variables below, which describe
-the machine, those that ``--hook-env`` names, and those of the hook contract (`RunFolder.variables`). The cluster that a hook
-may talk to is the daemon's (:mod:`wharfinger.hooks.containment.cluster_access`).
+The daemon may have inherited anything from the user or unit that started it, such as cloud credentials or the ``KUBECONFIG`` of
+another cluster. Hooks get none of that. A hook gets the variables below, which describe the machine, those that ``--hook-env``
+names, and those of the hook contract (`RunFolder.variables`). The cluster that a hook may talk to is the daemon's
+(:mod:`wharfinger.hooks.containment.cluster_access`).
 
 The address of a proxy may contain a name and a password. Such an address is a credential, and is passed on only if an option
 names it.
@@ -131,13 +130,13 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
 
 
 def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
-    """Return ``variables`` with this host excepted from proxies, if there are proxies.
+    """Return ``variables``; if they set a proxy, except this host from it.
 
     Hooks must reach the cluster without a proxy if the daemon does.
     """
     if not host or not any(variables.get(name) for name, _ in _proxies(variables) if name not in _DIRECT):
         return dict(variables)
-    # Programs read one of the two variables, so a value in only one of them is used for both.
+    # Some programs read only one of the two variables. If only one is set, its value is used for both.
     known = next((hosts for name in _DIRECT if (hosts := variables.get(name))), "")
     excepted = {name: _with_host(variables.get(name) or known, host) for name in _DIRECT}
     return {**variables, **excepted}

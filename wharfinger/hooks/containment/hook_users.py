@@ -1,11 +1,11 @@
 """Users for hooks: each run gets a user that no other run has, from a range that only this daemon uses.
 
-A process can leave its session and its environment, but not its user. Everything that runs as the user of a run belongs to
-the run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that the user's processes left in public folders
-are removed, and so are the user's objects in the kernel. Invariant: a user is assigned to a run only when no process runs as
-this user any more. A user that a killed daemon may have left running, or whose last run left processes, is checked first.
-Dead processes that are not reaped yet count towards the limit on processes, so a user with dead processes is assigned only
-after they are reaped, or after _REAPED_S.
+A process can leave its session and its environment, but not its user. Everything that runs as the user of a run belongs to the
+run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that the user's processes left in public folders are
+removed, and so are the user's objects in the kernel. Invariant: a user is assigned to a run only when no process runs as this
+user any more. If a killed daemon or the last run may have left processes of a user, these processes are ended first. Dead
+processes that are not reaped yet count towards the limit on processes, so a user with dead processes is assigned only after they
+are reaped, or after _REAPED_S.
 
 Packages are readable by this daemon only. `open_tree` opens the package that such a user needs for reading, and nothing else.
 """
@@ -100,7 +100,10 @@ def _end_all_of(hook: str, uid: int) -> None:
 
 
 def remove_remains_of(uid: int) -> None:
-    """Remove the remains of the user outside of its processes and folders. Blocking; remains that cannot be removed are kept."""
+    """Remove the user's files in public folders, and its objects in the kernel.
+
+    Blocking. Remains that cannot be removed are kept.
+    """
     remove_ipc_of(uid)
     remove_files_of(uid)
 
@@ -142,7 +145,7 @@ def open_tree(path: Path, state_dir: Path) -> None:
     for folder, folders, files in os.walk(tree, topdown=False):
         for name in (*folders, *files):
             _open_entry(Path(folder, name))
-    # the top folder is last: its mode marks that everything below is done
+    # The top folder comes last: its mode marks that everything below it is done.
     _allow(tree, tree.stat().st_mode, _READ | _ENTER)
 
 

@@ -131,7 +131,7 @@ def containment_of(
 
 
 def _check_users(first: int, last: int) -> None:
-    """Check that nothing else uses these users: all their processes will be killed. Raises ContainmentError."""
+    """Check that nothing else uses these users, because all their processes will be killed. Raises ContainmentError."""
     if os.geteuid() != 0:
         raise ContainmentError("--hook-users: only root can run hooks as other users; leave it out")
     for number, whose in _numbers_of_others(first, last):
@@ -139,7 +139,7 @@ def _check_users(first: int, last: int) -> None:
 
 
 def _numbers_of_others(first: int, last: int) -> Iterator[tuple[int, str]]:
-    """Yield numbers of named users and groups, and those reserved for users' containers (subuid(5))."""
+    """Yield the numbers of named users and groups, and the numbers that are reserved for users' containers (subuid(5))."""
     yield from ((user.pw_uid, user.pw_name) for user in pwd.getpwall() if first <= user.pw_uid <= last)
     yield from (
         (group.gr_gid, f"the group {group.gr_name}") for group in grp.getgrall() if first <= group.gr_gid <= last

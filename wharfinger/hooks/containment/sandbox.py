@@ -1,10 +1,10 @@
 """The command line of bubblewrap, which determines what a hook in a sandbox sees of the machine. Pure, except that it lists
 ``/``.
 
-The hook sees the machine's files read-only, only its own processes, and a ``/tmp`` of its own. Of the daemon's state it sees
-only its package and the folder of its run, which it may write. The hook has the network of the machine, because hooks talk to
-clusters. All processes that the hook started end with it, because the kernel kills all processes of a PID namespace when the
-first one ends.
+The hook sees the machine's files read-only, only its own processes, and a ``/tmp`` of its own. Of the daemon's state, the hook
+sees only its package and the folder of its run. It may write into the folder of its run. The hook has the network of the machine,
+because hooks talk to clusters. All processes that the hook started end with it, because the kernel kills all processes of a PID
+namespace when the first one ends.
 
 A socket can be used even if it is mounted read-only, so the daemon's socket is covered if it is outside of the state folder. A
 hook can use other sockets in ``/run`` like any program of the same user.
@@ -57,7 +57,9 @@ def sandboxed(
 
 
 def _machine() -> Iterator[str]:
-    """Yield mounts for everything in ``/``, entry by entry, so that `extra_binds` can be placed beside it."""
+    """Yield a mount for each entry of ``/``. There is no single mount for ``/``, so `extra_binds` can be placed beside the
+    entries.
+    """
     for entry in sorted(Path("/").iterdir()):
         if entry.name in _MADE:
             continue

@@ -1,4 +1,4 @@
-"""Empty folders of finished runs, kept for later runs, because removing a folder costs more than all work with its files.
+"""Empty folders of finished runs, kept for later runs because removing a folder costs more than all work with its files.
 
 A folder is made and removed for each run of a hook. Making one takes microseconds, but removing one can take until the next tick
 of the kernel's clock (measured on ext4, Linux 6.18: 4 ms), which is as long as a small hook runs. So a few emptied folders are

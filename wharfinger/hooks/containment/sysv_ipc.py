@@ -26,7 +26,7 @@ def remove_ipc_of(uid: int) -> None:
 
 
 def _of_user(kind: str, identifier: str, uid: int) -> Iterator[int]:
-    """Yield the user's identifiers in one of the tables; yield nothing if the kernel has no such table."""
+    """Yield the identifiers of the user's objects in one of the kernel's tables; nothing if the kernel has no such table."""
     try:
         header, *rows = (TABLES / kind).read_text().splitlines()
     except FileNotFoundError:

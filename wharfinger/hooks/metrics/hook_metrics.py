@@ -1,4 +1,4 @@
-"""The metrics that hooks publish, and the measured cost of their runs. The daemon has one object for all hooks.
+"""The metrics that hooks publish, and the measured cost of their runs. One `HookMetrics` object serves all hooks.
 
 The rules of METRICS_PATH (spec hook-protocol §3.2) are here. A run's operations that name a group replace everything that
 this group published before. Operations without a group are in a group named after the hook. A run that publishes nothing
@@ -40,7 +40,7 @@ HOOK_METRICS: Final = (*RUN_METRICS, SERIES, BYTES, REFUSED)
 
 
 class HookMetrics:
-    """The present metrics. Its methods have no await, so a reader never sees half of a run."""
+    """The current metrics of all hooks. Its methods have no await, so a reader never sees only half of what a run published."""
 
     def __init__(self, limits: MetricLimits | None = None) -> None:
         self._store = MetricStore(limits or MetricLimits())
@@ -54,8 +54,9 @@ class HookMetrics:
         *,
         masked: Callable[[str], str] = str,
     ) -> tuple[str, ...]:
-        """Apply the operations that a run of a hook published, and return the warnings. ``masked`` hides secrets in values of
-        labels.
+        """Apply the operations that a run of a hook published, and return the warnings.
+
+        ``masked`` hides secrets in label values.
         """
         shown = plain_text(hook)
         ours = _labels_of(package, shown)
@@ -80,7 +81,7 @@ class HookMetrics:
         return _shortened(list(warnings))
 
     def ran(self, run: HookRunSample) -> None:
-        """Count a run of a hook that ended."""
+        """Count a finished run of a hook."""
         self._runs.ran(run)
 
     def forget(self, package: str) -> None:
@@ -89,7 +90,7 @@ class HookMetrics:
         self._runs.forget(package)
 
     def statistics(self) -> MetricStatistics:
-        """Return the present size of the metrics that hooks publish."""
+        """Return the current size of the metrics that hooks publish."""
         return self._store.statistics()
 
     def exposition_hooks(self) -> str:

@@ -3,11 +3,11 @@
 Documents come from :func:`~wharfinger.hooks.running.results.read_metrics`, which limits their size. Here each becomes a
 :data:`MetricOperation`. All operations are read before any is applied: a wrong operation fails the run, and then none is applied.
 
-Kept from the contract: unknown keys are ignored; ``null`` means missing; ``"add": N`` and ``"set": N`` are short for an action
-with its value, and override an ``action`` beside them; ``name`` and ``value`` are required for all but ``expire``, ``buckets``
-for ``observe``. An unknown action does not fail the run: it becomes an :class:`Unknown`, which is reported as a warning.
-Invalid names and labels are not checked here: the store refuses them with a warning, because the contract has no failure for
-them.
+As in the contract, unknown keys are ignored, and ``null`` means missing. ``"add": N`` and ``"set": N`` are short for an action
+with its value, and override an ``action`` beside them. ``name`` and ``value`` are required for all actions except ``expire``, and
+``buckets`` is required for ``observe``. An unknown action does not fail the run: it becomes an :class:`Unknown`, which is
+reported as a warning. Invalid names and labels are not checked here: the store refuses them with a warning, because the contract
+has no failure for them.
 """
 
 import math
@@ -58,7 +58,7 @@ class Observe:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """An operation that removes everything of the group."""
+    """An operation that removes all metrics of its group."""
 
     group: str
 

@@ -1,7 +1,8 @@
 """The cost of runs of hooks, for the daemon's own metrics: names and buckets of spec hook-protocol §5.12, with our prefix.
 
-A row is a hook, a binding and a queue. The number of rows is limited, for each package and in total. Runs beyond the limit are
-counted in one common row, so sums stay correct. For a failed run, only its time and its failure are counted, as in the contract.
+There is one row for each combination of hook, binding and queue. The number of rows is limited, for each package and in total.
+Runs beyond the limit are counted in one common row, so sums stay correct. For a failed run, only its time and its failure are
+counted, as in the contract.
 """
 
 from collections.abc import Callable, Iterator
@@ -103,7 +104,7 @@ _OUTCOMES: Final = (
 
 
 class RunMetrics:
-    """The counts since the start, of packages that still exist."""
+    """The counts since the start of the daemon, for packages that still exist."""
 
     def __init__(self) -> None:
         self._rows: dict[_Key, _Row] = {}
@@ -148,7 +149,7 @@ class RunMetrics:
 
 
 def package_labels(package: str) -> tuple[str, str]:
-    """Return ``module`` and ``namespace`` of a runtime name.
+    """Return the labels ``module`` and ``namespace`` for the runtime name of a package.
 
     An Application's name is ``<namespace>.<instance>``; a Module's name has no dot.
     """

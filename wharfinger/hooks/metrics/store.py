@@ -1,16 +1,16 @@
-"""The metrics that hooks published, bounded, and the text for scrapers (spec hook-protocol §3.2). No clock, no I/O. A
-*series* is a name with labels. A series belongs to the *group* that last published its value, and is removed when that group
-expires. Groups belong to a package: a group of the same name in another package is another group. While any package has a
-series of a name, the name has one kind for all packages, because the format requires it; an operation of another kind is
-refused. The labels of a package's series of one name are widened to one set, in which missing labels are ``""``, because an
-empty label equals a missing one, both for Prometheus and for the store. A histogram keeps the buckets that its series was
-created with.
+"""The metrics that hooks published, bounded, and the text for scrapers (spec hook-protocol §3.2). No clock, no I/O. A *series* is
+a name with labels. A series belongs to the *group* that last published its value, and is removed when that group expires. Groups
+belong to a package: a group of the same name in another package is another group. While any package has a series of a name, the
+name has one kind for all packages, because the format requires it; an operation of another kind is refused. All series that a
+package publishes under one name are printed with the same set of labels. A series that lacks one of these labels gets it with the
+value ``""``, because an empty label equals a missing one, both for Prometheus and for the store. A histogram keeps the buckets
+that its series was created with.
 
 Invariants:
 
-* No family has a sample name of another family: a histogram has its own name and those with ``_bucket``, ``_sum`` and
-  ``_count``.
-* No two packages have the same series, whatever labels their hooks set: the first one keeps it.
+* A *family* is all series of one name. No two families share the name of a sample. A histogram has several of these: its own
+  name, and its own name with ``_bucket``, ``_sum`` and ``_count``.
+* No two packages have the same series, whatever labels their hooks set: the package that publishes it first keeps it.
 * Every series is in exactly one group; empty groups, families and packages are not kept.
 * The size of the text is counted exactly or too high, never too low. `MetricLimits` limits it, for each package and in total,
   so no hook can make the daemon large or its answers slow. An operation that does not fit is refused; all other operations
@@ -49,9 +49,10 @@ _LABEL: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class MetricLimits:
-    """The limits on published metrics: lines and bytes of text, for one package and in total; labels; characters of texts.
+    """The limits on published metrics: on lines and bytes of text, for one package and in total; on the labels of a series; and
+    on the lengths of names and label values.
 
-    A histogram takes a line for each bucket, and three more.
+    A histogram takes one line for each bucket, and three more lines.
     """
 
     package_samples: int = 5_000
@@ -67,7 +68,7 @@ class MetricLimits:
 
 @dataclass(frozen=True, slots=True)
 class MetricStatistics:
-    """The present size of the store, and the number of operations refused since the start."""
+    """The current size of the store, and the number of operations refused since the start."""
 
     packages: int
     series: int
@@ -76,7 +77,7 @@ class MetricStatistics:
 
 
 class Refused(Exception):  # noqa: N818 - not an error: the caller reports it as a warning
-    """An operation that is refused; the message says why, and contains no label value."""
+    """The store refuses an operation. The message says why, and contains no label value."""
 
 
 @dataclass(slots=True)
@@ -93,7 +94,7 @@ class _Series:
 
 @dataclass(slots=True)
 class _Family:
-    """The series of one name of one package."""
+    """The series that one package publishes under one name."""
 
     name: str
     series: dict[Labels, _Series] = field(default_factory=dict)
@@ -103,13 +104,15 @@ class _Family:
     widths: int = 0
 
     def bytes(self, *, samples: int = 0, width: int = 0, labels: int = 0) -> int:
-        """Return the size as text, with additional samples, width of values, and length of label names."""
+        """Return the size of the family's text, as it would be with these additional samples, bytes of label values (``width``)
+        and bytes of label names in each line (``labels``).
+        """
         line = len(self.name) + _LINE + sum(len(label) + _LABEL for label in self.labels) + labels
         lines = self.samples + samples
         return (lines + 1) * line + self.widths + width if lines else 0
 
     def lines(self) -> Iterator[str]:
-        """Yield the samples."""
+        """Yield the samples as lines of text."""
         for labels, series in self.series.items():
             text = series.text
             if len(labels) < len(self.labels):
@@ -130,7 +133,7 @@ class _Package:
 
 
 class MetricStore:
-    """The present metrics of all packages."""
+    """The current metrics of all packages."""
 
     def __init__(self, limits: MetricLimits) -> None:
         self._limits = limits
@@ -143,7 +146,7 @@ class MetricStore:
         self._series = self._samples = self._bytes = self._refused = 0
 
     def publish(self, package: str, group: str, labels: Labels, operation: Publication) -> None:
-        """Apply one operation of a group of a package; ``labels`` are all of its labels. Raises Refused."""
+        """Apply one operation to a group of a package; ``labels`` are all labels of the series. Raises Refused."""
         try:
             self._check_texts(group, labels, operation.name)
             self._publish(package, group, tuple(label for label in labels if label[1]), operation)
@@ -167,7 +170,7 @@ class MetricStore:
             self.expire(package, group)
 
     def statistics(self) -> MetricStatistics:
-        """Return the present size."""
+        """Return the current size."""
         return MetricStatistics(len(self._packages), self._series, self._bytes, self._refused)
 
     def lines(self) -> Iterator[str]:
@@ -313,7 +316,7 @@ def _kind(operation: Publication) -> MetricKind:
 
 
 def _names(name: str, kind: MetricKind) -> tuple[str, ...]:
-    """Return the names of the samples of a family, and its own name."""
+    """Return the name of a family and, for a histogram, the names of its samples."""
     return (name, *(name + suffix for suffix in HISTOGRAM_SUFFIXES)) if kind is MetricKind.HISTOGRAM else (name,)
 
 

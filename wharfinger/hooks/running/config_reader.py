@@ -130,8 +130,8 @@ def _question(hook: HookFile) -> tuple[str, ...]:
 
 
 def _failed(hook: HookFile, outcome: Outcome) -> HookError:
-    """Return the error of a hook. The error is transient if the hook ran out of time or was killed from outside, and
-    permanent if the hook failed by itself.
+    """Return the error for a hook that failed. The error is transient if the hook ran out of time or was killed from outside. It
+    is permanent if the hook failed by itself or wrote too much output.
     """
     said = last_words(outcome.stderr)
     why = f"cannot get its configuration: {' '.join(_question(hook))} ended with {outcome.describe()}"

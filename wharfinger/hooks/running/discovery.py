@@ -1,8 +1,8 @@
 """The hooks of a package with their configurations (spec hook-protocol §1.2-§1.5).
 
-Hooks are found on disk, then run with ``--config``. A hook without a valid configuration fails the whole package, as the
-contract prescribes, because running only some of a package's hooks is worse than running none. There is one time limit for the
-answers of all hooks of a package. An executable with several hooks is run with ``hook config``, and each of its hooks is a
+Hooks are found on disk, then run with ``--config``. A hook without a valid configuration fails the whole package, as the contract
+prescribes, because running only some of a package's hooks is worse than running none. All hooks of a package together have one
+time limit to print their configurations. An executable with several hooks is run with ``hook config``, and each of its hooks is a
 separate one here. The order is the contract's: by path, and in one executable by index.
 """
 
@@ -33,7 +33,9 @@ _MAX_AT_ONCE: Final = 4
 
 
 class HookKind(StrEnum):
-    """The kind of a hook: a file of its own, a hook in a batch, or a further command of a batch."""
+    """The kind of a hook: a file of its own, a hook in a batch (an executable with several hooks), or a further command of a
+    batch.
+    """
 
     SHELL = "shell"
     BATCH = "batch"
@@ -43,9 +45,9 @@ class HookKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook that can be run: ``executable`` with ``argv``, in ``cwd``, with ``environment`` added to the daemon's.
+    """A hook that can be run: ``executable`` with ``argv``, in ``cwd``, with ``environment`` added to the variables of all hooks.
 
-    A settings check has no binding; a readiness hook has the bindings of its document.
+    A settings check has no binding; a readiness hook has the bindings that the document declares for it.
     """
 
     name: str
@@ -129,7 +131,9 @@ def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> No
 
 
 class _Asking:
-    """Several tasks that ask the hooks in order. If a hook fails, the hooks after it are not asked: the first error counts."""
+    """The shared state of several tasks that ask hooks for their configurations, in order. If a hook fails, the hooks after it
+    need not answer, because only the error of the first failed hook is reported.
+    """
 
     def __init__(self, files: tuple[HookFile, ...], reader: ConfigReader, scope: HookScope) -> None:
         self._files = files
@@ -157,7 +161,7 @@ class _Asking:
             del self._scopes[number]
 
     def hooks(self) -> tuple[Hook, ...]:
-        """Return all hooks. Raises the HookError of the first hook that failed, or that was not asked in time."""
+        """Return all hooks. Raises the HookError of the first hook that failed, or that did not answer in time."""
         hooks: list[Hook] = []
         for number, file in enumerate(self._files):
             answer = self._answers.get(number)

@@ -4,10 +4,10 @@ A file is a hook only by these rules. No file is executed to find out whether it
 permission to run, a script in an ignored folder) are warnings, because the contract allows such files. All functions here
 block; they are for a worker thread.
 
-A *batch* is one executable that contains several hooks, and reports their configurations in another way. The contract finds
-batches by running every file without an extension. Here a batch is a file that the package declares (``batchHooks`` in its
-package.yaml), or an ELF executable without an extension: the SDK for such hooks builds these, and a script cannot be mistaken
-for one. An ELF executable that is a single plain hook needs an extension.
+A *batch* is one executable that contains several hooks. It prints their configurations for ``hook config``, not for ``--config``.
+The contract finds batches by running every file without an extension. Here a batch is a file that the package declares
+(``batchHooks`` in its package.yaml), or an ELF executable without an extension: the SDK for such hooks builds these, and a script
+cannot be mistaken for one. An ELF executable that is a single plain hook needs an extension.
 """
 
 import os
@@ -35,10 +35,10 @@ _ELF: Final = b"\x7fELF"
 
 @dataclass(frozen=True, slots=True)
 class HookFile:
-    """A hook and how it is started: ``executable`` with ``argv``, with ``environment`` added to the daemon's.
+    """A hook and how it is started: ``executable`` with ``argv``, with ``environment`` added to the variables of all hooks.
 
-    ``config_cwd`` is the folder in which the hook is run to report its configuration, ``cwd`` the folder of all other runs. A
-    ``batch`` contains several hooks.
+    ``config_cwd`` is the folder in which the hook is run to print its configuration; all other runs use ``cwd``. ``batch`` is
+    true if the file contains several hooks.
     """
 
     name: str
@@ -109,7 +109,9 @@ def hook_file(path: Path) -> HookFile:
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield all files below folders that are not ignored, each with its own status; links are yielded and not followed."""
+    """Yield all files in folders that are not ignored, each with its status. A link is yielded with its own status, and is not
+    followed.
+    """
     pending = [(root, 0)]
     entries = 0
     while pending:
@@ -146,7 +148,7 @@ def _fault(path: Path, entry: os.stat_result) -> str | None:
 
 
 def _programs_in_lib(root: Path, prefix: str) -> list[str]:
-    """Return warnings about executables in the top ``lib`` folder: mostly hooks in the wrong folder."""
+    """Return warnings about executables in the top ``lib`` folder. Most of them are hooks in the wrong folder."""
     lib = root / "lib"
     if lib.is_symlink() or not lib.is_dir():
         return []
@@ -176,7 +178,9 @@ def _hook_file(path: Path, package: Path, layout: Layout, name: str, root: Path,
 
 
 def _start_of(path: Path, root: Path) -> tuple[Path, tuple[str, ...], dict[str, str]]:
-    """Return the program, its arguments and variables; a Python hook runs in the package's ``venv``, if there is one."""
+    """Return the program to start, its arguments and its variables. A Python hook is run by the Python of the package's ``venv``,
+    if there is one.
+    """
     venv = root / "venv"
     python = venv / "bin" / "python3"
     if path.suffix != ".py" or not (python.is_file() and os.access(python, os.X_OK)):
@@ -185,7 +189,7 @@ def _start_of(path: Path, root: Path) -> tuple[Path, tuple[str, ...], dict[str, 
 
 
 def _is_whole(venv: Path) -> bool:
-    """Return whether the environment has its own standard library.
+    """Return whether the virtual environment has its own standard library.
 
     Such an environment was copied from elsewhere, and finds the library only through PYTHONHOME. An environment that uses the
     library of another Python (``python3 -m venv``) would not find it with PYTHONHOME set.

@@ -1,7 +1,7 @@
 """The hooks of all started packages: each package's monitors live in a task of their own, from `start` to `stop`.
 
-Starting waits for the first list of each watch of the package's bindings, and fails if one of these lists fails. A start that
-is cancelled has no further effect. Stopping waits until everything that belongs to the package has ended. All packages share
+Starting a package waits for the first list of each watch that its bindings need, and fails if one of these lists fails. A start
+that is cancelled has no further effect. Stopping waits until everything that belongs to the package has ended. All packages share
 the schedules, which have one clock, and the watches: packages that watch the same objects share one watch.
 """
 
@@ -115,7 +115,7 @@ class HookServices:
         self._closing = True
 
     def with_schedules(self) -> tuple[PackageHooks, ...]:
-        """Return the packages whose schedules tick, by name."""
+        """Return the packages whose schedules tick, sorted by name."""
         found = (self._services[name].hooks for name in sorted(self._scheduled & self._services.keys()))
         return tuple(hooks for hooks in found if hooks is not None)
 
@@ -173,7 +173,7 @@ async def open_hook_services(
     now: Callable[[], datetime],
     zone: tzinfo,
 ) -> AsyncIterator[HookServices]:
-    """Yield hook services while the body runs; leaving it stops them all. Call `listen` before the first start.
+    """Yield hook services while the body runs, and stop them all at its end. Call `listen` before the first start.
 
     ``watches`` are shared with the rest of the daemon, and outlast these services.
     """

@@ -10,9 +10,9 @@ limit, the hook gets each occurrence, in order. Beyond the limit, the occurrence
 
 At most one tick of each schedule binding waits. No occurrence is ever dropped because of its age.
 
-Occurrences that are part of the present run are not changed, whatever is added meanwhile. If the run succeeds, exactly these
-are removed, so the deletion of an object that the run reported is still reported. If the run fails, all occurrences keep waiting
-and are passed on again.
+Occurrences that are part of the current run are not changed, whatever is added meanwhile. If the run succeeds, exactly these are
+removed. So if an object from this run is deleted meanwhile, its deletion is still reported. If the run fails, all occurrences
+keep waiting and are passed on again.
 """
 
 from collections import deque

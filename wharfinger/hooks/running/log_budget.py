@@ -1,4 +1,4 @@
-"""The limit on what one hook may log over all its runs: two token buckets, of lines and of characters. Pure.
+"""The limit on what one hook may log over all its runs: one token bucket for lines, and one for characters. Pure.
 
 A failing run is retried without end, so limits for single runs do not limit the whole output. Once a bucket is empty, the
 hook's lines are left out and counted until a part of both buckets is refilled. So the log contains groups of consecutive lines,

@@ -4,9 +4,11 @@ Documents come from :func:`~wharfinger.hooks.running.results.read_object_patches
 operation's name. Here each document becomes an :data:`Operation`, checked as far as that is possible without a cluster. All
 documents are read before any operation is applied, so a mistake in the last document means that no operation is applied.
 
-Kept from the contract: unknown keys are ignored; ``object``, ``mergePatch`` and ``jsonPatch`` may be strings of YAML or
-JSON; creations find their target in the object itself. Not kept: a ``jsonPatch`` may begin with an operation that has no
-value, such as ``remove``; every operation of a ``jsonPatch`` is checked, not just the first.
+As in the contract, unknown keys are ignored. ``object``, ``mergePatch`` and ``jsonPatch`` may be strings of YAML or JSON. A
+creation takes its target from the object itself.
+
+Two rules differ from the contract. A ``jsonPatch`` may begin with an operation that has no value, such as ``remove``. Every
+operation of a ``jsonPatch`` is checked, not just the first.
 """
 
 import re
@@ -38,7 +40,7 @@ _SUBRESOURCE: Final = re.compile(r"[a-z]{1,63}")
 
 
 class IfExists(StrEnum):
-    """The action of a creation if the object exists."""
+    """The action of a creation if the object exists already."""
 
     FAIL = "Create"
     LEAVE = "CreateIfNotExists"
@@ -55,13 +57,13 @@ class Target:
     name: str
 
     def __str__(self) -> str:
-        """Return ``v1/ConfigMap/ns/name``, the heading of failures."""
+        """Return the object's name for failure messages, such as ``v1/ConfigMap/ns/name``."""
         return f"{self.api_version}/{self.kind}/{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """An operation that creates ``object`` at the place that the object names."""
+    """An operation that creates ``object``, with the namespace and the name that the object contains."""
 
     target: Target
     object: JsonObject
@@ -202,7 +204,7 @@ def _target(document: JsonObject) -> Target:
 
 
 def _target_of(obj: JsonObject, if_exists: IfExists) -> Target:
-    """Return the object to create. The server may generate its name only if the object must be new."""
+    """Return the target of a creation. The name may be left to the server only if the object must be new (``IfExists.FAIL``)."""
     api_version, kind = kind_of(obj)
     name, namespace = name_of(obj), namespace_of(obj)
     if namespace:
@@ -257,8 +259,9 @@ def _check_patch(operation: JsonObject, what: str) -> None:
 
 
 def _written(document: JsonObject, key: str) -> JsonValue:
-    """Return a value given directly, or parsed from a string of YAML or JSON. Aliases in the string may not expand the value
-    much.
+    """Return a value that is given directly or as a string of YAML or JSON.
+
+    YAML aliases may expand the value only up to a limit.
     """
     found = document.get(key)
     if found is None:

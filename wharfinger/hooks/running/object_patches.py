@@ -220,7 +220,10 @@ class _Patcher:
         return ObjectKey(resource, namespace, target.name)
 
     async def _placed(self, obj: JsonObject) -> JsonObject:
-        """Return the object; for an Application's hook, an object that names no namespace is put into the Application's own."""
+        """Return the object.
+
+        If it comes from an Application's hook and names no namespace, it gets the Application's namespace.
+        """
         if self.namespace is None:
             return obj
         namespace = self._namespace(await self._resource(obj), namespace_of(obj))

@@ -103,7 +103,7 @@ class PackageHooks:
         return self.snapshots(hook, (binding.name for binding in hook.config.kubernetes))
 
     def snapshots(self, hook: Hook, names: Iterable[str]) -> dict[str, tuple[Item, ...]]:
-        """Return the present snapshots of the named bindings."""
+        """Return the current snapshots of the named bindings."""
         wanted = dict.fromkeys(names)
         found: dict[str, tuple[Item, ...]] = dict.fromkeys(wanted, ())
         for number, binding in reversed([*enumerate(hook.config.kubernetes)]):
@@ -117,7 +117,10 @@ class PackageHooks:
         return contexts.combined([_context(occurrence, read) for occurrence in occurrences])
 
     def synchronization(self, hook: Hook, *bindings: KubernetesBinding) -> tuple[Context, ...]:
-        """Return the contexts of the first run for these bindings, which `contexts.synchronized_together` has combined."""
+        """Return the contexts of the first run for these bindings.
+
+        The bindings must be one group from `contexts.synchronized_together`.
+        """
         objects = [self.monitor(hook, binding).synchronize() for binding in bindings]
         read = self._included(hook, bindings)
         return contexts.combined(
@@ -159,7 +162,7 @@ async def open_package_hooks(
     namespace: str | None,
     on_event: Callable[[PackageHooks, Inbox], None],
 ) -> AsyncIterator[PackageHooks]:
-    """Follow the bindings of the hooks while the body runs, which begins once all objects are listed.
+    """Follow the bindings of the hooks while the body runs. The body begins once all objects are listed.
 
     ``namespace`` is the only namespace that an Application's hooks see. ``on_event`` is called with an inbox that has a new
     occurrence; it must not block. Raises HookError if a binding cannot be followed, or the package needs too many watches.

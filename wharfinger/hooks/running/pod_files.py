@@ -1,9 +1,9 @@
 """The files of a hook that runs in a pod: a tar with its input, and a tar with its output.
 
-The input is the hook's folder `cwd`, which contains the hook's file and the files that it reads, and the files of the run.
-The kubeconfig is left out, because a hook in a pod has the pod's service account. The output is foreign data: only plain
-files that have the name of one of the run's outputs, and are within its limit, are taken from it. These files are written
-into the run's folder, and read there as after a local run. All functions here block; they are for a worker thread.
+The input contains the files of the run, and the hook's folder `cwd` with the hook's file and all files beside it. The kubeconfig
+is left out, because a hook in a pod has the pod's service account. The output is foreign data. A file is taken from it only if it
+is a plain file, has the name of one of the run's outputs, and is within the size limit. These files are written into the run's
+folder, and read there as after a local run. All functions here block; they are for a worker thread.
 """
 
 import io
@@ -28,8 +28,8 @@ _MAX_RESULTS: Final = 64
 
 
 def pack(run: HookRun, folder: RunFolder) -> PodRun:
-    """Return the run in a pod, with its input. Raises HookError if there are too many files, or if the program is not among
-    them.
+    """Return the run as a pod needs it, including its input. Raises HookError if there are too many files, or if the program is
+    not among them.
     """
     try:
         program = run.executable.relative_to(run.cwd)
@@ -100,7 +100,9 @@ def _results(data: bytes, folder: RunFolder) -> Iterator[tuple[str, bytes]]:
 
 
 def _program_files(run: HookRun) -> Iterator[Path]:
-    """Yield the folders, plain files, and relative links of the hook's folder. Raises HookError if they are too large."""
+    """Yield the folders and plain files in the hook's folder, and relative links that stay inside of it. Raises HookError if they
+    are too large or too many.
+    """
     size = count = 0
     for folder, folders, names in os.walk(run.cwd):
         folders.sort()
@@ -124,7 +126,7 @@ def _program_files(run: HookRun) -> Iterator[Path]:
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Return a member without its owner and time on this machine."""
+    """Return the archive member without its owner and modification time, which are about this machine."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = 0

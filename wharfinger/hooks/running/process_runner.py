@@ -92,11 +92,11 @@ class ProcessHookRunner:
         persistent: PersistentPrograms | None = None,
         pods: PodRuns | None = None,
     ) -> None:
-        """Make the folders of runs in ``scratch``; ``cluster`` is the cluster that hooks may talk to; None if there is no
-        cluster.
+        """Make the folders of runs in ``scratch``. ``cluster`` is the cluster that hooks may talk to, or None.
 
-        ``warm`` starts Python hooks in interpreters that run already, ``persistent`` keeps hooks running that request this.
-        Without them, each run is a new process. ``pods`` runs hooks in pods; without it, a hook that asks for a pod fails.
+        ``warm`` starts Python hooks in interpreters that run already. ``persistent`` keeps the process of a hook running if the
+        hook requests this. Without them, each run is a new process. ``pods`` runs hooks in pods; without it, a hook that asks for
+        a pod fails.
 
         ``environment`` is given to every hook (default: the allowed part of this process's). A variable in it that names a
         cluster or a home overrides the variable of the run.
@@ -176,7 +176,10 @@ class ProcessHookRunner:
                 raise HookError(run.name, why, transient=True) from error
 
     def _take_results(self, folder: RunFolder, succeeded: bool) -> tuple[_Results, bool]:  # noqa: FBT001 - as below
-        """Return the results, and whether the folder still exists (mostly it is removed here). Blocking. Raises HookError."""
+        """Return the results, and whether the folder still exists.
+
+        Usually this function removes the folder. Blocking. Raises HookError.
+        """
         results = _read_results(folder, succeeded)
         return results, folder.user is not None or not folder.remove_if_plain(self._spares)
 
@@ -238,8 +241,8 @@ class ProcessHookRunner:
         return {**({} if named else {HOME: str(folder.path)}), **folder.variables(), **trace_variables(run)}
 
     def _persistent_run(self, run: HookRun, folder: RunFolder, command: Command) -> PersistentRun | None:
-        """Return the run for a program that keeps running; None if the hook does not request this, or cannot keep running. A hook
-        with a user of its own or a sandbox cannot keep running, because both end with the run.
+        """Return the run for a process that keeps running; None if the hook does not request such a process, or cannot have one.
+        A hook with a user of its own or a sandbox cannot have one, because both end with the run.
         """
         if run.pool is not HookPool.PERSISTENT or command.user is not None or command.wrapper:
             return None
@@ -248,7 +251,9 @@ class ProcessHookRunner:
         )
 
     async def _remove(self, folder: RunFolder, cell: Cell) -> None:
-        """Wait up to REMOVE_S for the removal, shielded; a cancellation shortens that to REMOVE_CANCELLED_S."""
+        """Wait for the removal, at most for REMOVE_S. The wait is shielded: a cancellation only shortens it to
+        REMOVE_CANCELLED_S.
+        """
         patience = trio.CancelScope(shield=True, deadline=trio.current_time() + REMOVE_S)
         over = trio.Event()
         async with trio.open_nursery() as removal:
@@ -262,7 +267,7 @@ class ProcessHookRunner:
     async def _removed(self, folder: RunFolder, cell: Cell, patience: trio.CancelScope, over: trio.Event) -> None:
         with patience:
             try:
-                # A thread of its own, because the wait for a free one could take all the time, and the folder would be kept.
+                # Use a thread of its own: waiting for a free thread could use up the time, and the folder would be kept.
                 alone = trio.CapacityLimiter(1)
                 await trio.to_thread.run_sync(_remove_all, folder, self._spares, abandon_on_cancel=True, limiter=alone)
             except OSError as error:

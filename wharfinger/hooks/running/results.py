@@ -132,7 +132,9 @@ def _known(document: JsonObject, key: str, known: frozenset[str], what: str) -> 
 
 
 def _shown(value: JsonValue) -> str:
-    """Show a foreign value in a message: a string cut and quoted, any other value by its type."""
+    """Return a short form of a foreign value for messages: a string is cut and quoted, None is "missing", and any other value is
+    shown as its type.
+    """
     if value is None:
         return "missing"
     return repr(value[:60]) if isinstance(value, str) else type_name(value)

@@ -73,11 +73,11 @@ class RunFolder:
         return {variable: str(self.path / name) for variable, name in {**self.inputs(), **self.outputs()}.items()}
 
     def inputs(self) -> dict[str, str]:
-        """Return the files that are written for the hook: variable to name in the folder."""
+        """Return the files that are written for the hook, as a map from each variable to a file name in the folder."""
         return {**INPUTS, **({KUBECONFIG: KUBECONFIG_FILE} if self.has_kubeconfig else {})}
 
     def outputs(self) -> dict[str, str]:
-        """Return the files that the hook may write: variable to name in the folder."""
+        """Return the files that the hook may write, as a map from each variable to a file name in the folder."""
         return {**OUTPUTS, **{variable: f"answer-{number}" for number, variable in enumerate(self.answers, 1)}}
 
     def read(self, variable: str) -> bytes:
@@ -101,8 +101,8 @@ class RunFolder:
         return data
 
     def _check_own(self, status: os.stat_result, variable: str) -> None:
-        """Refuse a file that only this process may read, because the hook could have linked another file to this name. Raises
-        HookError.
+        """Refuse a file that is not plain, or that the run's user does not own: the hook could have linked a file here that only
+        this process may read. Raises HookError.
         """
         if not stat.S_ISREG(status.st_mode):
             raise HookError(self.hook, "the hook replaced it with something that is not a plain file", file=variable)
@@ -112,7 +112,8 @@ class RunFolder:
             )
 
     def remove_if_plain(self, spares: SpareFolders) -> bool:
-        """Remove the folder if it contains only its own files, which is fast; return False if `remove` must be called.
+        """Remove the folder quickly, if it contains only the files of the run; otherwise return False, so that `remove` must be
+        called.
 
         Never raises, because `remove` reports the problems of a removal.
         """
@@ -159,7 +160,7 @@ def make_run_folder(
 def fill_run_folder(
     folder: RunFolder, run: HookRun, spares: SpareFolders | None = None, kubeconfig: bytes = b""
 ) -> None:
-    """Create the folder (and missing parents) with all files of the run, which belong to its user if it has one.
+    """Create the folder (and missing parents) with all files of the run. If the run has a user, the files belong to this user.
 
     A folder of ``spares`` is used if one is available. Raises HookError, and leaves nothing behind in that case.
     """

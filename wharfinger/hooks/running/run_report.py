@@ -1,7 +1,8 @@
-"""The results of one run of a hook on its author's machine, as a document, and as a difference to the given values. Pure. The
-report has the values that the daemon would keep after the run, or the reason why it would refuse the values patch. A hook
-without a package may write into the section that its first operation names, because its own section is unknown. Answers of
-webhooks are shown as they were written, parsed if possible.
+"""The results of one run of a hook on its author's machine, as a document, and as a difference from the given values. Pure.
+
+The report has the values that the daemon would keep after the run, or the reason why it would refuse the values patch. A hook
+without a package may write into the section that its first operation names, because its own section is unknown. Responses to
+webhooks are parsed if possible, and otherwise shown as they were written.
 """
 
 import difflib

@@ -1,4 +1,4 @@
-"""The protocol of hook execution. Implementation: :mod:`wharfinger.hooks.running.process_runner`, a child process per run.
+"""The protocol of hook execution. :mod:`wharfinger.hooks.running.process_runner` implements it with child processes.
 
 The files and variables are those of the hook contract (spec hook-protocol §1.6, §2, §3). The binding context is passed as a
 JSON file, and results come back in files that the hook may write. The content of these files is foreign data until a reader has

@@ -14,7 +14,8 @@ that may be dropped.
 `reapplied` is tolerant: because settings change, operations that no longer fit (such as one on a member of a missing object)
 are skipped. The schema then checks the result.
 
-Invariant: if patches a and b can be applied one after the other, ``reapplied(values, compacted)`` has the same result.
+Invariant: if patches a and b can be applied to ``values`` one after the other, ``reapplied(values, c)`` has the same result,
+where c is both patches compacted into one.
 """
 
 from collections import Counter
@@ -172,7 +173,7 @@ def _may_be_index(step: str) -> bool:
 
 
 def _resolved(operation: JsonObject, document: JsonValue) -> list[JsonObject]:
-    """Return the operation as ``add`` and ``remove``, resolved with the present document."""
+    """Return the effect of the operation on the current document, as ``add`` and ``remove`` operations."""
     pointer = find_str(operation, "path")
     match find_str(operation, "op"):
         case "test":

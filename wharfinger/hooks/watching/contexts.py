@@ -1,4 +1,5 @@
-"""Binding contexts: the reason of a run, field for field as in the contract (spec hook-protocol §2.1). Pure.
+"""Binding contexts, which give a hook the reason of a run. Their fields are exactly those of the contract (spec hook-protocol
+§2.1). Pure.
 
 Hooks check whether a field is present, so leaving one out matters as much as including it. ``snapshots`` is present exactly
 if a binding includes snapshots, ``filterResult`` exactly if the binding has a filter, and the context of a binding with a
@@ -36,7 +37,7 @@ _LEGACY_VERBS: Final = {WatchVerb.ADDED: "add", WatchVerb.MODIFIED: "update", Wa
 
 
 def on_startup() -> Context:
-    """Return the context of the start of the hook's package."""
+    """Return the context of the run at the start of the hook's package."""
     return {"binding": "onStartup"}
 
 
@@ -46,7 +47,7 @@ def helm_binding(binding: str, snapshots: Snapshots) -> Context:
 
 
 def schedule(binding: ScheduleBinding, snapshots: Snapshots) -> Context:
-    """Return the context of a tick."""
+    """Return the context of a schedule's tick."""
     if binding.legacy:
         return {"binding": binding.name}
     if binding.group:
@@ -124,8 +125,8 @@ def combined(contexts: Sequence[Context]) -> tuple[Context, ...]:
 def synchronized_together(config: HookConfig) -> tuple[tuple[KubernetesBinding, ...], ...]:
     """Return the kubernetes bindings of a hook, grouped by the run that synchronizes them (§2.3), in the order of the runs.
 
-    A binding with a group is joined by the following bindings, with or without a group, that have the same queue and the
-    same conditions. A binding without a group starts no such run, and nothing is combined for version 0.
+    A binding with a group shares its run with the following bindings, with or without a group, that have the same queue and the
+    same conditions. If the first binding has no group, it has a run of its own. Version 0 bindings always have runs of their own.
     """
     runs: list[list[KubernetesBinding]] = []
     latest: dict[str, list[KubernetesBinding]] = {}
@@ -162,7 +163,7 @@ def _included(binding: Including, snapshots: Snapshots) -> Context:
 
 
 def _picked(binding: Including, snapshots: Snapshots) -> dict[str, ContextValue]:
-    """Return the included snapshots; every included name is present, even if its list is empty."""
+    """Return the included snapshots by name; every included name is present, even if its list is empty."""
     return {name: _fields(snapshots.get(name, ())) for name in binding.include_snapshots_from}
 
 

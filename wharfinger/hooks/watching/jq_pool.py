@@ -59,8 +59,8 @@ _COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=
 
 @dataclass(frozen=True, slots=True)
 class JqLimits:
-    """The limits of one request; ``seconds`` is counted from the moment when a worker gets the request, and includes the
-    worker's start.
+    """The limits of one request. ``seconds`` begins when a worker gets the request, and includes the start of the worker if it is
+    new.
     """
 
     seconds: float = 5.0
@@ -173,7 +173,7 @@ class JqPool:
     async def run(self, program: str, value: JsonValue, owner: _Owner | None) -> JsonValue:
         """Do the work of `apply`, when it is the owner's turn."""
         try:
-            text = canonical_json(value)  # sorted keys: the order in which gojq goes through an object
+            text = canonical_json(value)  # sorted keys, because gojq goes through an object in this order
         except FormatError as error:
             raise FilterError(program, f"the value has no JSON form: {error}") from error
         match await self.ask(JqRequest(program, text), owner):
@@ -195,7 +195,7 @@ class JqPool:
                 raise FilterError(program, _OTHER_ANSWER)
 
     def statistics(self) -> JqStatistics:
-        """Return the present counters."""
+        """Return the current counters."""
         return JqStatistics(self._workers, self._requests, self._replaced)
 
     async def serve_slot(self) -> None:

@@ -1,7 +1,7 @@
 """The monitor of one ``kubernetes`` binding of a hook, which keeps its objects up to date (spec hook-protocol §2.2, §4). A
 monitor finds the kind, lists the selected objects, runs its filter over all of them, and from then on follows the changes. Its
-*table* has the part of each object that the hook may see; `Monitor.snapshot` is the table in the contract's form and order. The
-events of an object are decided one object at a time (:mod:`~wharfinger.hooks.watching.monitor_core`).
+*table* has the part of each object that the hook may see; `Monitor.snapshot` is the table in the contract's form and order.
+:mod:`~wharfinger.hooks.watching.monitor_core` decides which events a change causes, for one object at a time.
 
 A monitor begins *locked*. First the hook is shown all objects (`Monitor.synchronize`, for a run that may fail and be repeated).
 After that run has succeeded, `Monitor.unlock` begins to emit events, first those that were gathered meanwhile. Events that a
@@ -17,8 +17,8 @@ Invariants:
 * Table, lock and gathered events change in plain functions, without an await: no event is reported twice or lost between
   locked and unlocked.
 * The number of waiting changes is bounded (:mod:`~wharfinger.hooks.watching.monitor_backlog`), both in the inbox, where changes
-  wait for the filter, and among the events that are gathered while locked. Beyond a limit, only the changes of each object that
-  still matter are kept, and if many changes wait, they are packed.
+  wait for the filter, and among the events that are gathered while locked. Beyond a limit, only those changes of an object are
+  kept that still matter. If many changes wait, they are packed.
 * A filter that fails on the first list fails the binding. Later, the change is dropped, counted and logged, and the object is
   kept in the table as it was; a deletion is reported with the last state that passed the filter.
 """
@@ -181,7 +181,7 @@ class Monitor:
         return "sha256:" + total.hexdigest()
 
     def statistics(self) -> MonitorStatistics:
-        """Return the present state and the counters."""
+        """Return the current state and the counters."""
         return MonitorStatistics(
             listed=self._decided.is_set() and self._failure is None,
             locked=self._locked,
@@ -269,7 +269,9 @@ class Monitor:
         self._wake.set()
 
     async def _take_list(self) -> None:
-        """Put everything listed (and changed since) into the table, without events. Raises HookError if the filter fails."""
+        """Put all listed objects into the table, with the changes since then, and emit no events. Raises HookError if the filter
+        fails.
+        """
         latest: dict[ObjectKey, Sighting] = {}
         for change in self._inbox.take_all():
             if change.payload is None or change.verb is WatchVerb.DELETED:

@@ -3,8 +3,9 @@
 Up to a limit every change is kept, so a hook that was busy for a moment gets each change. Beyond the limit, only those changes of
 *each object* are kept that still matter: at most the first and the last change. An object that was created and deleted in between
 is forgotten. The reduction is done when the limit is exceeded, and again each time the number of remaining changes has doubled.
-So a backlog holds at most the limit, or four times the number of objects that existed when it began or exist now. Objects that
-were created and deleted meanwhile take no place; an object that changes a thousand times a second takes two places.
+So the size of a backlog is at most the limit or, if that is more, four times the number of objects that existed when it began or
+exist now. Objects that were created and deleted meanwhile take no place; an object that changes a thousand times a second takes
+two places.
 
 A reduced backlog is still consistent: each object is Added before it is Modified, and Deleted only after it was Added or
 known. The backlog contains only requested verbs: if Modified was not requested, only the last of several additions of an
@@ -35,7 +36,7 @@ class Change(Generic[Payload]):
 
 
 class Backlog(Generic[Payload]):
-    """A queue of changes with the given verbs. ``reduced`` counts the changes that were dropped."""
+    """A queue of changes. A reduction produces only the given verbs; ``reduced`` counts the changes that it dropped."""
 
     def __init__(self, limit: int = LIMIT, verbs: frozenset[WatchVerb] = frozenset(WatchVerb)) -> None:
         self._limit = self._reduce_at = limit

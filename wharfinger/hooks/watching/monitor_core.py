@@ -21,7 +21,7 @@ from wharfinger.kube.resource import ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The visible part of one object; None is a field that its binding leaves out."""
+    """The visible part of one object. A field that the binding leaves out is None."""
 
     object: PackedJson | None
     filter_result: PackedJson | None
@@ -34,7 +34,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """An object as it was seen, before a filter: its text, and an identifier of this state.
+    """An object as it was seen, before any filter: its text, and an identifier of this state.
 
     If the server gives no identifier, ``state`` is "", and the text is compared.
     """
@@ -51,7 +51,7 @@ class Sighting:
         return self.text if isinstance(self.text, PackedJson) else PackedJson(self.text)
 
     def small(self) -> "Sighting":
-        """Return the same sighting packed, for a change that has to wait."""
+        """Return the same sighting with its text packed, to save memory while a change waits."""
         return Sighting(self.state, self.packed())
 
 

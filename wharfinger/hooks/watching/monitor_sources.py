@@ -4,9 +4,9 @@ If namespaces are selected by label, watches are opened and closed as namespaces
 that begins to match are reported as added, and objects in a namespace that ceases to match (or to exist) as deleted. So a hook
 that follows events knows the same objects as a hook that reads snapshots.
 
-A watch is shared with other subscribers that need the same watch, but the API server may have to keep it open only for this
-binding. Therefore a binding has at most MAX_WATCHES watches. A binding that begins with more fails. Namespaces that match later
-and exceed the limit are logged, and followed once there is room.
+A watch is shared with other subscribers that need the same watch. But if there are none, the API server keeps it open for this
+binding alone. Therefore a binding has at most MAX_WATCHES watches. A binding that begins with more fails. Namespaces that match
+later and exceed the limit are logged, and followed once there is room.
 
 All changes of all watches are passed to one :data:`~wharfinger.cluster.api.raw_object.OnRawChange`, in the order of each
 watch.
@@ -88,7 +88,7 @@ def selection(binding: KubernetesBinding, namespace: str | None) -> Selection:
 
 
 def watches(binding: KubernetesBinding, namespace: str | None) -> int:
-    """Return how many watches a binding's configuration needs from the start; ``namespace`` as in `selection`."""
+    """Return how many watches a binding's configuration needs from the start. `selection` explains ``namespace``."""
     asked = binding.namespaces.names if binding.namespaces is not None and namespace is None else None
     return len(asked or ("",)) * len(binding.names or ("",))
 
@@ -205,8 +205,8 @@ class Sources:
     async def _follow_namespaces(
         self, namespaces: ResourceType, *, task_status: trio.TaskStatus[_Unlistable | None]
     ) -> None:
-        """Open and close watches as namespaces begin and cease to match. If namespaces cannot be listed, the error is the task's
-        started value.
+        """Open and close watches as namespaces begin and cease to match. If namespaces cannot be listed, the error is passed to
+        ``task_status.started``.
         """
         labels = self._selection.namespace_labels
         with self._watches.subscribe(namespaces, "", labels, "", self._namespace_changed) as subscription:

@@ -82,7 +82,7 @@ class Schedules:
                 del self._entries[crontab]
 
     def statistics(self) -> ScheduleStatistics:
-        """Return the present statistics."""
+        """Return the current statistics."""
         return ScheduleStatistics(len(self._entries), self._ticks, self._next_due())
 
     async def run(self) -> None:
@@ -103,7 +103,7 @@ class Schedules:
         self._looked_at = now
         for crontab, entry in list(self._entries.items()):
             if entry.due <= now and self._entries.get(crontab) is entry:
-                # Counted from when the entry was due, so that intervals do not drift; from now if the result has passed, too.
+                # Count from the time when the entry was due, so that intervals do not drift, or from now if that result is past.
                 following = _after(entry.cron, entry.due)
                 if following is not None and following <= now:
                     following = _after(entry.cron, now)

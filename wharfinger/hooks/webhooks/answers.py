@@ -85,8 +85,8 @@ def read_conversion_answer(
 ) -> tuple[JsonObject, ...]:
     """Read the response file of a conversion hook: the converted ``objects`` in their order, all in ``to_version``.
 
-    Raises HookError if the hook reported a failure, or if its answer is empty or faulty. A faulty answer has another number of
-    objects, an object in another version, or an object whose kind, name, namespace or uid changed.
+    Raises HookError if the hook reported a failure, or if its answer is empty or faulty. An answer is faulty if it has a
+    different number of objects, an object in a different version, or an object whose kind, name, namespace or uid changed.
     """
     file, data = _content(answers, (CONVERSION,))
     try:

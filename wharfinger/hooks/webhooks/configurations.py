@@ -1,8 +1,8 @@
 """The objects that register a package's webhooks with API servers (spec hook-protocol §1.4.4, §3.4, §3.5). Pure.
 
 A package has at most one ValidatingWebhookConfiguration and one MutatingWebhookConfiguration of its own, so they are removed
-together with the package. No webhook is called for the objects that the daemon needs for its own start, or for the removal of
-the package. Otherwise a hook with wide rules could permanently stop the daemon that runs it.
+together with the package. No webhook is called for objects that the daemon needs in order to start, or to remove the package.
+Otherwise a hook with wide rules could permanently stop the daemon that runs it.
 """
 
 import base64
@@ -157,7 +157,7 @@ def _rule(rule: AdmissionRule, namespace: str | None) -> JsonObject:
         "apiVersions": [*rule.api_versions],
         "resources": [*rule.resources],
         "operations": [*rule.operations],
-        # A namespace selector never leaves out cluster-scoped objects.
+        # A namespace selector never excludes cluster-scoped objects.
         "scope": rule.scope if namespace is None else "Namespaced",
     }
 

@@ -68,10 +68,10 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PodRun:
-    """A program to run. ``archive`` is a tar with the folders ``program`` and ``files``, and the file ``environment``.
+    """A program to run in a pod. ``archive`` is a tar with the folders ``program`` and ``files``, and the file ``environment``.
 
-    ``argv`` is relative to ``program``; ``outputs`` are the names in ``files`` that are copied out of the pod. ``owner`` is an
-    annotation of the pod.
+    The program in ``argv`` is a path relative to the folder ``program``. ``outputs`` are the names of the files in the folder
+    ``files`` that are copied back from the pod. ``owner`` is written to the pod as an annotation.
     """
 
     namespace: str
