@@ -1,6 +1,6 @@
 """The dump of a queue: frozen snapshots, made in one step from the machine's state.
 
-Times are relative to the moment of the dump, in seconds, so that they still mean the same when they are read later.
+Times are relative to the moment of the dump, in seconds, so a dump can be understood later without a clock.
 """
 
 from collections.abc import Set as AbstractSet
@@ -43,7 +43,7 @@ class QueueDump:
 
 @dataclass(frozen=True, slots=True)
 class QueuesStatistics:
-    """The numbers of all queues together, at present and since the start.
+    """The statistics of all queues together, at present and since the start.
 
     At present: ``queues``, ``tasks``, and the numbers of tasks that run, back off or are parked. Since the start: tasks
     ``retired`` (after success) and ``dropped`` (without success), ``failures`` of runs, and ``bugs`` among these failures

@@ -20,8 +20,8 @@ DUPLICATE: Final = "the same task is already waiting"
 class Enqueued:
     """A task is offered. ``task`` is its number, never used before in this queue; ``scope`` is the number of its operation.
 
-    If ``unique`` is set, the task is dropped if the same work is waiting already. If ``notifies`` is set, the caller is
-    notified when the task has succeeded (CallDone). An accepted task is kept in its lane as this event.
+    If ``unique`` is set and the same work is waiting already, the task is dropped. If ``notifies`` is set, the caller is notified
+    when the task has succeeded (CallDone). An accepted task is kept in its lane as this event.
     """
 
     task: int
@@ -74,7 +74,7 @@ class RetryDue:
 
 @record
 class InputChanged:
-    """An input of the package changed, which may have caused a permanent failure."""
+    """An input of the package changed. Parked tasks run again, because the old input may have caused their failures."""
 
 
 @record

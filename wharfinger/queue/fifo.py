@@ -33,7 +33,7 @@ class Fifo(Generic[T]):
         return cls(_chained(reversed(found)), None, len(found))
 
     def put(self, item: T) -> "Fifo[T]":
-        """Return the same queue with one more item at the end."""
+        """Return a queue with the same items, and one more item at the end."""
         return Fifo(self._oldest, (item, self._newest), self._length + 1)
 
     def take(self) -> "tuple[T, Fifo[T]]":

@@ -39,7 +39,7 @@ _package: ContextVar[str] = ContextVar("package", default="")
 
 @dataclass(slots=True)
 class Running:
-    """The run of a lane that is under way: its task, and the operation that the task belongs to; "" between two runs.
+    """The current run of a lane: its task, and the operation that the task belongs to. Both are "" between two runs.
 
     Each trio task has one such object, which is changed in place for each run. So the context of the trio task stays
     the same.
@@ -77,7 +77,7 @@ def current_span() -> Span | None:
 
 
 def package_in(context: contextvars.Context) -> str:
-    """Return the package that the code of another context works for; empty outside of queues."""
+    """Return the package for which code in another context works; empty outside of queues."""
     return context.get(_package, "")
 
 
@@ -121,7 +121,9 @@ class LaneOwner(Protocol):
 
     @property
     def after(self) -> trio.Event | None:
-        """An event before which no task runs: an earlier queue of that name is still ending."""
+        """An event before which no task runs. It is set when an earlier queue of this name has ended; None if there is no such
+        queue.
+        """
         ...
 
     def post(self, event: Event) -> None:
@@ -276,7 +278,7 @@ class LaneWork:
                     break
                 if self.work.on_done is None:
                     self._report(Finished(self.run))
-                # In a copy of the clean context: the callback sees no changes by the run, and its own changes are dropped.
+                # Report in a copy of the clean context: the callback sees no changes by the run, and its own changes are dropped.
                 else:
                     clean.copy().run(self._report, Finished(self.run))
                 if contextvars.copy_context() != clean:

@@ -1,7 +1,7 @@
 """The queue of one package as a pure machine: it decides which task runs, which tasks wait, and which are dropped.
 
-Theory of operation. A queue has *lanes*; a lane is a strict FIFO, and its head is the only task that may run. A task that
-fails stays at the head, because the tasks behind it depend on it (Install on Download). The head is always in one of five
+Theory of operation. A queue has *lanes*; a lane is a strict FIFO, and its head is the only task that may run. A task that fails
+stays at the head, because the tasks behind it depend on it, as Install depends on Download. The head is always in one of five
 phases; all tasks behind it wait:
 
 ==========  ===============================================================================================================
@@ -30,11 +30,11 @@ Draining          leaves    same [2]        same [2]    same         leaves     
 used the old inputs: after a permanent failure the task runs again at once instead of being parked, so that the change is not
 lost. [4] Retires at once if no caller is to be notified. [5] Leaves if the queue is closing, because there will be no retry.
 
-*Retires* means that the task leaves after success, *leaves* that it is dropped with a cause; in both cases the next task of
-the lane starts in the same step. "-" means that the event has no effect, because a run is identified by its number, and the
-number of a run that has ended is in no phase. CallDone is an effect only of Running, and the shell (`queue.worker`) performs
-it before the next step, so the success of a cancelled task is never reported. An illegal event raises IllegalEvent, and
-changes nothing.
+*Retires* means that the task leaves the queue after success, and *leaves* means that it is dropped with a cause. If the head
+leaves, the next task of the lane starts in the same step. *Same* means that the phase does not change. "-" means that the event
+cannot be about a task in this phase: the task has no run under way, so no run number matches. An event with such a number has no
+effect. Only the step from Running to Completing has the effect CallDone. The shell (`queue.worker`) performs it before the next
+step, so the success of a cancelled task is never reported. An illegal event raises IllegalEvent, and changes nothing.
 
 No clock, no randomness, no I/O: events carry the time (seconds of any monotonic clock) and the random number that jitter
 needs. The time of the next retry is not an effect; it is computed from the state (`state.next_wake`), so it is never
@@ -91,13 +91,14 @@ class QueueFull(Exception):  # noqa: N818 - a refusal, not an error
 
 
 class IllegalEvent(Exception):  # noqa: N818 - named for what happened
-    """The shell reported an event that cannot happen in this state, which is a bug of the shell."""
+    """The shell reported an event that cannot happen in this state. This is a bug in the shell."""
 
 
 def step(state: QueueState, event: Event) -> tuple[QueueState, tuple[Effect, ...]]:
     """Return the state after ``event``, and the effects in their order.
 
-    Raises QueueFull if there is no room for the task, and IllegalEvent; then nothing has changed.
+    Raises QueueFull if there is no room for the task, and IllegalEvent if the event cannot happen in this state. In both cases
+    nothing has changed.
     """
     match event:
         case Enqueued():
@@ -147,7 +148,7 @@ def _same_work_waits(lane: Lane, event: Enqueued) -> bool:
 
 
 def _outcome(state: QueueState, lane: str, head: Running | Completing | Ending, report: Report) -> Answer:
-    """Return the new phase of the head after the report of its run (None: it leaves), and the effects."""
+    """Return the state after the report of a head's run, and the effects."""
     entry = head.entry
     if isinstance(head, Running) and isinstance(report, Finished):
         if not entry.notifies:
@@ -200,7 +201,9 @@ def _input_changed(state: QueueState) -> Answer:
 
 
 def _leave(state: QueueState, must_leave: Callable[[Enqueued], bool], cause: str, *, interrupt: bool) -> Answer:
-    """Drop every task for which ``must_leave`` is true. A running task is interrupted if ``interrupt`` is set, else it stays."""
+    """Drop every task for which ``must_leave`` is true. If ``interrupt`` is set, a running task is interrupted; otherwise it
+    stays.
+    """
     effects: list[Effect] = []
     started: list[Effect] = []
     lanes: dict[str, Lane] = {}
@@ -240,7 +243,7 @@ def _ended(head: Head, cause: str) -> tuple[Head | None, tuple[Effect, ...]]:
 
 
 def _next(state: QueueState, name: str, left: Retired | Dropped) -> Answer:
-    """Start the task behind the head that has left, if there is one."""
+    """Remove the head, which has left, and start the task behind it, if there is one."""
     lanes = dict(state.lanes)
     waiting = lanes[name].waiting
     if waiting:

@@ -14,5 +14,5 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True)
 def record(cls: type[T]) -> type[T]:
-    """Make a class a dataclass with slots, compared and hashed by value. Do not assign to fields of its instances."""
+    """Turn a class into a dataclass with slots, compared and hashed by value. Do not assign to fields of its instances."""
     return dataclass(slots=True, unsafe_hash=True)(cls)

@@ -1,8 +1,8 @@
 """The handle of one operation (Update, Reconciliation or Removal), by which an operation of higher rank cancels it.
 
-When the handle is cancelled, the queue cancels the CancelScope of the running task, and drops the waiting ones (spec/runtime
-§2.2, §3: a cancelled task leaves at once, even during a run or a backoff). A trio CancelScope cannot be used for this: it can
-be entered only once and belongs to one task, while an operation has several tasks, most of which have not begun.
+When the handle is cancelled, the queue cancels the CancelScope of the operation's running task, and drops its waiting tasks
+(spec/runtime §2.2, §3: a cancelled task leaves at once, even during a run or a backoff). A trio CancelScope cannot be used for
+this: it can be entered only once and belongs to one task, while an operation has several tasks, most of which have not begun.
 
 Invariants: a cancellation is permanent, and its first cause is kept; listeners are called exactly once, within `cancel`
 itself. Synchronous, with no knowledge of trio or of queues; only used from the event loop's thread.
@@ -47,8 +47,9 @@ class WorkScope:
             listener(cause)
 
     def on_cancel(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call ``listener(cause)`` when the operation is cancelled, or at once if it is; return a function that removes the
-        listener.
+        """Call ``listener(cause)`` when the operation is cancelled, or at once if it is cancelled already.
+
+        Return a function that removes the listener.
         """
         if self._cause is not None:
             listener(self._cause)

@@ -8,9 +8,9 @@ package costs nothing here. Every method is synchronous and returns at once, exc
 block drains the queues: running tasks finish (the caller sets a deadline around the block), waiting tasks are dropped with a
 cause.
 
-Invariants: at any time, at most one queue of a name runs tasks: if a name is used again while a removed queue of that name is
-still ending, the new queue begins after the end of the old one. Removing a queue delays no other queue. Trio tasks belong to
-the nursery opened here, and have the context of the code that opened the queues, not of the code that enqueued.
+Invariants: at any time, at most one queue of a name runs tasks. If a name is used again while a removed queue of that name is
+still ending, the new queue begins after the end of the old one. Removing a queue delays no other queue. Trio tasks belong to the
+nursery opened here, and have the context of the code that opened the queues, not of the code that enqueued.
 """
 
 import logging
@@ -167,7 +167,7 @@ async def open_queues(
     observe: Observe | None = None,
     trace: Trace | None = None,
 ) -> AsyncGenerator[Queues, None]:
-    """Serve queues while the block runs; leaving it drains them. ``draw`` returns the numbers in [0, 1) for the jitter.
+    """Serve queues while the block runs, and drain them at its end. ``draw`` returns the numbers in [0, 1) for the jitter.
 
     ``observe`` is called for each step of each queue, before the effects of the step are performed. ``trace`` opens a span for
     each run.

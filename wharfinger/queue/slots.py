@@ -57,7 +57,7 @@ class KindStatistics:
 
 @dataclass(frozen=True, slots=True)
 class SlotsStatistics:
-    """The slots for work of any kind, and the slots of each kind."""
+    """The slots for work, which all kinds except API calls share, and the slots of each kind."""
 
     work_limit: int
     work_used: int
@@ -73,10 +73,10 @@ class Slots:
     def use(self, kind: Kind, package: str = "", *, source: str = "") -> AbstractAsyncContextManager[None]:
         """Hold a slot of this kind while the block runs; entering the block waits for it.
 
-        ``package`` is the package whose share is used; the default is the package on whose queue this runs, or else the
-        daemon itself. ``source`` is the host on which the work depends, such as a registry, which has a share of its own.
-        Entering is not a checkpoint if a slot is free. Entering raises RuntimeError if the caller already holds a slot, and
-        must not wait for a slot of this kind while it holds the other one.
+        ``package`` is the package whose share is used; the default is the package on whose queue this runs, or else the daemon
+        itself. ``source`` is the host on which the work depends, such as a registry, which has a share of its own. Entering is
+        not a checkpoint if a slot is free. Entering raises RuntimeError if the caller already holds a slot with which it must not
+        wait for a slot of this kind.
         """
         return _Use(self._counter, kind, package or current_package(), source)
 
@@ -143,7 +143,7 @@ class _Use:
 
     async def __aenter__(self) -> None:
         outer = _innermost.get()
-        # A task that outlives the block in which it was started still has that use in its context, though its slot was
+        # If a task outlives the block in which it was started, its context still has the use of that block, whose slot was
         # returned.
         while outer is not None and not outer.held:
             outer = outer.outer
@@ -175,8 +175,8 @@ class _Use:
         return Outcome.SLOW if judged and trio.current_time() - self._since >= SLOW_S else Outcome.FAILED
 
     def forbids(self, wanted: "_Use") -> bool:
-        """Return whether a task that holds this slot must not wait for a slot of the kind ``wanted``, because that could
-        cause a deadlock.
+        """Return whether waiting for the slot ``wanted`` is forbidden while this one is held,
+        because it could cause a deadlock.
         """
         if self.counter is not wanted.counter or (wanted.kind is Kind.API and self.kind is not Kind.API):
             return False

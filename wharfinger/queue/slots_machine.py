@@ -9,31 +9,30 @@ cluster's API takes a slot of its own kind only: it waits for the server's work.
 Shares limit the slots that such work can occupy, so that it cannot block all other work:
 
 * one package may hold half of the slots for hooks and API calls, whose duration the daemon does not control;
-* one group may hold `namespace_share` percent of each kind and of the slots for work;
+* one group, such as a namespace (see *Turns*), may hold `namespace_share` percent of each kind and of the slots for work;
 * one source (a registry's host) may hold `source_share` percent of the downloads;
-* all packages whose last work of a kind was slow and failed share a quarter of the slots of that kind; a package stops being
-  slow when its work of that kind succeeds.
+* all slow packages of a kind share a quarter of the slots of that kind; a package becomes slow if work of that kind holds its
+  slot for a long time and then fails, and stops being slow when such work succeeds.
 
-Each share is at least one slot. If its percentage is below 100 and there are two or more slots, the share is less than all
-slots, so at least one slot remains for packages of other groups and sources. If r slots remain, the k-th of these other
-packages waits for at most k/r pieces of work, all of them work of these other packages
-(`tests/queue/test_slots_neighbours.py`).
+Each share is at least one slot. If its percentage is below 100 and there are two or more slots, the share is less than all slots,
+so at least one slot remains for packages of other groups and sources. If r slots remain, the k-th of these other packages waits
+for at most k/r pieces of work, all of which belong to these other packages (`tests/queue/test_slots_neighbours.py`).
 
-*Turns.* Packages belong to groups: the namespace of an Application, one group for all Modules, one for the daemon itself.
-Each kind has a line of groups in the order of their turns; a group that begins to wait gets the last turn, and so does a
-group that was served and still waits. Within a group, packages take turns by the same rules, and the requests of one package
-are served in order. A slot that becomes free is given to the earliest turn that can use it, among all kinds if the slots for
-work were used up. So while a request waits only because no slot is free, each other group overtakes it at most once per kind,
-however many requests that group makes.
+*Turns.* Packages belong to groups: the namespace of an Application, one group for all Modules, one for the daemon itself. Each
+kind has a line of groups in the order of their turns; a group that begins to wait gets the last turn, and so does a group that
+was served and still waits. Within a group, packages take turns by the same rules, and the requests of one package are served in
+order. A slot that becomes free is given to the earliest turn that can use it. If the slots for work were used up, the turns of
+all kinds are compared. So while a request waits only because no slot is free, each other group overtakes it at most once per
+kind, however many requests that group makes.
 
 =========  ========================================================================================================
 event      what happens
 =========  ========================================================================================================
-Asked      granted at once where slots are free and no share is used up; otherwise the request waits
-Withdrawn  the request no longer waits; the next one of its package may be granted, since it may have another source
-Returned   the slots are free, and the outcome may make the package slow or not; all requests that can be granted now are
-           granted: there may be several, because one may have waited for the share of its namespace, and another one for
-           the share of its source
+Asked      the request is granted at once if slots are free and no share is used up; otherwise it waits
+Withdrawn  the request no longer waits; the next request of its package may be granted, since it may have another source
+Returned   the slots become free, and the outcome decides whether the package is slow from now on; all requests that can be
+           granted now are granted: there may be several, because one may have waited for the share of its namespace, and
+           another one for the share of its source
 =========  ========================================================================================================
 
 Invariants (`tests/queue/test_slots_rules.py`): no limit and no share is exceeded; the first request of a package never waits
@@ -41,8 +40,7 @@ if it can be granted; a request is granted at most once and never after it was w
 package without requests; at most MAX_SLOW packages of a kind are remembered as slow.
 
 Withdrawing a request that does not wait, or returning a slot that is not held, raises IllegalSlotEvent and has no effect. No
-clock and no I/O. The cost of a step is that of copying one line: the groups that wait for one kind, and the waiting packages
-of one group.
+clock and no I/O. A step costs as much as copying the groups that wait for one kind, and the waiting packages of one group.
 """
 
 from collections.abc import Mapping
@@ -80,7 +78,7 @@ class Outcome(StrEnum):
 
 
 class IllegalSlotEvent(Exception):  # noqa: N818 - named for what happened
-    """The shell reported an event that cannot happen in this state, which is a bug of the shell."""
+    """The shell reported an event that cannot happen in this state. This is a bug in the shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ class SlotLimits:
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """A waiting request, and the source whose share it would use; "" for none."""
+    """A waiting request, and the source whose share it would use ("" if it has no source)."""
 
     request: int
     source: str = ""
@@ -146,8 +144,8 @@ class Shares:
 class KindState:
     """The slots of one kind: their number, the shares, the holders, and the waiters (in the order of turns).
 
-    ``held`` is by package, ``groups`` and ``sources`` count the same slots by group and by source. ``slow`` are the packages
-    whose last work ended as `Outcome.SLOW`, oldest first.
+    ``held`` counts the slots in use by package; ``groups`` and ``sources`` count them by group and by source. ``slow`` are the
+    packages that have had `Outcome.SLOW` since their last success, oldest first.
     """
 
     limit: int
@@ -162,7 +160,7 @@ class KindState:
 
 @dataclass(frozen=True, slots=True)
 class WorkState:
-    """The slots for work of any kind: their number, the share of a group, the number in use, and the slots of each group."""
+    """The slots for work: their number, the share of a group, the number in use, and the number that each group uses."""
 
     limit: int
     share: int
@@ -246,7 +244,7 @@ class Granted:
 
 
 def step(state: SlotsState, event: Event) -> tuple[SlotsState, tuple[Granted, ...]]:
-    """Return the state after ``event``, and the grants. Raises IllegalSlotEvent; then nothing changed."""
+    """Return the state after ``event``, and the grants. Raises IllegalSlotEvent, and changes nothing in that case."""
     match event:
         case Asked():
             return _asked(state, event)
@@ -317,8 +315,9 @@ def _settled(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[SlotsState, tu
 
 
 def _next(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[Kind, str, Waiter] | None:
-    """Return the kind, the package and the request with the earliest turn among the requests of these kinds that can be
-    granted; None if there is no such request.
+    """Return the request of these kinds that can be granted and has the earliest turn, with its kind and its package.
+
+    Return None if none of them can be granted.
     """
     found: tuple[Kind, str, Waiter] | None = None
     first = state.turns + 1
@@ -360,8 +359,8 @@ def _may_be_granted(state: SlotsState, kind: Kind, package: str, source: str) ->
 def _with_slot_taken(
     state: SlotsState, kind: Kind, package: str, waiter: Waiter, line: Mapping[str, Group]
 ) -> SlotsState:
-    """Return the kind with one more slot in use. The turn of a served group is used up, whether or not the group still
-    waits.
+    """Return the state with one more slot of this kind in use. The turn of a served group is used up, whether or not the group
+    still waits.
     """
     slots, work, group = state.kinds[kind], state.work, group_of(package)
     slots = KindState(
@@ -407,7 +406,9 @@ def _slow_after(slow: Mapping[str, None], package: str, outcome: Outcome) -> Map
 
 
 def _after_serving(line: Mapping[str, Group], package: str, turn: int) -> dict[str, Group]:
-    """Return the line without the package's first request; if more wait, package and group move to the end."""
+    """Return the line without the package's first request. If more of its requests wait, the package and its group move to the
+    end.
+    """
     name = group_of(package)
     rest = dict(line)
     packages = dict(rest.pop(name).packages)
@@ -457,7 +458,7 @@ def count_waiting(slots: KindState) -> int:
 
 
 def held_by_slow(slots: KindState) -> int:
-    """Return the number of slots of one kind in use by packages whose last work was slow."""
+    """Return how many slots of one kind are held by slow packages."""
     return sum(count for package, count in slots.held.items() if package in slots.slow) if slots.slow else 0
 
 

@@ -93,7 +93,8 @@ class QueueWorker:
     )
 
     def __init__(self, name: str, shared: SharedParts, after: trio.Event | None, number: int = 0) -> None:
-        """Begin a queue. No task runs before the event ``after``: an earlier queue of that name is still ending.
+        """Begin a queue. If an earlier queue of the same name is still ending, ``after`` is set when it has ended, and no task
+        runs before.
 
         ``number`` distinguishes the queues of one name for the observer.
         """
@@ -142,7 +143,7 @@ class QueueWorker:
 
     @property
     def running(self) -> int:
-        """Return the number of runs that have begun and not ended."""
+        """Return the number of runs that have begun but not ended."""
         return sum(lane.executing for lane in self._lanes.values())
 
     def dump(self) -> QueueDump:
@@ -243,7 +244,7 @@ class QueueWorker:
         return work
 
     def _settle(self) -> None:
-        """Wake the tasks that wait for an idle queue, if the queue is idle, and those that wait for its end, if it has ended."""
+        """If the queue is idle, wake the tasks that wait for that. If it has ended, wake the tasks that wait for its end."""
         if self._quiet is not None and (self._crashed or is_idle(self.state)):
             self._quiet.set()
             self._quiet = None

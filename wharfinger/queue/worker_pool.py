@@ -1,10 +1,10 @@
 """The trio tasks that serve all lanes. A task is started when a lane has something to do, and is reused afterwards.
 
-A trio task whose lane is done becomes idle, and is given the next lane that begins, of any queue, because starting a trio
-task and entering a cancel scope costs more than the rest of a small task. (If the hooks of a thousand packages are bound to
-the same event, each event makes a thousand small tasks.) At most MAX_IDLE trio tasks are idle; further ones end. Of the idle
-ones, those that were not needed for IDLE_S end as well, until FEW_IDLE remain, because a start of the daemon needs many trio
-tasks at once, and afterwards few. Idle queues have no other cost.
+A trio task whose lane is done becomes idle, and then serves the next lane that begins in any queue. It is reused because starting
+a trio task and entering a cancel scope costs more than the rest of a small task. (If the hooks of a thousand packages are bound
+to the same event, each event makes a thousand small tasks.) At most MAX_IDLE trio tasks are idle; further ones end. Idle trio
+tasks that were not needed for IDLE_S end as well, until FEW_IDLE remain. The reason is that a start of the daemon needs many trio
+tasks at once, and afterwards few are needed. Idle queues have no other cost.
 
 A trio task has the context of the code that made the pool, not of the code that enqueued, because the trio task outlives that
 request.
@@ -50,7 +50,7 @@ class WorkerPool:
         self._context.run(self._start, lane)
 
     def keep(self, worker: "_Worker") -> bool:
-        """Return whether a trio task may become idle; if so, it will be given another lane, or be ended."""
+        """Return whether a trio task may become idle. If it may, it is later given another lane or ended."""
         if self._dismissed.is_set() or len(self._idle) >= MAX_IDLE:
             return False
         self._idle.append(worker)
