@@ -93,7 +93,7 @@ def _guarded(argv: Sequence[str] | None, interruption: Interruption) -> int:
     except KeyboardInterrupt:
         return interruption.exit_code
     except BaseExceptionGroup as group:
-        # The nurseries of a command wrap an exception that ends it in groups.
+        # If an exception ends a command, the command's nurseries wrap the exception in groups.
         if group.split(KeyboardInterrupt)[1] is None:
             return interruption.exit_code
         if group.split(StdoutError)[1] is None:

@@ -344,7 +344,7 @@ class Connection:
                     await self._send_chunks(response, chunks)
                 nursery.cancel_scope.cancel(reason="the stream ended")
         except Exception as error:
-            # Errors of the transport were caught where they were raised, so this error is one of the producer.
+            # Errors of the transport were caught where they were raised, so the producer has raised this error.
             if is_cut(error):
                 self._unusable = True
                 return

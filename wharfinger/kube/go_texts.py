@@ -53,7 +53,7 @@ def read_number(text: str, *, signed: bool = False) -> tuple[int, str]:
     return number, "" if fits else "value out of range"
 
 
-@lru_cache(maxsize=4096)  # the times of an object are read again with each change of it
+@lru_cache(maxsize=4096)  # the times in an object are read again whenever the object changes
 def read_time(text: str, *, micro: bool = False) -> str:
     """Return a time in the stored form: UTC, in whole seconds or in microseconds. Raises GoFormatError."""
     if _USUAL_TIME.fullmatch(text) and micro == ("." in text):

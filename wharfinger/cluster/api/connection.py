@@ -1,8 +1,8 @@
 """The address of an API server and the credentials for it, read from a kubeconfig or from the files of a pod.
 
 The ``kubernetes`` package reads both, exec plugins and token refresh included. The package's API classes are never
-instantiated (80 MB), and the package is imported only inside :func:`load_connection` (half a second, 50 MB). That function
-blocks, so call it in a thread.
+instantiated, because they need 80 MB. The package is imported only inside :func:`load_connection`, because the import takes half
+a second and 50 MB. That function blocks, so call it in a thread.
 
 This module adds some guarantees:
 

@@ -76,7 +76,7 @@ class ServerTransport(httpx.AsyncBaseTransport):
         except BaseException:
             await line.close()
             raise
-        if isinstance(head, h11.InformationalResponse):  # the connection is the caller's
+        if isinstance(head, h11.InformationalResponse):  # the caller owns the connection from now on
             stream = {UPGRADED: line.upgraded()}
             return httpx.Response(head.status_code, headers=head.headers.raw_items(), extensions=stream)
         body = _Body(self, line, times)

@@ -5,8 +5,8 @@ the reason in an Event; for a workload, in an Event about its Pods. An Event tha
 is listed by the older API too, with its time in other fields, so one list of ``v1`` Events contains all of them.
 
 An Event about a Pod does not name the Pod's workload. So the warnings in the namespace of a workload are searched for names of
-the form that its controller gives to Pods, ReplicaSets and claims. For every other object, the Events with its UID are listed.
-The caller sets the deadline.
+the form that its controller gives to Pods, ReplicaSets and claims. If there are none, or the object is no workload, the Events
+about the object itself are listed. The caller sets the deadline.
 """
 
 import re

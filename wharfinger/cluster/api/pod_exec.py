@@ -118,7 +118,7 @@ class _Conversation:
                 await self._send(self._streams.send(Channel.STDIN, data[start : start + PIECE_BYTES]))
             await self._send(self._streams.end(Channel.STDIN))
         except (trio.BrokenResourceError, StreamError):
-            pass  # the reader of the other direction finds out why
+            pass  # the task that receives the output reports the cause
 
     async def _send(self, data: bytes) -> None:
         if data:

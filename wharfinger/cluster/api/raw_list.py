@@ -16,7 +16,7 @@ from wharfinger.kube.resource import ResourceType
 
 @dataclass(frozen=True, slots=True)
 class ListAnswer:
-    """A page, and the token for requesting the next one; "" after the last."""
+    """A page, and the token for requesting the next page ("" after the last page)."""
 
     page: RawPage
     token: str

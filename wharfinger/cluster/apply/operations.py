@@ -163,7 +163,7 @@ class ApplyOperations:
         Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, BeingDeletedError, and the client's errors.
         """
         if attempt.refreshing and self._corrections_paused(attempt.row.owner):
-            await trio.lowlevel.checkpoint()  # requested, or failed, before corrections of its release were suspended
+            await trio.lowlevel.checkpoint()  # the refresh was requested before the corrections were paused
             return
         if self._confined(attempt.row.owner):
             check_key(attempt.row.key, attempt.row.owner)

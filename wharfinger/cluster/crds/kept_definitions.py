@@ -213,7 +213,7 @@ class KeptDefinitions:
             self._told(owner, after)
 
     async def _look(self, key: ObjectKey) -> None:
-        """Read whether a definition exists; without an answer, requeue it."""
+        """Read whether a definition exists; if the API server does not answer, requeue the definition."""
         try:
             is_there = await look_up(self._client, key) is not None
         except ClusterError as error:
@@ -235,7 +235,7 @@ class KeptDefinitions:
         return able[-1] if able else None
 
     async def _attend(self, name: str) -> None:
-        """Check a definition that may be missing, and restore it if it is due."""
+        """Check a definition that may be missing, and restore it if the restoration is due."""
         applied = tuple(self._applied(name).values())
         if not applied:
             self._queue.succeeded(name)
@@ -253,7 +253,7 @@ class KeptDefinitions:
             self._queue.succeeded(name)
 
     async def _restore(self, name: str, key: ObjectKey) -> None:
-        """Restore a missing definition if it is due.
+        """Restore a missing definition if the restoration is due.
 
         Raises ClusterError, trio.TooSlowError, and ShapeError for a definition without names.
         """

@@ -57,7 +57,7 @@ class DriftedField:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """An object that differs from what was applied: it is missing (``missing``), or some of its fields are no longer ours."""
+    """An object that differs from what was applied: it is missing, or some of its fields are lost or have another value."""
 
     identity: Identity
     missing: bool

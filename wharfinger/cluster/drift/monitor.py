@@ -69,7 +69,10 @@ DriftReport: TypeAlias = Callable[[Owner, tuple[Drift, ...], tuple[Fight, ...]],
 
 @dataclass(frozen=True, slots=True)
 class DriftStatistics:
-    """The counts of a monitor: ``open`` objects are drifted now; all others count since the start."""
+    """The counts of a monitor. ``open`` is the number of drifted objects now, ``fights`` that of fights now.
+
+    All others count since the start.
+    """
 
     open: int
     fights: int

@@ -120,7 +120,7 @@ class Machine(Generic[K, R]):
     def unsettled(self, revision: int, *, attempted: bool) -> Hashable | None:
         """Return an owner that has a row up to this revision which is neither Done nor hopeless; None if there is no such owner.
 
-        ``attempted``: an owner counts only until all of these rows were attempted.
+        ``attempted``: only rows that were not attempted yet count.
         """
         for name, owner in self._owners.items():
             if owner.attempted(self.consumed) < revision:
@@ -158,7 +158,7 @@ class Machine(Generic[K, R]):
         return min(self._retries.next_at(), self._refreshes.next_at())
 
     def counts(self) -> Counts:
-        """Return the number of keys, and of those that are open."""
+        """Return the number of all keys, and the numbers of open keys by their state."""
         owners = self._owners.values()
         return Counts(
             rows=len(self._records),
@@ -403,8 +403,7 @@ class Machine(Generic[K, R]):
     # --- time --------------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> list[K]:
-        """Move due keys into their lines: retries, refreshes that the rate allows, and old rows, each up to the size of a
-        round.
+        """Move due keys into their lines: at most a round's size of retries, and as many refreshes as the rate allows.
 
         Late operations give up their places. Return the keys whose operations must be cut off early because too few slow
         places are free.

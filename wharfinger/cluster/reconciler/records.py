@@ -42,10 +42,10 @@ class Place(Enum):
 class Owner(Generic[K, R]):
     """The keys of one owner.
 
-    ``fresh`` and ``due`` are in the order in which keys came, and None while they are empty, as they are for nearly all
-    owners; ``running``: keys that workers have; ``rows``: the records of all its keys.
+    ``fresh`` and ``due`` are the lines of changes and of retries, in the order of arrival. An empty line is None, because the
+    lines of nearly all owners are empty. ``running``: the number of keys that workers have; ``rows``: the number of all keys.
 
-    ``retrying``: the keys of ``running`` that are retries. ``late``: the number of late operations since the last one that
+    ``retrying``: the number of retries among the running keys. ``late``: the number of late operations since the last one that
     succeeded in time; the owner is slow unless this is 0. ``used``: the seconds for which the owner has used workers; this
     number decides when the owner's turn is (:mod:`~wharfinger.cluster.reconciler.turns`).
 

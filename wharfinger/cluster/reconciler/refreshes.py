@@ -50,14 +50,15 @@ class Refreshes(Generic[K, R]):
         self._aged.pop(record.key, None)
 
     def oldest(self, now: float) -> Record[K, R] | None:
-        """Return the key that was Done longest ago, if it is old."""
+        """Return the record of the key that was Done longest ago, if that is at least ``age_s`` ago; None otherwise."""
         if not self._aged or next(iter(self._aged.values())).at + self._age_s > now:
             return None
         return next(iter(self._aged.values()))
 
     def take_allowed(self, now: float) -> Record[K, R] | None:
-        """Return the next waiting key, if the rate allows it now; the row then counts as refreshed, and :meth:`withdraw`
-        removes it.
+        """Return the record of the next waiting key, if the rate allows a refresh now; None otherwise.
+
+        The refresh then counts as made. The caller removes the key by :meth:`withdraw`.
         """
         if not self._limited or self._next_at > now:
             return None

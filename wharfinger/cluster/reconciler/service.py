@@ -187,8 +187,9 @@ class Reconciler(Generic[K, R]):
         return self._waiters.watch(owner)
 
     def progress(self, owner: Hashable) -> tuple[K, ...]:
-        """Return the rows of this owner that are not done, as far as the table was read: first those not attempted, then
-        failures.
+        """Return the keys of this owner that are not Done, as far as the table was read.
+
+        Keys that were not attempted come first, then failing ones, then refreshed ones.
         """
         return self._machine.open_keys(owner)
 

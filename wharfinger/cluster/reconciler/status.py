@@ -70,7 +70,7 @@ class Status:
 
 
 class StatusSet:
-    """The statuses of one object with several reconcilers; immutable, by name."""
+    """An immutable set of the statuses of one object with several reconcilers, by the names of the reconcilers."""
 
     __slots__ = ("_statuses", "id", "updated_at")
 
@@ -122,7 +122,7 @@ class StatusSet:
 
 
 class Statuses(Generic[K]):
-    """The reconcilers of one table, which collects the status of a key with each of them."""
+    """The reconcilers of one table. :meth:`of` collects the statuses that a key has with them."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Callable[[K], Status | None]] = {}

@@ -100,7 +100,7 @@ class Lane(Generic[K, R]):
 
 @dataclass(slots=True)
 class Places:
-    """The numbers of places taken."""
+    """The numbers of places that are taken."""
 
     ordinary: int = 0
     slow: int = 0
@@ -246,7 +246,7 @@ class Turns(Generic[K, R]):
         return next(iter(self._timely)).began + self._options.patience_s if self._timely else float("inf")
 
     def tick(self, now: float) -> list[Work[K, R]]:
-        """Give the places of late operations to others. Return the keys of workers whose operations have to be cut off."""
+        """Move late operations from ordinary places to slow ones. Return the work that has to be cut off."""
         cut: list[Work[K, R]] = []
         while self.late_at() <= now:
             work = next(iter(self._timely))

@@ -79,7 +79,7 @@ class RecordCache:
         """
         self.drop(owner)
         if not all(stored.release.whole for stored in history[_first_needed(history) :]):
-            return  # the last deployed one was deleted: those before it count again
+            return  # the last deployed revision was deleted, so earlier revisions are needed, which are only summaries
         slimmed = slim(history)
         self._histories[owner] = slimmed
         self.held_bytes += _size(slimmed)

@@ -1,4 +1,4 @@
-"""The confirmation that a release, which was restored from its records, needs no upgrade.
+"""The confirmation that a release needs no upgrade after it was restored from its records.
 
 After a restart nearly all releases are unchanged. An upgrade would make the row of every object once more, and find each of
 them equal to the restored row. The restored rows were made from the last record. Therefore only that record is compared with

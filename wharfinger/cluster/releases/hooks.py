@@ -208,7 +208,7 @@ class HookRunner:
                 self._made.add(key)
             except ConflictError as error:
                 if await look_up(self._client, key) is None:
-                    raise  # a conflict without another writer
+                    raise  # a conflict that no other writer has caused
                 if not unanswered:
                     raise HookFailedError(
                         f"{event} {hook}: its object still exists from an earlier run; delete it, or give it {DELETE_POLICY}: "

@@ -46,7 +46,7 @@ class UnsafeDefinitionError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The rows in install order, and the live objects beside them.
+    """The rows in install order, and the live objects of these rows.
 
     ``coming``: objects of kinds that a definition is about to add. ``lives``: the live objects, None for an object that does not
     exist. ``unread``: objects that were not read, because they are known to be as wanted. ``known``: objects that were not read,

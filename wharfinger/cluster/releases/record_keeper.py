@@ -177,7 +177,7 @@ class RecordKeeper:
         for _ in range(ATTEMPTS - 1):
             try:
                 return await with_retries(partial(self._store.tidy, history, self._history))
-            except ReleaseBusyError:  # a conflict without another writer: read the records again, and tidy them
+            except ReleaseBusyError:  # maybe no other writer has caused the conflict: read the records again
                 release = history[-1].release
                 history = await self.history(Owner(release.name, release.namespace))
                 if not history or history[-1].release.status is not ReleaseStatus.DEPLOYED:

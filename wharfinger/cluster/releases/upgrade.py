@@ -47,8 +47,8 @@ from wharfinger.formats.json.value import JsonObject, as_object, find_str
 from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey, name_of
 
-# The key: whether a revision is deployed. After a failed install none is, so the next attempt runs the install hooks again;
-# `.Release.IsInstall` in the templates is the same.
+# The key is True if a revision is deployed. After a failed install no revision is deployed, so the next attempt runs the install
+# hooks again. The templates see the same in `.Release.IsInstall`.
 _EVENTS: Final = {
     False: (HookEvent.PRE_INSTALL, HookEvent.POST_INSTALL),
     True: (HookEvent.PRE_UPGRADE, HookEvent.POST_UPGRADE),
