@@ -176,7 +176,7 @@ class LiveObjects:
         )
 
     async def run(self) -> None:
-        """Find the kinds that are no longer served, until cancelled. In a task of :func:`open_live_objects`."""
+        """Find the kinds that are no longer served, until cancelled. Runs in a task of :func:`open_live_objects`."""
         while True:
             await trio.sleep(CHECK_S)
             for resource in tuple(self._followed):
@@ -209,7 +209,7 @@ class LiveObjects:
             self._report_looked_up(resource)
 
     def _report_looked_up(self, resource: ResourceType, why: str = "") -> None:
-        """Report why a kind is not listed yet, once that is known."""
+        """Report that a kind was listed or, with ``why``, why it could not be listed; do nothing if this was reported already."""
         followed = self._followed.get(resource)
         if followed is None or (not why and not followed.subscription.listed) or followed.told in ("", why):
             return
