@@ -44,7 +44,7 @@ class GoFormatError(FormatError):
 
 
 def read_number(text: str, *, signed: bool = False) -> tuple[int, str]:
-    """Read a 64-bit number, which may have leading zeros. Return the number, and the error of Go's strconv or ""."""
+    """Read a 64-bit number, which may have leading zeros. Return the number, and the error of Go's strconv ("" for none)."""
     if not (_SIGNED_NUMBER if signed else _NUMBER).fullmatch(text):
         return 0, "invalid syntax"
     digits = text.lstrip("+-").lstrip("0")[: _NUMBER_DIGITS + 1]
@@ -131,7 +131,7 @@ def _zone(rest: str) -> tuple[int | None, str]:
 
 
 def _quoted(text: str) -> str:
-    r"""Quote a text like package time: bytes that are not ASCII become ``\xNN``."""
+    r"""Quote a text as Go's package time does: bytes that are not ASCII become ``\xNN``."""
     shown = "".join(
         f"\\{chr(byte)}" if byte in b'"\\' else chr(byte) if 32 <= byte < 128 else f"\\x{byte:02x}"
         for byte in text.encode(errors="surrogatepass")

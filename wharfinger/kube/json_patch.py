@@ -21,7 +21,7 @@ _SHOWN: Final = 200
 
 
 class JsonPatchError(FormatError):
-    """The patch has too many operations, the document is nested too deeply, or an operation cannot be done (the subclass)."""
+    """The patch has too many operations, the document is nested too deeply, or (JsonPatchFailedError) an operation failed."""
 
 
 class JsonPatchFailedError(JsonPatchError):

@@ -15,7 +15,7 @@ worker and may take long. Invariants:
   :meth:`HealthMonitor.applied`, nor on a state that is being determined. A wait ends at the first failure; a cancelled wait
   leaves nothing behind.
 * A release is Degraded only for a cause that lasts: an object that failed, or one that stalled
-  (:mod:`~wharfinger.cluster.health.stall`). An object that becomes unready is Reconciling until then.
+  (:mod:`~wharfinger.cluster.health.stall`). Until then, a release with an unready object is Reconciling.
 * A kind that cannot be looked up does not block others: its objects are laggards, and the message gives the reason.
 * The controller of a custom kind that declares a status has :data:`GRACE_S` from an object's creation to write one; after that,
   the object counts as an object that never gets a status.
@@ -202,7 +202,7 @@ class HealthMonitor:
     # -- tasks of `open_health_monitor`
 
     async def run(self) -> None:
-        """Follow rows, judge objects, report changes; until cancelled."""
+        """Follow rows, judge objects and report changes, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._facts.run, name="health judges")
             nursery.start_soon(self._follow_rows, name="health of rows")

@@ -38,7 +38,7 @@ class Unready:
     moved: float
 
     def stalls_at(self, grace_s: float = GRACE_S) -> float:
-        """Return when the object stalls, unless it moves before. An object that has failed or has its own deadline
+        """Return when the object stalls, unless its state changes before. An object that has failed or has its own deadline
         never stalls.
         """
         if not isinstance(self.state, InProgress) or self.state.at_work:

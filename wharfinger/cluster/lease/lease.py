@@ -68,7 +68,7 @@ async def open_lease(
 
     ``fence`` permits writes while the Lease is held. ``seen`` is called with each reading of the Lease.
 
-    Raises LeaseLostError when it was lost, UnknownKindError if the server has no Leases; any other error is retried.
+    Raises LeaseLostError when the Lease was lost, UnknownKindError if the server has no Leases; any other error is retried.
     """
     retry_s = min(RETRY_S, renew_s)
     times = core.LeaseTimes(duration_s, duration_s * DEADLINE_SHARE, renew_s, retry_s)

@@ -28,7 +28,7 @@ _CRC_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An object as the server returned it after its apply. ``mark`` comes from :func:`mark_of`, and is valid in this process."""
+    """An object as the server returned it after its apply. ``mark`` is from :func:`mark_of`, for use in this process only."""
 
     uid: str
     resource_version: str

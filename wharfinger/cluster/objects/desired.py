@@ -62,7 +62,7 @@ class DesiredObject:
     """The key of the row. All tables and caches share this one instance."""
 
     def __post_init__(self) -> None:
-        """Make the key."""
+        """Make the identity from the key."""
         object.__setattr__(self, "identity", identity_of(self.key))
 
     @property

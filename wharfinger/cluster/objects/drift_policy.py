@@ -53,7 +53,7 @@ class IgnoreRule:
     """Fields that other managers may change. ``paths`` are the fields, as JSON pointers ("" is the whole object); the rule
     applies to the objects that all its other members match.
 
-    Users cannot set ``subresource``, ``by`` and ``not_by``. With them, a rule covers only writes through that subresource, by
+    Only built-in rules have ``subresource``, ``by`` and ``not_by``. Such a rule covers only writes through that subresource, by
     managers whose complete name matches ``by`` and not ``not_by``.
     """
 

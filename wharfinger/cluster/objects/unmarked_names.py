@@ -1,8 +1,8 @@
 """The names of objects that do not belong to a release, but have a kind that releases have.
 
 An install must not write to an existing object that has another owner. One watch for each kind shows the existing objects to all
-installs, instead of a GET for each object. The watch reports metadata only, of the objects without the label of a release; only
-names are kept.
+installs, instead of a GET for each object. The watch reports only the metadata of the objects that lack the label of a release,
+and only names are kept.
 
 A watch lags behind the server, usually by milliseconds. A GET before the first write has the same gap, because records, hooks
 and earlier waves come between the GET and the write.

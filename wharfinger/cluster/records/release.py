@@ -259,7 +259,7 @@ def new_release(
     base: bytes = b"",
     inputs: bytes = b"",
 ) -> Release:
-    """Return a record of our own.
+    """Return a new record that this process writes.
 
     ``chart`` is the metadata of Chart.yaml, ``chart_values`` are the chart's defaults, ``notes`` is the rendered NOTES.txt,
     ``base`` is the source of the manifest if it is to be kept, ``inputs`` are the inputs that the revision was made from.

@@ -1,8 +1,8 @@
-"""The newest revisions of all releases of a cluster, from one watch of Helm's record Secrets.
+"""The revisions of all releases of a cluster, without their content, from one watch of Helm's record Secrets.
 
 Reading them costs no request, and operations of a user's helm are noticed at once. Only labels and annotations of a record
-are read: revision, status, writer. The view is as old as the watch, so every decision made from it is checked again: a revision
-is written under its own name and over the state that was read, and the write is refused if another writer came first.
+are read: revision, status, writer. The watch may lag behind, so every decision made from it is checked again: a revision is
+written under its own name and over the state that was read, and the write is refused if another writer came first.
 
 Our own changes are known by the writes (:meth:`ReleaseHeads.writing`), whether the watch reports them before the answer or
 after. All other changes are foreign, and reported: a new revision, a status that was changed (except *superseded*, which
@@ -98,7 +98,7 @@ OnForeign = Callable[[ForeignChange], None]
 
 
 class ReleaseHeads:
-    """The newest revisions of all releases, made by :func:`open_release_heads`."""
+    """The revisions of all releases, made by :func:`open_release_heads`."""
 
     def __init__(self, ours: Holder) -> None:
         self._ours = ours

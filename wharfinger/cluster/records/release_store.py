@@ -66,7 +66,7 @@ class ReleaseBusyError(ReleaseError):
 class ReleaseStore:
     """The records of all releases.
 
-    ``now`` is the wall clock, ``holder`` this process, ``heads`` the cache of newest revisions that saves requests.
+    ``now`` is the wall clock, ``holder`` is this process. ``heads`` are the watched revisions, which save requests.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """A row with its revision, and the bookkeeping of its table.
 
 A row is never changed; the next row with its key is another *version*. Versions are kept in logs that all snapshots share. Two
-numbers decide which snapshots see a version: its ``revision``, from which on it is seen, and the revision at which it ``ended``.
+numbers decide which snapshots see a version: the ``revision`` at which it was written, and the revision at which it ``ended``.
 """
 
 from collections.abc import Hashable

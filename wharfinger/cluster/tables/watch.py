@@ -30,7 +30,7 @@ class Watch:
         await self._event.wait()
 
     def fire(self) -> None:
-        """Fire; for the table that returned the watch."""
+        """Fire the watch. Only the table that returned the watch calls this."""
         self._event.set()
 
 
