@@ -23,7 +23,7 @@ def text_response(status: int, message: str) -> Response:
 
 
 def response_head(response: Response | StreamingResponse, *, close: bool) -> h11.Response:
-    """Return the head of a response, its headers in UTF-8; ``close`` announces the end of the connection.
+    """Return the head of a response, with its headers in UTF-8; ``close`` announces the end of the connection.
 
     Raises ValueError for a status outside 200 to 599 or a header that only the server may set, and h11.LocalProtocolError for
     text that is not allowed in a header. All of these are bugs of a handler.

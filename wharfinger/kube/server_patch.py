@@ -1,4 +1,4 @@
-"""JSON patches and merge patches of objects, applied like in the library that the kube-apiserver uses.
+"""JSON patches and merge patches of objects, applied as by the library that the kube-apiserver uses.
 
 JSON patches here are laxer than RFC 6902, which :mod:`wharfinger.kube.json_patch` follows: a ``replace`` of an absent member
 adds the member, an operation without a value has the value null, a test of an absent member against null holds, and negative

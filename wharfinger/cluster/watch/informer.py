@@ -1,7 +1,7 @@
 """A copy in memory of all objects of a kind (within a namespace and a selector), which follows the server.
 
-The machine is :mod:`~wharfinger.cluster.watch.informer_core`, the memory :mod:`~wharfinger.cluster.watch.object_cache`; this
-module is the task between them and a client. While the API server does not answer, the last known objects remain readable,
+The machine is :mod:`~wharfinger.cluster.watch.informer_core`, and the memory is :mod:`~wharfinger.cluster.watch.object_cache`;
+this module is the task between them and a client. While the API server does not answer, the last known objects remain readable,
 and :meth:`Informer.statistics` has the error. When the server answers again, the cache catches up, and reports the changes.
 """
 
@@ -280,7 +280,7 @@ async def open_informer(
     on_change: OnChange = ignore_change,
     jitter: Callable[[], float] = random,
 ) -> AsyncGenerator[Informer, None]:
-    """Yield an informer for as long as the block runs ("" for all namespaces).
+    """Yield an informer of a kind in a namespace ("" for all) for as long as the block runs.
 
     ``keep`` and ``on_change`` are for the cache: the part of an object that it keeps, and a callback for each change, the first
     list included. ``jitter`` returns a number in [0, 1).

@@ -1,4 +1,4 @@
-"""The reflector's machine: it lists once, watches from that revision, and lists again only when the server forgot our revision.
+"""The reflector's machine: it lists once, watches from that revision, and lists again only if the watch cannot be resumed.
 
 Pure; :mod:`wharfinger.cluster.watch.informer` and :mod:`wharfinger.cluster.watch.object_stream` perform its effects, one
 action at a time, and report the outcome as the next event::

@@ -138,7 +138,7 @@ class ObjectCache:
         return ObjectKey(self._resource, namespace_of(obj) if self._resource.namespaced else "", name_of(obj))
 
     def replace(self, items: Iterable[JsonObject]) -> frozenset[ObjectKey]:
-        """Hold exactly these objects from now on (a list); return the keys that were added, changed or removed."""
+        """Hold exactly the objects of a list from now on; return the keys that were added, changed or removed."""
         fresh = {self.key_of(item): (item, _state(item)) for item in items}
         gone = self._objects.keys() - fresh.keys()
         for key in sorted(gone):

@@ -32,7 +32,7 @@ MIN_RELIST_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True, order=True)
 class WatchTarget:
-    """The target of a list and watch: a kind ("" for all namespaces), limited by both selectors, and perhaps to metadata."""
+    """The target of a list and watch: a kind in a namespace ("" for all), limited by both selectors, and perhaps to metadata."""
 
     resource: ResourceType
     namespace: str

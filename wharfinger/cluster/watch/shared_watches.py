@@ -46,7 +46,7 @@ class SharedWatches:
         relist_s: float | None = None,
         metadata_only: bool = False,
     ) -> Iterator[WatchSubscription]:
-        """Subscribe to all selected objects of a kind for as long as the block runs ("" for all namespaces).
+        """Subscribe to the selected objects of a kind in a namespace ("" for all) for as long as the block runs.
 
         ``relist_s``: the seconds after the last list at which everything is listed again; the stream uses the shortest interval
         of its subscribers. ``metadata_only``: objects come without spec and status, if the server supports that.
