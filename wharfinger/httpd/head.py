@@ -35,7 +35,9 @@ def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Req
         raise RefusedRequestError(505, "this server speaks HTTP/1.1")
     headers = _join(event, header_bytes)
     if "transfer-encoding" in headers and ("content-length" in headers or event.http_version != b"1.1"):
-        raise RefusedRequestError(400, "the length of the body is declared in two ways")
+        raise RefusedRequestError(
+            400, "the length of the body is declared twice, or by a Transfer-Encoding, which HTTP/1.0 does not have"
+        )
     if headers.get("expect", "100-continue").lower() != "100-continue":
         raise RefusedRequestError(417, "the only expectation this server meets is 100-continue")
     if method == "CONNECT":

@@ -187,7 +187,7 @@ class _Keeper:
             case core.Write():
                 return await self._attempt(lambda: self._write(effect))
             case core.Stop():
-                raise AssertionError("an action was requested of a Lease that is over")
+                raise AssertionError("an action was requested of a Lease that was lost or released")
             case _:
                 assert_never(effect)
 

@@ -157,7 +157,7 @@ class Table(Generic[K, R]):
         """Begin a transaction. Raises TableLockedError."""
         if self._draft is not None:
             raise TableLockedError(
-                f"{self.name}: another transaction writes to it: a write within a write, or an await inside of one"
+                f"{self.name}: another transaction is writing to it; do not nest writes, and do not await inside a write"
             )
         self._writer = writer
         self._draft = Draft(self.name, self.snapshot(), self._key, self._indexes)
