@@ -61,8 +61,8 @@ async def conduct(
 ) -> Outcome:
     """Supervise a running child until its end, as `run_child` does. From the moment of the call, `conduct` owns the child.
 
-    The kernel's limits among ``limits`` must be in force for the child already. Raises StuckError, and the errors of a sink
-    in a group.
+    The limits that the kernel enforces must be in force for the child already. Raises StuckError, and the errors of a sink in a
+    group.
     """
     run = Run(child, command.argv[0], limits)
     output = _Output(run, command, limits, sinks)

@@ -1,4 +1,4 @@
-"""The values of this part: a command, its limits, and its outcome.
+"""The values that this folder works with: a command, its limits, and its outcome.
 
 ``run_child(command, limits, ...)`` in :mod:`wharfinger.process.child` is the one way to run a child process.
 """
@@ -41,12 +41,12 @@ class Command:
 class Limits:
     """The limits of one run. Set by configuration, never in inner code.
 
-    After ``wall_s`` the group gets SIGTERM, after ``term_grace_s`` more SIGKILL. Output beyond ``stdout_bytes`` ends the run in
-    the same way. Only the last ``stderr_bytes`` of stderr are kept. ``drain_s`` is how long the pipes may stay open after the
-    leader ended; then the processes that hold them are killed.
+    After ``wall_s`` the process group gets SIGTERM, and after another ``term_grace_s`` SIGKILL. Output beyond ``stdout_bytes``
+    ends the run in the same way. Only the last ``stderr_bytes`` of stderr are kept. ``drain_s`` is how long the pipes may stay
+    open after the program itself has ended; then the processes that hold them are killed.
 
-    After a cancellation ``cancel_grace_s`` is used instead of ``term_grace_s``, if it is shorter. It is short because the
-    task that cancels the run waits for the run's end, and must continue within a second.
+    After a cancellation, the shorter one of ``cancel_grace_s`` and ``term_grace_s`` is used. ``cancel_grace_s`` is short because
+    the task that cancels the run waits for the run's end, and must continue within a second.
 
     The other limits are enforced by the kernel (setrlimit(2)) for each process of the run: ``memory_bytes`` is its address space,
     ``processes`` the number of processes of its user (effective only if no other run has this user), ``open_files`` its
@@ -66,7 +66,7 @@ class Limits:
 
 
 class Ending(Enum):
-    """The reason for which a run ended."""
+    """The reason why a run ended."""
 
     EXITED = "exited"
     DEADLINE = "deadline"
@@ -91,9 +91,9 @@ class Usage:
 class Outcome:
     """The end of a run. ``returncode`` is the same as in subprocess: a negative number means a signal.
 
-    ``survivors_killed`` counts the processes that outlived the child and were killed; ``survivors_left`` counts those that
-    could not be killed (they belong to another user, or hang in the kernel). If there are any, the run's row in the ledger is
-    kept, so that the next start of the daemon tries again.
+    ``survivors_killed`` counts the processes that outlived the child and were killed; ``survivors_left`` counts those that could
+    not be killed (they belong to another user, or hang in the kernel). If any are left, the run's row in the ledger is kept, so
+    that the next start of the daemon tries again.
     """
 
     ending: Ending

@@ -1,8 +1,8 @@
 """The search for all processes of a run, in one scan of /proc.
 
-A process belongs to a run by one of four signs:
+The *leader* of a run is the child that the daemon started. A process belongs to the run if it has one of four signs:
 
-* the process group of the leader, which signals reach at once;
+* the process group of the leader: one signal reaches the whole group;
 * its session: a shell with job control gives every pipeline a group of its own, but not a session;
 * the marker, a random token in the environment: a daemon that called ``setsid`` keeps it;
 * its user, if the run has a user of its own: a process cannot change its user.
@@ -42,9 +42,9 @@ class Mark:
     task waits for its end. If ``pid`` is 0, only the token counts. ``uid``: the run's own user; never root, and 0 if the run
     has no user of its own.
 
-    ``work_number`` and ``work_ticks`` are for a leader that was started before it got its work, and that starts no process
-    before that moment: the last pid that the kernel had given out then (`last_pid`), and the time (`ticks_now`). If they are
-    0, the leader began its work when it was started.
+    ``work_number`` and ``work_ticks`` are for a leader that is started first and gets its work later, and that starts no process
+    in between. They describe the moment when it got its work: the last pid that the kernel had given out (`last_pid`), and the
+    time (`ticks_now`). If they are 0, the leader began its work when it was started.
     """
 
     token: str
@@ -119,7 +119,7 @@ class _Signs:
 
 
 def _proves(one: Seen, mark: Mark) -> bool:
-    """Return whether this process proves that its leader's pid has not been reused since the run began."""
+    """Return whether this process proves that the pid of the run's leader has not been reused since the run began."""
     if one.stat.pid == mark.pid:
         return one.stat.start_ticks == mark.start_ticks
     return mark.token in one.tokens and one.stat.sid == mark.pid

@@ -21,8 +21,8 @@ of the same number, so signals sent to that number can only reach this run.
 * Every way to the end leads through Killing: even a child that exits by itself may leave processes behind.
 * There is at most one timer; each SetTimer replaces the one before. Killing has no timer, because KillEverything has a time
   limit of its own.
-* The cancelling task waits for the end of the run. So a cancellation has a grace of its own; it shortens a grace that is
-  under way (Terminating) and the wait for output that no caller will see (Flushing), and never lengthens either.
+* The cancelling task waits for the end of the run. So a cancellation has a grace of its own. A cancellation can shorten two waits
+  that have begun: the grace (Terminating), and the wait for output that no caller will see (Flushing). It never lengthens them.
 * The first cause of an end is kept, with two exceptions: output over the limit turns EXITED into OUTPUT_LIMIT (the output is
   incomplete), and a cancellation turns any cause into ``None`` (no caller will see an outcome).
 * In Terminating the grace belongs to the whole group: if the leader dies of SIGTERM at once, as a shell does, the processes
@@ -169,7 +169,7 @@ Effect = SetTimer | HastenTimer | TerminateGroup | KillEverything
 
 
 class IllegalEventError(Exception):
-    """The event cannot happen in this state, which is a bug of the caller. The state is unchanged."""
+    """The event cannot happen in this state. This is a bug in the caller. The state is unchanged."""
 
     def __init__(self, state: State, event: Event) -> None:
         super().__init__(f"{event} cannot happen in {state}")

@@ -12,7 +12,7 @@
 
 
 class ProcessError(Exception):
-    """Base of all errors of this part."""
+    """The base of all errors of this folder."""
 
     transient: bool = False
 
@@ -61,6 +61,6 @@ class JournalFileError(ProcessError):
 
 
 class LedgerError(ProcessError):
-    """The ledger of process groups failed, for one of the journal's reasons."""
+    """The ledger of process groups failed, for one of the reasons of JournalFileError."""
 
     transient = True

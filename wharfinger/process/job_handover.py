@@ -43,7 +43,7 @@ class JobHandover(Generic[AnyJob]):
         self._is_closed = False
 
     async def send(self, job: AnyJob) -> None:
-        """Wait until a slot takes the request; after the close, shut it down."""
+        """Wait until a slot takes the request. If the handover is closed, shut the request down instead."""
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._has_given(job):
             return

@@ -15,9 +15,9 @@ Invariants:
   empty.
 * A table with rows that do not match their checksums is set aside in the same way. If the owner has set ``keep_sound``, the
   other rows are kept; otherwise one damaged row makes the whole table doubtful.
-* A damaged file is renamed together with its WAL files, and a new file is begun. This happens when the file is opened, and
-  also while the file is in use: then the call that found the damage fails once. Tables that are ``remembered`` lose no rows:
-  these are written again from memory.
+* A damaged file is renamed together with its WAL files, and a new file is begun. This happens when the file is opened, and also
+  while the file is in use: then the call that found the damage fails once. Tables that are ``remembered`` lose no rows, because
+  their rows are written again from memory.
 * For each file or table that was set aside there is one sentence, which ``warnings`` contains and the callback of `report_to`
   gets.
 
@@ -233,7 +233,7 @@ class JournalFile:
         try:
             yield
         finally:
-            # Closed if no new file could be begun; the error about that is raised.
+            # The database is closed if no new file could be begun; the error about that is raised.
             with suppress(sqlite3.ProgrammingError):
                 self._wait_at_most(BUSY_IN_USE_S)
 
@@ -379,7 +379,8 @@ class _DamagedError(sqlite3.DatabaseError):
 
 
 def _is_damage(error: Exception) -> bool:
-    """Return whether the *file* is damaged, in contrast to a full disk, a missing permission, or a lock of another process.
+    """Return whether the error means that the *file* is damaged, and not that the disk is full, a permission is missing, or
+    another process holds a lock.
 
     SQLite's message may contain bytes of the damaged file that Python cannot decode.
     """

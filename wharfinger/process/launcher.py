@@ -127,7 +127,10 @@ def _check_folders_above(path: Path, user: User) -> None:
 
 
 def _has_permission(status: os.stat_result, user: User | None, bit: int) -> bool:
-    """Return whether the mode gives the user, or anyone if that is None, a permission; ``bit`` is the permission of the owner."""
+    """Return whether a file's mode gives a permission to the user, or to anyone if ``user`` is None.
+
+    ``bit`` is this permission as the mode has it for the owner.
+    """
     if user is None or user.uid == 0:
         return bool(status.st_mode & (bit | bit >> 3 | bit >> 6))
     shift = 0 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 6

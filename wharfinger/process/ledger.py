@@ -103,7 +103,7 @@ class ProcessLedger:
             self._table.delete(token)
 
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """Return all rows, those of other owners included."""
+        """Return all rows, including those of other owners."""
         with _translating_errors():
             return tuple(_entry(row) for row in self._table.rows())
 

@@ -1,7 +1,7 @@
 """Reading /proc/<pid>/stat, status and environ (proc_pid_stat(5) and its siblings): pure parsers.
 
-A program chooses the command name in ``stat`` itself: the name may contain spaces, parentheses, line ends, and a forged rest
-of the line. The name is therefore read as the kernel writes it: from the first ``(`` to the *last* ``)``.
+A program chooses its own command name in ``stat``: the name may contain spaces, parentheses, line ends, and even text that looks
+like the rest of the line. The name is therefore read as the kernel writes it: from the first ``(`` to the *last* ``)``.
 """
 
 import re

@@ -60,8 +60,8 @@ class _Removal:
             raise self._fault
 
     def _removed(self, name: str) -> list[str]:
-        """Remove a folder that is directly below the top. Return the new names of the folders that were in it and are
-        directly below the top now.
+        """Remove a folder that is directly below the top. The folders in it are moved to the top
+        first; return their new names.
         """
         try:
             folder = _opened(name, self._top)

@@ -81,7 +81,7 @@ async def start(
     open_stdin: bool = False,
     prepare: Callable[[], None] | None = None,
 ) -> Spawned:
-    """Call ``prepare``, then start the program, both in a worker thread; only the kernel's limits among ``limits`` are used.
+    """Call ``prepare``, then start the program, both in a worker thread. Of ``limits``, only those of the kernel are used.
 
     A child that was started is never lost: ``run_sync`` either raises Cancelled before its thread starts, or waits for the
     thread and returns its result even if the task is cancelled. Raises SpawnError or LedgerError, and the errors of ``prepare``.
@@ -151,7 +151,7 @@ class Run:
                     for name, job in jobs.items():
                         tasks.start_soon(job, name=name)
                     final = await self._conduct(pipes)
-                    # A feeder without a reader may remain, or the reader of a pipe that an unreachable process holds.
+                    # A job may still wait: to write without a reader, or to read a pipe that an unreachable process holds.
                     tasks.cancel_scope.cancel()
                 if isinstance(final, Stuck):
                     self._give_up()
@@ -194,7 +194,7 @@ class Run:
                 await in_thread(lambda: ledger.forget(self.child.mark.token))
 
     async def _conduct(self, pipes: int) -> Ended | Stuck:
-        """Run the loop between the machine and the world: an effect, an event, a step."""
+        """Run the loop of the machine: perform its effects, wait for the next event, and let it step."""
         state, effects = begin(self._limits, pipes)
         while True:
             for effect in effects:
@@ -277,7 +277,9 @@ async def read_some(fd: int, max_bytes: int = CHUNK_BYTES) -> bytes:
 
 
 async def write_all(fd: int, data: bytes) -> None:
-    """Write all of ``data``. Raises BrokenPipeError if the reader is gone. If it is cancelled, a part may have been written."""
+    """Write all of ``data``. Raises BrokenPipeError if the reader is gone. If the call is cancelled, a part may have been
+    written.
+    """
     await trio.lowlevel.checkpoint()
     rest = memoryview(data)
     while rest:

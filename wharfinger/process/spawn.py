@@ -107,9 +107,9 @@ def spawn(
 ) -> Spawned:
     """Start ``command``, marked with ``token`` and recorded in ``ledger``; with ``open_stdin`` its stdin is always a pipe.
 
-    Only the kernel's limits among ``limits`` are used. Blocking.
+    Of ``limits``, only those of the kernel are used. Blocking.
 
-    Raises SpawnError or LedgerError. Then no process runs, and the row is removed from the ledger if that is possible.
+    Raises SpawnError or LedgerError. In both cases no process runs, and the row is removed from the ledger if that is possible.
     """
     argv = _command_line(command, limits)
     if ledger is not None:
@@ -155,8 +155,8 @@ def _command_line(command: Command, limits: Limits | None) -> tuple[str, ...]:
 
 
 def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: bool) -> subprocess.Popen[bytes]:
-    # The marker extends this process's own, not one of the command: the parent of this process must find the child in any
-    # case.
+    # The marker extends the marker of this process, and replaces one in ``command.env``: whatever the command sets, the parent of
+    # this process must be able to find the child.
     env = {MARKER: marker_value(os.environ.get(MARKER, ""), token)}
     env |= {name: value for name, value in command.env.items() if name != MARKER}
     try:

@@ -1,4 +1,4 @@
-"""A child that keeps running: the caller uses it over its stdin and stdout, and at the end of the block the child and all its
+"""A child that keeps running. The caller talks to it over its stdin and stdout. At the end of the block, the child and all its
 descendants are dead.
 
 A worker is started, marked, recorded in the ledger, ended and swept like a child of :mod:`wharfinger.process.child`. There is
@@ -168,9 +168,9 @@ async def open_worker(
     on_stderr: OutputSink | None = None,
     open_stdin: bool = True,
 ) -> AsyncGenerator[Worker, None]:
-    """Run ``command`` for the duration of the block; ``command.stdin`` must be empty, since input goes through ``send``.
-    Only the kernel's limits among ``bounds`` apply. Without ``open_stdin`` the worker's stdin is /dev/null, and
-    ``send`` raises trio.ClosedResourceError.
+    """Run ``command`` for the duration of the block; ``command.stdin`` must be empty, since input goes through ``send``. Of
+    ``bounds``, only those of the kernel apply. Without ``open_stdin`` the worker's stdin is /dev/null, and ``send`` raises
+    trio.ClosedResourceError.
 
     Resource handling: on every exit, also after an error in the block or a cancellation, the worker, its group, its session
     and its marked descendants are dead, its pipes closed, and its row in ``ledger`` removed. That takes at most

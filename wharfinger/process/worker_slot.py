@@ -2,7 +2,7 @@
 workers.
 
 A slot takes its next request only while its worker is alive: the slot notices the death of an idle worker before it takes a
-request. Each request that a slot takes is either answered, or its caller is told that no worker will answer.
+request. If a request that a slot has taken gets no answer, its caller is notified.
 """
 
 import math
@@ -43,7 +43,8 @@ async def serve_jobs(
     *,
     idle_s: float = math.inf,
 ) -> None:
-    """Serve ``first`` and later requests, until ``exchange`` returns False, the worker died, or was idle for ``idle_s``.
+    """Serve ``first`` and later requests, until ``exchange`` returns False, the worker dies, or the worker has been idle for
+    ``idle_s``.
 
     Raises the errors of ``exchange`` and `Worker.wait`, and trio.EndOfChannel when there is no more to come.
     """

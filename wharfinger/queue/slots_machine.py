@@ -30,7 +30,7 @@ event      what happens
 =========  ========================================================================================================
 Asked      the request is granted at once if slots are free and no share is used up; otherwise it waits
 Withdrawn  the request no longer waits; the next request of its package may be granted, since it may have another source
-Returned   the slots become free, and the outcome decides whether the package is slow from now on; all requests that can be
+Returned   the slots become free, and the outcome may change whether the package is slow; all requests that can be
            granted now are granted: there may be several, because one may have waited for the share of its namespace, and
            another one for the share of its source
 =========  ========================================================================================================
