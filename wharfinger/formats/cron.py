@@ -15,10 +15,10 @@ time occurs twice because the clock goes back, the hook runs at the first of the
 means every hour that passes: missed runs are not made up for, and both passes of a repeated hour (or half an hour, on Lord Howe
 Island) count.
 
-**@every** counts from the given moment: ``next_after(moment)`` is one interval later, in whole seconds, at least one; the
-caller passes the time of the last run.
+**@every** counts from the given moment: ``next_after(moment)`` is one interval later. The interval is counted in whole seconds,
+and is at least one second. The caller passes the time of the last run.
 
-The calendar's arithmetic is croniter's, behind a separate grammar, because croniter also accepts random and hashed fields,
+croniter does the calendar's arithmetic. The grammar is this module's own, because croniter also accepts random and hashed fields,
 years, and ranges that run backwards. Pure, except that a zone's name is looked up when a schedule is read.
 """
 

@@ -1,8 +1,8 @@
 """Globs as regular expressions, for patterns that are not trusted: a match takes at most quadratic time.
 
 Each star except the last stops at the first place where the next part of the pattern fits, and never tries another place (an
-atomic group). This finds every match: a later place leaves less of the text for the rest of the pattern, and no star needs any
-text.
+atomic group). No match is missed: a later place would only leave less text for the rest of the pattern, and a star may match an
+empty text.
 
 =========  ============================================  =============================================================
            path globs (``.gitignore``, wildmatch)        text globs (Argo CD)
@@ -10,8 +10,8 @@ text.
 ``*``      text within one segment                       any text, also ``/``
 ``**``     as a segment: any number of segments          as ``*``
 ``?``      one character, but not ``/``                  one character
-``[a-z]``  one of these, ``!`` or ``^`` first: another   the same
-``{a,b}``  these characters themselves                   either of them, at most MAX_ALTERNATIVES in all
+``[a-z]``  one of these; after ``!``, ``^``: any other   one of these; after ``!``, ``^``: any other
+``{a,b}``  these characters themselves                   one of these texts; at most MAX_ALTERNATIVES in all
 ``\\``     the next character itself                     the next character itself
 =========  ============================================  =============================================================
 """

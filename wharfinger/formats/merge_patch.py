@@ -13,8 +13,8 @@ from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, Shap
 def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
     """Return the target with the patch applied, as a new value; arguments are not changed, nor shared with the result.
 
-    Follows RFC 7396 section 2 to the letter: an object patch of a value that is not an object starts from an empty object, and
-    nulls inside an object that is new to the target are dropped too.
+    This follows RFC 7396 section 2 to the letter. If the patch is an object and the target is not, the patch is applied to an
+    empty object. Nulls inside an object that is new to the target are dropped, too.
     """
     if not isinstance(patch, dict):
         return _copy(patch)

@@ -4,8 +4,8 @@ helm, kubectl and docker are such programs, so one environment fits all of them.
 lower-case one. An entry of ``NO_PROXY`` is ``*``, an address, a network (``10.0.0.0/8``), ``example.com`` (the host and its
 subdomains) or ``.example.com`` (only subdomains), each with a port or without. A request to this machine never uses a proxy.
 
-A proxy's address may contain its login, so no message contains the address, except host and port.
-Source: the documentation of ``golang.org/x/net/http/httpproxy``.
+A proxy's address may contain its login, so messages contain only the host and the port of the address. Source: the documentation
+of ``golang.org/x/net/http/httpproxy``.
 """
 
 import ipaddress
@@ -28,7 +28,7 @@ class ProxyAddressError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """The proxy for each scheme (None: none), and the hosts that are reached without one."""
+    """The proxy for each scheme (None if it has none), and the hosts that are reached without a proxy."""
 
     https: httpx.URL | None = field(default=None, repr=False)
     http: httpx.URL | None = field(default=None, repr=False)

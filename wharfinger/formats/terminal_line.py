@@ -1,6 +1,6 @@
-"""One line on a terminal that is redrawn in place: its text, and the characters that replace the line before.
+"""One line on a terminal that is redrawn in place: its text, and the characters that replace the previous text.
 
-Redrawing needs no colours and no escape sequences: the former line is overwritten with spaces.
+Redrawing needs no colours and no escape sequences: the rest of the previous text is overwritten with spaces.
 """
 
 import os

@@ -26,7 +26,9 @@ def printable(text: str, *, allow: str = "") -> str:
 
 
 def json_printable(document: str, *, yaml: bool = False) -> str:
-    r"""Return a JSON document with the same characters as escapes that JSON (or YAML) reads back; line breaks are kept."""
+    r"""Return a JSON document in which the characters that `printable` escapes are written as escapes of JSON (or of YAML). Line
+    breaks are kept.
+    """
     escape = _yaml_escape if yaml else _json_escape
     return _UNSAFE.sub(lambda match: "\n" if match[0] == "\n" else escape(match[0]), document)
 

@@ -1,18 +1,17 @@
 """Constraints on versions: the dialect of Masterminds/semver v3, as package authors write it for Helm.
 
-``>=1.2, <2 || ^3.1``: comparators joined by a comma or white space must all hold, ``||`` separates alternatives. A version may
-be partial or have wildcards (``1.2``, ``1.x``, ``*``), and a comparator with a missing part applies to the whole range:
-``=1.2`` is any 1.2.z, ``>1.2`` starts at 1.3.0. ``1.2 - 2.3`` is ``>=1.2 <=2.3``; the white space around the hyphen
-distinguishes it from a prerelease. The empty text allows any version.
+In ``>=1.2, <2 || ^3.1``, comparators joined by a comma or white space must all hold, and ``||`` separates alternatives. A version
+may be partial or have wildcards (``1.2``, ``1.x``, ``*``), and a comparator with a missing part applies to the whole range:
+``=1.2`` is any 1.2.z, ``>1.2`` starts at 1.3.0. ``1.2 - 2.3`` is ``>=1.2 <=2.3``; the white space around the hyphen distinguishes
+it from a prerelease. The empty text allows any version.
 
-One rule is Wharfinger's own: the *installed* version is compared without its prerelease and build
-metadata, so that 1.2.0-rc1 satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0``. So every comparator becomes one half-open
-interval of release numbers, or the outside of such an interval. A prerelease that the *constraint* names lies just below its
-release.
+One rule is Wharfinger's own: the *installed* version is compared without its prerelease and build metadata. So 1.2.0-rc1
+satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0``. So every comparator becomes one half-open interval of release numbers, or
+the outside of such an interval. A prerelease that the *constraint* names lies just below its release.
 
 The tests compare this module with Helm's own ``semverCompare``. One difference is intended: after an operator, a bare wildcard
-means the range of all versions. So ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. Masterminds/semver
-reads this wildcard as 0.0.0.
+means the range of all versions. So ``<=*`` and ``^*`` accept every version, while ``>*``, ``<*`` and ``!=*`` accept none.
+Masterminds/semver reads this wildcard as 0.0.0.
 
 Pure. Text is bounded before it is read, and every pattern matches in linear time.
 """
@@ -110,7 +109,10 @@ def parse_constraint(text: str) -> VersionConstraint:
 
 
 def combine_constraints(first: VersionConstraint, second: VersionConstraint) -> VersionConstraint:
-    """Return a constraint that allows a version if both do. If either has alternatives, the result's text is for users only."""
+    """Return a constraint that allows a version if both do.
+
+    If either has alternatives, the text of the result is only for users: it cannot be parsed again.
+    """
     if not second.text.strip() or first.text == second.text:
         return first
     if not first.text.strip():
@@ -233,7 +235,8 @@ def _at_most(bound: _Bound) -> _Interval:
 
 
 def _tilde(bound: _Bound) -> _Interval:
-    """Return the versions from the bound on with the same major and minor version, or only the same major one if none is given.
+    """Return the versions from the bound on with the same major and minor version, or with the same major version if no minor is
+    given.
 
     ``~0.0.0`` and ``~*`` allow every version.
     """

@@ -1,8 +1,8 @@
 """The unpacking of untrusted tars into a folder: a single tar, or several as the layers of an image. Invalid tars are refused.
 
-There are three layers, each bounded: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries), ``archive_tree`` (allowed
-paths). This module writes the entries that these layers allow. It creates only new files and never follows a link. It keeps
-whether a file is executable, and ignores the rest of the file's mode, its owner and its times.
+Three modules check an archive, each within limits: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries) and
+``archive_tree`` (allowed paths). This module writes the entries that these modules allow. It creates only new files and never
+follows a link. It keeps whether a file is executable, and ignores the rest of the file's mode, its owner and its times.
 
 The caller provides an empty folder, into which no other process writes meanwhile. After an error the content of the folder is
 partial and must be thrown away. So unpack into a temporary folder beside the final one, then rename it.
@@ -33,9 +33,9 @@ class ArchiveLimits:
 
     ``max_bytes`` limits the sum of all files, and also the size of the input; a hard link counts as a separate file, because a
     reader of the tree reads it again. ``max_file_bytes`` is for a single file. ``max_entries`` counts files, folders and links,
-    including parent folders that have no entry in the archive. ``max_ratio`` is the highest ratio of gzip's output to its
-    input, checked once the output exceeds 1 MiB (deflate itself reaches at most about 1030). ``max_depth`` counts components of
-    a name, ``max_name_bytes`` bytes of a name or link target, ``max_header_bytes`` bytes of one extension header.
+    including parent folders that have no entry in the archive. ``max_ratio`` is the highest ratio of gzip's output to its input,
+    checked once the output exceeds 1 MiB (deflate itself reaches at most about 1030). ``max_depth`` limits the components of a
+    name, ``max_name_bytes`` the bytes of a name or link target, and ``max_header_bytes`` the bytes of one extension header.
     """
 
     max_bytes: int = 512 * 1024 * 1024

@@ -1,8 +1,8 @@
 """The bytes of a tar, gzipped or not, read in bounded pieces and limited in total.
 
-A few hundred bytes of gzip can become a gigabyte. The stream inflates at most one chunk at a time, and refuses as soon as
-the output is over the allowed size or ratio, so memory stays at a few chunks for any input. A gzip stream must be whole: its
-checksums are verified to the last byte, members may follow one another, zeros may pad the end.
+A few hundred bytes of gzip can become a gigabyte. The stream inflates at most one chunk at a time, and refuses as soon as the
+output is over the allowed size or ratio, so memory stays at a few chunks for any input. A gzip stream must be whole, and its
+checksums are verified to the last byte. It may have several members, and zeros may pad its end.
 """
 
 import zlib
@@ -31,7 +31,7 @@ class Readable(Protocol):
 
 
 class ExtractionStoppedError(Exception):
-    """Raised because ``should_stop`` returned True; the files on disk are partial."""
+    """The unpacking stopped because ``should_stop`` returned True; the files on disk are partial."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ on the disk:
 * a hard link names a file that an earlier entry has made;
 * a symbolic link is relative and ends inside the tree, even if other links of the archive lie on its way. Each link is checked
   when it is read, and again when the archive is complete. Its target need not exist;
-* a walk that follows links to folders (as Helm's does) ends soon. Thirty links can make a billion paths of one file; so the
+* a walk that follows links to folders (as Helm's does) ends soon. Thirty links can make a billion paths to one file. So the
   finished tree is walked in this way, and is refused if the walk finds more paths than the allowed number of entries.
 
 A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives that are unpacked on top of each
@@ -136,7 +136,7 @@ class ArchiveTree:
     def check_links(self, *, within_top: bool = False) -> None:
         """Follow every symbolic link through the finished tree; with ``within_top``, none may lead out of its own top folder.
 
-        Raises ArchiveError for a link that may not exist, and for a tree with too many paths.
+        Raises ArchiveError for a forbidden link, and for a tree with too many paths.
         """
         floor = 1 if within_top else 0
         links = [(path, node.target) for path, node in self._nodes.items() if node.kind is Kind.SYMLINK]
@@ -262,7 +262,8 @@ class ArchiveTree:
     def _follow(self, path: TreePath, target: str, floor: int = 0) -> TreePath:
         """Follow the link at ``path`` to its target as the kernel would, and return the path at the end of the walk.
 
-        Missing components count as folders. Raises ArchiveError if a ``..`` would leave fewer than ``floor`` folders.
+        Missing components count as folders. Raises ArchiveError if a ``..`` would lead to a folder less than ``floor`` levels
+        deep.
         """
         at = list(path[:-1])
         todo = deque(target.split("/"))

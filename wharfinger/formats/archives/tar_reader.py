@@ -1,9 +1,9 @@
 """The entries of a tar stream: ustar, GNU and pax headers, each of bounded size.
 
 Python's ``tarfile`` reads a pax header of any size into memory, follows chains of them by recursion, unpacks sparse files to
-whatever size they claim, and reads fields that other readers do not. This reader supports only the entries of packages (files,
-folders, links), and reads them like Go's reader, which Helm and the registries use. Everything else is refused with an error that
-names it.
+whatever size they claim, and reads fields that other readers do not. This reader supports only the types of entries that packages
+have (files, folders, links), and reads them like Go's reader, which Helm and the registries use. Everything else is refused with
+an error that names it.
 """
 
 import enum

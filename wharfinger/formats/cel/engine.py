@@ -97,8 +97,8 @@ class Expression:
 def compile_expression(text: str, *, self_type: str, result: str, optional_old: bool = False) -> Expression:
     """Compile an expression whose ``result`` is "bool" or "string".
 
-    ``self_type`` is the type of ``self`` in the schema, "" for any type. With ``optional_old``, ``oldSelf`` is an optional of
-    CEL. Raises CelError.
+    ``self_type`` is the type of ``self`` in the schema, "" for any type. With ``optional_old``, ``oldSelf`` has CEL's optional
+    type. Raises CelError.
     """
     with_indexes = _INDEX_CALL.search(text) is not None
     declared = _SELF_TYPES.get(self_type, "dyn")

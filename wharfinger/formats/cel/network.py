@@ -81,8 +81,8 @@ def is_link_local_unicast(value: Tagged) -> bool:
 
 
 def is_global_unicast(value: Tagged) -> bool:
-    """Implement ``ip('10.0.0.1').isGlobalUnicast()``: true for each address in none of the other categories, also if it is
-    private.
+    """Implement ``ip('10.0.0.1').isGlobalUnicast()``: true for each address in none of the other
+    categories, even a private one.
     """
     address = _address_of(value)
     broadcast = address == IPv4Address("255.255.255.255")
@@ -111,12 +111,12 @@ def is_cidr(text: str) -> bool:
 
 
 def contains_ip(value: Tagged, other: Tagged | str) -> bool:
-    """Implement ``cidr('10.0.0.0/8').containsIP('10.0.0.1')``, for a string or an ip."""
+    """Implement ``cidr('10.0.0.0/8').containsIP('10.0.0.1')``; the argument is a string or an ip."""
     return _address_of(other) in ip_interface(tagged("cidr", value)).network
 
 
 def contains_cidr(value: Tagged, other: Tagged | str) -> bool:
-    """Implement ``cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')``, for a string or a cidr."""
+    """Implement ``cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')``; the argument is a string or a cidr."""
     outer = ip_interface(tagged("cidr", value)).network
     inner = ip_interface(tagged("cidr", cidr(other) if isinstance(other, str) else other)).network
     return outer.version == inner.version and inner.prefixlen >= outer.prefixlen and inner.network_address in outer

@@ -56,12 +56,12 @@ def _amount(value: Tagged | int) -> Fraction:
 
 
 def add(value: Tagged, other: Tagged | int) -> Tagged:
-    """Implement ``quantity('1').add(quantity('2'))``, also for an int."""
+    """Implement ``quantity('1').add(quantity('2'))``; the argument may also be an int."""
     return _quantity(_amount(value) + _amount(other))
 
 
 def sub(value: Tagged, other: Tagged | int) -> Tagged:
-    """Implement ``quantity('1').sub(quantity('2'))``, also for an int."""
+    """Implement ``quantity('1').sub(quantity('2'))``; the argument may also be an int."""
     return _quantity(_amount(value) - _amount(other))
 
 
@@ -90,7 +90,9 @@ def as_float(value: Tagged) -> float:
 
 
 def version(text: str, normalize: bool = False) -> Tagged:  # noqa: FBT001, FBT002 - the signature of CEL's function
-    """Implement ``semver('1.2.3')``; with true, also for ``v1.2`` and ``01.2.3``. Build metadata is ignored."""
+    """Implement ``semver('1.2.3')``. If ``normalize`` is true, accept ``v1.2`` and ``01.2.3`` as
+    well. Build metadata is ignored.
+    """
     if len(text) > 256:
         raise ValueError("not a semantic version")
     if normalize:

@@ -1,8 +1,8 @@
 """The protocol between the daemon and a jq worker over the worker's stdin and stdout: frames, requests, answers.
 
 A frame is its length in four bytes (big-endian), then that many bytes of JSON. A request is ``{"program": …}``, with ``"input"``
-if the program is also to be run after compiling. Its answer is ``{"results": […]}``, or ``{"error": …, "kind": …}``. One
-request, one answer, in order.
+if the program is also to be run after compiling. Its answer is ``{"results": […]}``, or ``{"error": …, "kind": …}``. Each request
+gets one answer, in order.
 
 A request with ``"whole": true`` has any JSON text as input, and its answer is ``{"text": …}``: all results as one value, in
 canonical form. The worker converts the input and the results into canonical form, so that the caller has to parse neither.
@@ -41,7 +41,7 @@ class RefusalKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class JqRequest:
-    """A program, and the JSON ``text`` on which to run it; None only compiles the program.
+    """A program, and the JSON ``text`` on which to run it. If ``text`` is None, the program is only compiled.
 
     With ``whole``, the text need not be canonical, and the answer is a JqText.
     """
@@ -69,7 +69,9 @@ class JqText:
 
 @dataclass(frozen=True, slots=True)
 class JqRefusal:
-    """The reason for no results; ``message`` is jq's own if the program does not compile, and never quotes the input."""
+    """The reason why there are no results. ``message`` is jq's own if the program does not compile,
+    and never quotes the input.
+    """
 
     kind: RefusalKind
     message: str
@@ -127,7 +129,7 @@ def encode_results(texts: Iterable[str]) -> bytes:
 
 
 def encode_text(texts: Sequence[str]) -> bytes:
-    """Return the payload of results, each given as JSON text, as one value.
+    """Return the payload that combines results, each given as JSON text, into one value.
 
     Raises FormatError if the results have no canonical form.
     """

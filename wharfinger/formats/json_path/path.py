@@ -1,7 +1,7 @@
 """The JSONPath of CustomResourceDefinitions (printer columns, scale paths, selectable fields) and of the command line.
 
-The subset that definitions use (client-go's ``util/jsonpath`` without templates): fields (with ``\\.`` for a dot in a
-name), ``['field']``, ``[0]``, ``[-1]``, ``[*]`` and filters ``[?(@.type=="Ready")]`` with ``==`` and ``!=``.
+Supported is what definitions use (client-go's ``util/jsonpath`` without templates): fields (with ``\\.`` for a dot in a name),
+``['field']``, ``[0]``, ``[-1]``, ``[*]`` and filters ``[?(@.type=="Ready")]`` with ``==`` and ``!=``.
 """
 
 import re

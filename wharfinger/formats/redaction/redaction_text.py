@@ -9,8 +9,8 @@ The text after a key of this kind is kept if it cannot be a secret: the fixed wo
 (``…/kubeconfig: Permission denied``), and a path (``KUBECONFIG=/…``, ``PWD=/…``). An error is kept only if its words are in a
 fixed list, so that no secret can pass as an error. ``Secret shop/db-password: not there`` is such an error about an object.
 
-Every pattern is linear: each run of text is scanned once from its start (hence the look-behinds), every repetition that
-could be retried is bounded.
+Every pattern is linear: each run of text is scanned once from its start (hence the look-behinds), and every repetition that could
+be retried is bounded.
 """
 
 import base64
@@ -185,13 +185,13 @@ def _is_a_common_word(key: str) -> bool:
 
 
 def _is_an_error(text: str, pair: re.Match[str], *, is_line: bool) -> bool:
-    """Return whether the fixed words of an error follow the key, which is then the name of a file."""
+    """Return whether the fixed words of an error follow the key, so that the key is the name of a file."""
     if pair["sign"] != ":":
         return False
     if text[max(0, pair.start() - 1) : pair.start()] == "/" and _SYSTEM_CALL.match(text, pair.end()):
         return True
     error = _FILE_ERROR.match(text, pair.end())
-    # After a key at the start of a line, a value may begin with these words and continue.
+    # If the key is at the start of a line, these words may also be the beginning of a longer value.
     return error is not None and (not is_line or _END_OF_LINE.match(text, error.end()) is not None)
 
 

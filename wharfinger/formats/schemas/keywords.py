@@ -25,7 +25,7 @@ from wharfinger.formats.schemas.work import Work
 class Budget(FormatChecker):
     """The remaining work of one validation.
 
-    It takes the place of jsonschema's checker of formats, which jsonschema passes to every keyword.
+    The budget is given to jsonschema in place of a format checker, because jsonschema passes that to every keyword.
     """
 
     def __init__(self, most: int) -> None:
@@ -34,9 +34,10 @@ class Budget(FormatChecker):
 
 
 def explaining_validator(schema: JsonObject, work: int) -> Validator:
-    """Return a validator, for one use, of a schema that the deciding engine compiled; its values must come from `quiet`.
+    """Return a validator for one use. The deciding engine must have compiled ``schema``, and validated values must come from
+    `quiet`.
 
-    The validator's iterators raise WorkError once more than ``work`` keywords, members and items were checked.
+    The validator's iterators raise WorkError when more than ``work`` keywords, members and items have been checked.
     """
     return _VALIDATOR(schema, format_checker=Budget(work))
 

@@ -7,7 +7,7 @@
 ``x-kubernetes-embedded-resource``     an object with ``apiVersion`` and ``kind``, as text, and ``metadata``, an object
 =====================================  =============================================================================
 
-The walk is :mod:`~wharfinger.formats.schemas.structural`.
+:mod:`~wharfinger.formats.schemas.structural` walks over the value and its schema.
 """
 
 from typing import Final

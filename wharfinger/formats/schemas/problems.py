@@ -1,7 +1,7 @@
 """The wording of problems with a value: one short sentence for each keyword of a schema.
 
-A sentence never contains a container, and no value at all if ``shown`` is False, so that secrets do not get into logs and
-statuses. Foreign text is cut to a length.
+A sentence never shows a list or an object. If ``shown`` is False, it shows no value at all, so that secrets do not get into logs
+and statuses. Foreign text is cut.
 """
 
 import difflib

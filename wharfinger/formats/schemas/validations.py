@@ -73,8 +73,8 @@ def rules_of(schema: JsonObject, *, what: str) -> SchemaRules | None:
 
 
 def escaped(name: str) -> str:
-    """Return the name by which Kubernetes' rules use a property: ``x__dash__y`` for ``x-y``; "" if rules cannot use the
-    property.
+    """Return the name under which Kubernetes' rules see a property, such as ``x__dash__y`` for ``x-y``; "" if rules cannot use
+    it.
     """
     if name in _RESERVED:
         return f"__{name}__"

@@ -160,7 +160,7 @@ class _Pruning(_Copying):
 
 
 def write_only_paths(value: JsonValue, schema: JsonObject) -> tuple[ValuePath, ...]:
-    """Return the paths of parts that the schema calls ``writeOnly: true``, in the value's order.
+    """Return the paths of parts that the schema marks with ``writeOnly: true``, in the value's order.
 
     The branches of allOf, anyOf and oneOf count, too, and patternProperties counts for every name, because it is better to hide
     too much than too little. Nothing below a path is listed again. If the search would take more than MAX_SEARCHED steps, the

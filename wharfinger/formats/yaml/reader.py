@@ -1,8 +1,8 @@
 """YAML as Kubernetes reads it, for untrusted text.
 
 The reference for a document's meaning is kubectl (``scalars`` handles scalars; ``tree`` handles mappings, merges and aliases).
-In the intended differences, this reader refuses more than kubectl: a duplicate key, a tag that Kubernetes would ignore, a
-second document where only one is expected, and text that is not UTF-8.
+Where this reader differs on purpose, it refuses more than kubectl: a duplicate key, a tag that Kubernetes would ignore, a second
+document where only one is expected, and text that is not UTF-8.
 
 A document never reaches PyYAML's composer or constructor: in PyYAML, 100 kB of ``[`` overflow the C stack, and 635 bytes of
 merge keys run for hours. libyaml's event stream does not recurse; the tree is built from it, one event at a time, and every
@@ -101,7 +101,7 @@ def read_yaml_all(
 ) -> list[JsonValue]:
     """Read a stream of at most ``max_documents``; empty ones are dropped. Raises YamlError.
 
-    Without ``old_booleans`` ``y``, ``no``, ``on`` and the like are text, as in YAML 1.2; everything else is as in
+    Without ``old_booleans``, the words ``y``, ``no``, ``on`` and the like are text, as in YAML 1.2. Everything else is as in
     Kubernetes.
     """
     found: list[JsonValue] = []
@@ -182,7 +182,7 @@ _TAG_DIRECTIVE: Final = re.compile(rb"^%TAG\b", re.MULTILINE)
 
 
 def has_too_many_directives(raw: bytes) -> bool:
-    """Return whether a document has so many %TAG directives that libyaml, which compares each with all earlier ones, would be
+    """Return whether a document has too many %TAG directives. libyaml compares each one with all earlier ones, so many would be
     slow.
     """
     return raw.count(b"%TAG") > _MOST_TAG_DIRECTIVES and len(_TAG_DIRECTIVE.findall(raw)) > _MOST_TAG_DIRECTIVES

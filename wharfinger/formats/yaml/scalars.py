@@ -90,7 +90,7 @@ def is_text(text: str) -> bool:
 def resolve(text: str, *, old_booleans: bool = True) -> Resolved:
     """Return the meaning of an untagged plain scalar.
 
-    Without ``old_booleans``, ``y``, ``no``, ``on`` and the like are text (YAML 1.2).
+    Without ``old_booleans``, the words ``y``, ``no``, ``on`` and the like are text (YAML 1.2).
     """
     word = _WORDS.get(text)
     if word is not None and (old_booleans or text not in _OLD_BOOLEANS):

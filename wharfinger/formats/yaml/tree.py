@@ -33,8 +33,8 @@ from yaml import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStar
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """Limits of a stream: the levels of one document, and the nodes and characters of all documents together, aliases written
-    out.
+    """Limits of a stream: the levels of one document, and the nodes and characters of all documents together, with aliases
+    written out.
     """
 
     max_depth: int
@@ -114,7 +114,7 @@ class TreeBuilder:
         return root
 
     def feed(self, event: Event) -> None:
-        """Take one node event or end of a collection. Raises Refused."""
+        """Take the event of one node, or of the end of a collection. Raises Refused."""
         try:
             if isinstance(event, ScalarEvent):
                 self._scalar(event.anchor, event.tag, event.value, plain=event.implicit[0])
@@ -256,7 +256,7 @@ def _sources(value: JsonValue, *, is_mapping: bool, aliased: bool) -> list[JsonO
 
 
 def _copy(value: JsonValue) -> JsonValue:
-    """Copy a value deeply; recursion is safe below the depth limit that every anchored value has passed."""
+    """Copy a value deeply. Recursion is safe, because every anchored value is within the depth limit."""
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list):
