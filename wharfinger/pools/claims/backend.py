@@ -31,7 +31,7 @@ class Claimed(Generic[Result]):
 
 
 class Backend(Protocol[Spec_contra, Result]):
-    """A pool of members. The scheduler calls no method after the end of its ``async with`` block."""
+    """A pool of members. The scheduler calls no method once its own ``async with`` block has ended."""
 
     def changes(self) -> Sequence[Seen | Lost]:
         """Return the changes of the cache since the last call. The first call returns all members. Never waits.

@@ -9,8 +9,8 @@ from typing import TypeAlias
 class Limits:
     """The bounds of one pool.
 
-    ``waiting``: requests that may wait. ``in_flight``: claims under way at once. ``attempts``: conflicts after which a request is
-    answered as conflicted. Raises ValueError for a limit below 1.
+    ``waiting`` limits the requests that wait, and ``in_flight`` the claims that are under way at once. After ``attempts``
+    conflicts, a request is answered as conflicted. Raises ValueError for a limit below 1.
 
     ``expires_claims``: if true, a request whose claim is under way is answered at its deadline, and the member is recycled. It
     must be false if a claim may have begun work that the caller would then repeat elsewhere. If it is false, a request waits for

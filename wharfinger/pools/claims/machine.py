@@ -2,34 +2,35 @@
 claim.
 
 Theory of operation. Requests wait in the order in which they were accepted, and members are ready in the order in which they
-became idle. The first request gets the first member at once: the machine reserves the member and asks for a claim, and goes
-on without waiting for the answer, for as many claims at a time as the limit allows. Neither a request nor a member is taken
-out of its line before a claim can be sent, so no member is held back by a request that itself waits.
+became idle. The first request gets the first member at once: the machine reserves the member, asks for a claim, and goes on
+without waiting for the answer. The limit bounds the number of claims at a time. A request and a member leave their lines only
+when a claim can be sent, so a request that waits never holds back a member.
 
-*Reservations* are used instead of timers. A member is reserved from the moment its claim is sent until the cache shows a version
-of it that can't be older than the end of the claim:
+*Reservations* are used instead of timers. A member is reserved from the moment its claim is sent, until the cache shows at least
+the state at the end of the claim. The reservation ends
 
-* after a success, the version that the claim wrote;
-* after a conflict, any version above the claim's version, because the claim's version is known to be outdated;
+* after a success, when the cache shows the version that the claim wrote;
+* after a conflict, when the cache shows any version above the claim's version, because the claim's version is known to be
+  outdated;
 * after another failure, at once, because the member has not changed.
 
 Reservations are by uid. So a slow watch cannot hand a member out twice, and a member that was made again under an old name is
 a new one.
 
-=========== ==============================================================================================================
+=========== ==================================================================================================================
 event       what happens
-=========== ==============================================================================================================
-Enqueued    waits at the end of the line; or, if a member is ready, a claim for it starts at once
-Withdrawn   leaves the line; if its claim is under way, a success will be recycled
-Seen        becomes ready if it is idle and neither protected nor reserved, else stops being ready; may end a reservation
-Lost        stops being ready; any reservation of it ends
-Succeeded   answered with the member; if its request was answered before, the member is recycled
-Conflicted  the request is the first of the line again, with its old number, up to the limit of attempts
-Failed      answered; if the cache shows the member idle, it becomes the last of the ready members
-TimePassed  requests past their deadline are answered; with a claim under way, only if the limits allow it
+=========== ==================================================================================================================
+Enqueued    the request waits at the end of the line; or, if a member is ready, a claim for it starts at once
+Withdrawn   the request leaves the line; if its claim is under way and succeeds, the member is recycled
+Seen        the member becomes ready if it is idle, not protected and not reserved, otherwise not ready; a reservation may end
+Lost        the member stops being ready, and any reservation of it ends
+Succeeded   the request is answered with the member; if it was answered before, the member is recycled
+Conflicted  the request is the first of the line again, with its old number; it is answered at the limit of attempts
+Failed      the request is answered; if the cache shows the member idle, it becomes the last of the ready members
+TimePassed  requests past their deadline are answered; those with a claim under way only if the limits allow it
 Closed      all requests that wait are answered; no more are accepted, and no more claims are sent
 Abandoned   claims under way are answered, and their members recycled, since their claims may have succeeded
-=========== ==============================================================================================================
+=========== ==================================================================================================================
 
 Invariants (`tests/pools/claims/test_machine_rules.py`): each accepted request is answered exactly once by the time that the pool
 is closed and no claim is under way; a member is never under two claims, and never handed out again before the cache has shown a

@@ -1,6 +1,6 @@
 """The claim scheduler of one pool: the trio shell around the machine in :mod:`wharfinger.pools.claims.machine`.
 
-The task that reports an event performs the step of the machine at once, and never waits for it. Only claims and recycling take
+The task that reports an event also performs the step of the machine, at once and without waiting. Only claims and recycling take
 time, and each is a task of its own, so the dispatcher never waits for a claim's round trip. One task reads the backend's changes
 and watches the deadlines.
 
@@ -61,7 +61,7 @@ class NoMemberError(Exception):
 
 @dataclass(eq=False, slots=True)
 class Request(Generic[Spec, Result]):
-    """A request for a member. ``answer`` is None until the request ends; ``result`` is that of the claim if it succeeded."""
+    """A request for a member. ``answer`` is None until the request ends; ``result`` is the result of a claim that succeeded."""
 
     spec: Spec
     deadline: float = math.inf
@@ -115,7 +115,7 @@ class PoolScheduler(Generic[Spec, Result]):
             self._start_recycling(Recycle(request.uid))
 
     async def claim(self, spec: Spec, deadline: float = math.inf) -> Result:
-        """Claim a member for the caller. If cancelled, no member stays claimed.
+        """Claim a member for the caller. If the call is cancelled, no member stays claimed.
 
         Raises PoolFullError, or NoMemberError if no member was claimed by ``deadline`` (a time of trio's clock).
         """
@@ -144,13 +144,13 @@ class PoolScheduler(Generic[Spec, Result]):
         return position_of(self._state, request.number)
 
     async def wait_change(self) -> None:
-        """Wait for the next event of the pool. If the caller has passed no checkpoint since it read the state, it misses no
-        event.
+        """Wait for the next event of the pool. To miss no event, call this after reading the state, with no checkpoint in
+        between.
         """
         await self._changed.wait()
 
     async def shutdown(self) -> None:
-        """Close the pool, and wait until each accepted request is answered; at most CLOSING_S."""
+        """Close the pool, and wait until each accepted request is answered, but at most CLOSING_S."""
         self._step(Closed())
         with trio.move_on_after(CLOSING_S):
             while self._state.claims or self._recycling:

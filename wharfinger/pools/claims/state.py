@@ -20,7 +20,7 @@ any more.
 
 @dataclass(slots=True)
 class Waiting:
-    """A request that waits for a member. ``conflicts``: claims that it has lost."""
+    """A request that waits for a member. ``conflicts`` is the number of its claims that ended with a conflict."""
 
     request: int
     deadline: float

@@ -1,8 +1,8 @@
 """The pool of one interpreter: its zygote, its idle workers, and the scheduler that hands them out.
 
-The zygote is kept: if it ends, another one is started, and the workers that the old one forked stay in use. It forks workers
-until the wanted number is ready, and one more for each waiting request. If a request did not need its worker in the end, the
-surplus worker is ended after a while.
+The zygote is kept: if it ends, another one is started, and the workers that the old one forked stay in use. The zygote forks
+workers until the wanted number is ready, and one more for each waiting request. If a request did not need its worker in the end,
+the surplus worker is ended after a while.
 """
 
 import logging

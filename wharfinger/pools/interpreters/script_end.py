@@ -39,8 +39,8 @@ class ScriptEnd:
     def status_of(self, code: object) -> int:
         """Return the exit status for the code of a SystemExit; anything that is not a number is printed.
 
-        For a number of more than 64 bits, the interpreter itself ends the process here, because versions of Python treat such a
-        number differently.
+        For a number of more than 64 bits, the interpreter itself ends the process here, because different versions of Python
+        treat such a number differently.
         """
         if code is None:
             return 0
@@ -111,7 +111,7 @@ class ScriptEnd:
                 own.insert(1, (name, self.reference(module)))
             del module
         loaded = cast("dict[str, object]", sys.modules)
-        # At this point of its end, an interpreter reads no more sources for tracebacks.
+        # At this point of its shutdown, an interpreter reads no more sources for tracebacks.
         self.reading = loaded.pop("io", None)
         for name, _ in own:
             loaded[name] = None

@@ -96,7 +96,7 @@ class WarmStarts:
     def _remember_cold(self, program: str) -> None:
         """Remember to start this command as a new process, without reading its script again.
 
-        If the script changes, that is still correct, only slower.
+        If the script changes, it still runs correctly, only slower.
         """
         self._never[program] = None
         if len(self._never) > _MAX_COLD:

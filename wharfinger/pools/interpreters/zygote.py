@@ -1,8 +1,8 @@
 """A zygote: an interpreter that has started, and forks workers for this process. The program is :mod:`zygote_program`.
 
-A worker is a child of this process: it is waited for, measured, signalled and swept like one that was started here. The ledger
-has a row for a worker before the worker exists. The worker waits on its control socket, and ends when the socket is closed, so a
-daemon that was killed leaves no workers behind.
+A worker is a child of this process: it is waited for, measured, signalled and swept like any child that this process starts
+itself. The ledger has a row for a worker before the worker exists. The worker waits on its control socket, and ends when the
+socket is closed, so a daemon that was killed leaves no workers behind.
 """
 
 import json
@@ -40,7 +40,7 @@ _NUMBER_BYTES: Final = 4
 
 
 class ZygoteError(Exception):
-    """A zygote cannot serve, or has ended. ``lasting``: another zygote of this interpreter could not serve either."""
+    """A zygote cannot serve, or has ended. If ``lasting``, another zygote of this interpreter could not serve either."""
 
     def __init__(self, why: str, *, lasting: bool = False) -> None:
         super().__init__(why)
@@ -229,7 +229,7 @@ async def _packet(own: socket.socket) -> bytes:
 
 
 async def _receive(control: socket.socket, size: int) -> bytes:
-    """Return exactly ``size`` bytes; no bytes if the socket ends before."""
+    """Return exactly ``size`` bytes; no bytes if the socket is closed before that."""
     data = b""
     while len(data) < size:
         await trio.lowlevel.wait_readable(control)

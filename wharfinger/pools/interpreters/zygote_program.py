@@ -9,7 +9,7 @@ FD is a socket (SOCK_SEQPACKET). First the zygote reports a line of JSON: the in
 loaded, or why it cannot serve. Then each packet asks for a worker: its token, and three descriptors, which are the worker's
 control socket, its stdout and its stderr. The zygote ends when the socket is closed.
 
-A worker is forked with CLONE_PARENT, so it is a child of the zygote's parent, which waits for it, measures it and signals it as
+A worker is forked with CLONE_PARENT, so it is a child of the zygote's parent, which waits for it, measures it and signals it like
 any other child. It leads a session of its own. On its control socket it reports its process id (4 bytes), and then waits for a
 job: 4 bytes of length, and JSON. When everything is in place, it answers ``S`` and starts the script. Otherwise, it answers ``R``
 with the reason, and ends. It also ends when the socket is closed, because then the parent is gone or does not need it.
@@ -160,7 +160,7 @@ class Zygote:
         return int(pid)
 
     def put_token(self, token: bytes) -> None:
-        """Write the worker's token in place of the zygote's, where /proc shows the environment of a process.
+        """Write the worker's token over that of the zygote, in the memory from which /proc shows the environment of a process.
 
         Children that the script forks have this memory, too, so they are found by the token of their run.
         """
@@ -170,7 +170,7 @@ class Zygote:
 def _omit_cleanup_of_openssl() -> None:
     """Initialize OpenSSL without its exit handler, which takes a millisecond to free memory that the process gives back anyway.
 
-    Modules that use it do not initialize it again. With another library, or another version, nothing is changed.
+    Modules that use OpenSSL do not initialize it again. With another library, or another version, do nothing.
     """
     try:
         found = importlib.machinery.PathFinder.find_spec("_hashlib")
@@ -318,14 +318,14 @@ def _rehearse(zygote: Zygote) -> None:
 
 
 def _job(control: socket.socket) -> Job | None:
-    """Wait for the job; None at the end of the socket."""
+    """Wait for the job. Return None if the socket is closed."""
     size = int.from_bytes(_exactly(control, 4), "big")
     data = _exactly(control, size) if 0 < size <= _MAX_JOB_BYTES else b""
     return cast("Job", json.loads(data)) if data else None
 
 
 def _exactly(control: socket.socket, size: int) -> bytes:
-    """Return exactly ``size`` bytes; no bytes if the socket ends before."""
+    """Return exactly ``size`` bytes; no bytes if the socket is closed before that."""
     data = b""
     while len(data) < size:
         chunk = control.recv(size - len(data))
@@ -368,7 +368,7 @@ def _prepare(zygote: Zygote, job: Job) -> None:
 
 
 def _become(uid: int, gid: int) -> None:
-    """Become another user for good, in no other group, as setpriv(1) does with --no-new-privs."""
+    """Become another user permanently, with no supplementary groups, as setpriv(1) does with --no-new-privs."""
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)

@@ -43,7 +43,7 @@ def run_line(run: int, variables: Mapping[str, str]) -> bytes:
 
 
 def read_answer(line: bytes, run: int) -> Answer:
-    """Return the answer to a run; the line has no newline any more. Raises AnswerError."""
+    """Return the answer to a run. ``line`` comes without its newline. Raises AnswerError."""
     expected = f'expected {{"run": {run}, "status": 0}}'
     try:
         found = decode_json(line, max_bytes=MAX_ANSWER_BYTES, what="the answer")

@@ -139,7 +139,7 @@ class PersistentPrograms:
     ) -> Outcome:
         """Serve a run within its limits. ``prepare`` is called once, in a thread. Raises the errors of `run_child`.
 
-        If it is cancelled during the run, the program is dead when this raises.
+        If the call is cancelled during the run, the program is dead when the call raises.
         """
 
         def begin() -> tuple[object, ...]:

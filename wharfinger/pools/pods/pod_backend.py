@@ -1,14 +1,14 @@
 """The pods of one pool as a backend of the claim scheduler: a claim is one conditional patch of a pod.
 
 The patch has the uid and the resourceVersion of the pod as it was seen, so it succeeds for at most one writer, whatever the cache
-shows. If the API server does not answer, the same patch is sent again: it cannot succeed twice, and a pod that the first one had
-claimed is recognised by the uid of the claim. A pod for which it is not known whether a claim succeeded is *doomed*: it is not
-handed out again, and its pool retires it if it turns out to be idle.
+shows. If the API server does not answer, the same patch is sent again: it cannot succeed twice, and a pod that the first patch
+had claimed is recognised by the uid of the claim. A pod for which it is not known whether a claim succeeded is *doomed*: it is
+not handed out again, and its pool retires it if it turns out to be idle.
 
 The backend never deletes a pod. A claimed pod belongs to its WorkerClaim, even if the caller here does not want it: another
-attempt, or another daemon, may have claimed it for the same WorkerClaim and recorded that in its status. The controller of
-claims sees the pod in the cache, and deletes it unless its claim may be bound to it. Pods are used once, so a recycled one is
-not idle again.
+attempt, or another daemon, may have claimed it for the same WorkerClaim and recorded that in its status. The controller of claims
+sees the pod in the cache, and deletes it unless its claim may be bound to it. Pods are used once, so a recycled pod never becomes
+idle again.
 """
 
 import logging

@@ -142,7 +142,7 @@ class PodPool:
 
     @property
     def serves(self) -> bool:
-        """True if requests are accepted, unless there are too many."""
+        """True while the pool accepts requests. It may still refuse a request if too many wait."""
         return self._scheduler is not None and not self._stop.is_set()
 
     @property
@@ -152,7 +152,7 @@ class PodPool:
 
     @property
     def replaced(self) -> int:
-        """The pods that were replaced because they did not become ready."""
+        """The number of pods that were replaced because they did not become ready."""
         return self._state.replaced
 
     # --- the shell

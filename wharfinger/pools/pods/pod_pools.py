@@ -1,9 +1,9 @@
 """All WorkerPools and WorkerClaims of a cluster, served for as long as a block runs.
 
-The parts start in this order: the caches of pods, pools and claims, a task for each pool, the controller of claims. They end in
-the reverse order: first, no further pods are requested for claims, every accepted request is answered, and the results are
-written. Pods are left as they are for the next daemon. Only one daemon may do this at a time. Even if two daemons do, no pod is
-handed out twice, because each claim is a conditional write.
+The parts start in this order: first the caches of pods, pools and claims; then a task for each pool; then the controller of
+claims. They end in the reverse order: first, no further pods are requested for claims; then every accepted request is answered,
+and the results are written. Pods are left as they are for the next daemon. Only one daemon may do this at a time. Even if two
+daemons do, no pod is handed out twice, because each claim is a conditional write.
 """
 
 import logging
@@ -45,7 +45,7 @@ SALT_CHARS: Final = 5
 
 
 def salt() -> str:
-    """Return a random part of the names of pods."""
+    """Return a random part for the names of pods."""
     return "".join(random.choices(GENERATED, k=SALT_CHARS))  # noqa: S311 - a name
 
 

@@ -4,8 +4,8 @@ Each run has a WorkerClaim of its own, and that claim is deleted after the run, 
 run can affect another run. The pod's image needs ``sh`` and ``tar``.
 
 Time and output are limited as for a child process (:mod:`wharfinger.process.child`): the time counts from the start of the
-program. Data that comes out of the pod is not trusted. A daemon that is killed leaves its claims; the next one deletes those that
-have the label RUN_LABEL with another value than its own.
+program. Data that comes out of the pod is not trusted. A daemon that is killed leaves its claims behind. The next daemon deletes
+the claims whose label RUN_LABEL names another daemon.
 """
 
 import logging
@@ -123,7 +123,8 @@ class PodRuns:
     async def run(self, run: PodRun, limits: Limits, sinks: Sinks) -> tuple[Outcome, bytes | None]:
         """Run a program to its end, and return its outcome and a tar of its outputs; None if it was ended at a limit.
 
-        Raises PodRunError. If it is cancelled, its claim is deleted before this raises, unless that takes longer than REMOVE_S.
+        Raises PodRunError. If the call is cancelled, the run's claim is deleted before the call raises, unless that takes longer
+        than REMOVE_S.
         """
         claim = ObjectKey(WORKER_CLAIM, run.namespace, f"hook-{secrets.token_hex(8)}")
         try:

@@ -1,7 +1,7 @@
 """WorkerPools and WorkerClaims as the daemon reads them, and the labels and annotations of their pods. Pure.
 
-An API server validates both against their definitions. Each reader here checks the fields that it needs once more, because an
-older definition may let other content through; a :class:`PoolSpecError` names the field.
+An API server validates both against their definitions. Each reader here checks its fields again, because an older definition may
+let other content through; a :class:`PoolSpecError` names the field.
 """
 
 from dataclasses import dataclass, field

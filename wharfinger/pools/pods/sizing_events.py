@@ -39,7 +39,7 @@ class PodDoomed:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The scheduler's numbers: requests that wait, and how many it has accepted since it was opened."""
+    """The numbers of the scheduler: how many requests wait, and how many requests it has accepted since it was opened."""
 
     waiting: int
     accepted: int

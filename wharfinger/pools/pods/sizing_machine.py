@@ -108,7 +108,7 @@ def new_sizing_state(spec: PoolSpec, prefix: str, now: float) -> SizingState:
 
 
 def wanted_idle(state: SizingState, now: float) -> int:
-    """Return how many idle pods the pool should have now, if ``max`` did not limit them."""
+    """Return how many idle pods the pool should have now, without regard to ``max``."""
     used = now - state.used_at < state.spec.idle_s
     return state.waiting + (state.spec.size if used else state.spec.min)
 

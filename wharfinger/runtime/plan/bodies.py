@@ -115,7 +115,7 @@ class PlanBodies:
         return self._look(self._wanted[f"{who.namespace}.{who.name}" if who.namespace else who.name], level)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
-        """Return False, because no node reads ids that its outcome does not name."""
+        """Return False: a node reads only ids that its outcome names, so no node has to run again at a drain."""
         return False
 
     async def _read_package(self, package: Id) -> Outcome:

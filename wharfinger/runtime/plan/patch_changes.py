@@ -84,7 +84,7 @@ def find_patch_tools(scratch: Path, kubernetes: str) -> PatchTools | None:
 async def with_patch_changes(
     plan: Plan, specs: Mapping[str, PackageSpec], tools: PatchTools | None, load: LoadTree
 ) -> Plan:
-    """Return the plan with notes that name the fields that patches change, for packages that would be on."""
+    """Add notes about the fields that patches change to the packages that would be on, and return the new plan."""
     notes: dict[str, tuple[str, ...]] = {}
     for each in plan.order:
         spec = specs[each.name]

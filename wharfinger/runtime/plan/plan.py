@@ -48,10 +48,10 @@ class PlanState(StrEnum):
 class PlannedPackage:
     """One Application or Module.
 
-    ``place`` is the file and the document that it was read from. ``turn`` is its place, counted from 1, in the sequence in
+    ``place`` is the file and the document that it was read from. ``turn`` is its position, counted from 1, in the sequence in
     which packages would run; 0 if it would not run. ``tier`` is its order (packages of a lower order are done first), and
-    ``after`` has the packages that it waits for, sorted. ``reason`` is for programs, ``message`` for people. A package that
-    would not be on has an ``explanation``.
+    ``after`` has the packages that it waits for, sorted. ``reason`` is for programs, ``message`` for people. A package that would
+    not be on has an ``explanation``.
     """
 
     name: str

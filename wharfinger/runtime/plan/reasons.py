@@ -36,7 +36,7 @@ _NO_MOMENT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Explainer:
-    """The explanations of the packages of one finished plan."""
+    """The explanations for the packages of one finished plan."""
 
     def __init__(self, wanted: Mapping[str, PackageSpec], bodies: PlanBodies, graph: Topology, facts: Facts) -> None:
         self._wanted = wanted
@@ -103,7 +103,7 @@ def _ends(causes: tuple[CauseSnapshot, ...]) -> tuple[CauseSnapshot, ...]:
 
 
 def _entry(finding: Judged, vote: ScriptVote | None) -> Entry:
-    """Return the entry that the package would have in the scheduler after all possible runs."""
+    """Return the entry that the package would have in the scheduler once every package that can run has run."""
     lacks = (scheduler_id(finding.held_by),) if finding.held_by else ()
     return Entry(finding.node, Idle() if lacks else Active(), finding.decision, vote, lacks=lacks)
 

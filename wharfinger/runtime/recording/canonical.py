@@ -56,7 +56,8 @@ class _Constructor(Protocol):
 
 
 class _Record:
-    """One class of records: its tag, a function that returns all fields, and the positions of fields whose texts are kept.
+    """One class of records: its tag, a function that returns all fields, and the positions of fields whose texts are kept without
+    masking.
 
     Each operation of a package encodes dozens of records. For speed, all fields are read at once, and only fields that are
     not numbers, booleans or kept texts are encoded one by one.

@@ -1,9 +1,9 @@
 """The form of a package's state in a recording: the fields that a step changed, or all fields.
 
-A form is a JSON object with a key for each changed record, whose value has the changed fields by their names. An object to
-which the state machine only refers is written as a mark (:mod:`~wharfinger.runtime.recording.marks`), so no settings, values
-or definitions are part of it. `package_changes` makes the form from the states before and after a step, and `package_of`
-reads a form that has all fields.
+A form is a JSON object. Each key names a changed record, and its value has the changed fields by their names. An object to which
+the state machine only refers is written as a mark (:mod:`~wharfinger.runtime.recording.marks`), so no settings, values or
+definitions are part of it. `package_changes` makes the form from the states before and after a step, and `package_of` reads a
+form that has all fields.
 """
 
 from collections.abc import Callable, Mapping

@@ -80,8 +80,8 @@ class Log(Protocol):
 
 @dataclass(slots=True)
 class _Known:
-    """The facts about a recorded state machine: its last state, the file from which it can be replayed, and how often texts
-    were renewed at that time.
+    """The facts about a recorded state machine: its last state, the file from which it can be replayed, and how often texts had
+    been renewed by then.
 
     ``line`` is the last recorded event. The changes in this record are still missing: they are the changes of the last
     ``steps`` steps together, from the state ``since`` on.

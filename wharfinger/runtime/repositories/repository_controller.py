@@ -6,7 +6,8 @@ that uses it changes, and when its interval ends. A worker then compares the wan
 resource follows. For a repository without such packages, it makes only one request, which checks that the repository accepts the
 login.
 
-While resources use a repository, the finalizer IN_USE prevents its deletion, and its condition names these resources.
+While resources use a repository, the finalizer IN_USE prevents its deletion, and the condition of the repository names these
+resources.
 """
 
 import logging

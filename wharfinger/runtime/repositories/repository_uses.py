@@ -27,7 +27,9 @@ class Use:
 
 
 def read_use(key: ObjectKey, obj: JsonObject) -> Use | None:
-    """Return the use of a repository by a resource; None if the resource cannot be read. Its own controller reports this."""
+    """Return the use of a repository by a resource; None if the resource cannot be read. The controller of the resource reports
+    that problem.
+    """
     try:
         repository = find_str(obj, "spec", "packageRepositoryName", default=DEFAULT_REPOSITORY)
         package = find_str(obj, "spec", "packageName", default=key.name)

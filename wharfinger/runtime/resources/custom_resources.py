@@ -1,4 +1,6 @@
-"""Wharfinger's own CRDs: every daemon applies them when it starts, and waits until the API server has established them."""
+"""Wharfinger's own CRDs. The main daemon applies them when it starts, and waits until the API server has established them. The
+daemon of another shard only checks that they exist.
+"""
 
 import logging
 from collections.abc import Callable

@@ -38,7 +38,7 @@ class Lookup:
 
     def of(self, spec: PackageSpec) -> tuple[Source, ResolvedSettings] | None:
         """Return a package's source and its settings. Return None while a referenced object has not been looked up; the
-        controller is notified when it is.
+        controller is notified when this is done.
 
         Raises RepositoryUnusableError or SettingsSourceError.
         """

@@ -1,4 +1,5 @@
-"""The owners of Helm releases: a release belongs to one package, from the first check of the package until nothing of it is left.
+"""The owners of Helm releases: a release belongs to one package, from the first check of the package until nothing of the package
+is left.
 
 A Module and an Application may request the same release (DESIGN §7, "Identity"). The package that is checked first gets the
 release. The other package is refused, with a message that names the owner, and is notified when the release is free. A
@@ -20,7 +21,7 @@ def taken_text(identity: PackageId, owner: PackageId) -> str:
 
 
 def moved_text(namespace: str) -> str:
-    """Return the message for a Module whose release is in another namespace than its resource requests."""
+    """Return the message for a Module whose release is not in the namespace that its resource requests."""
     return f"spec.namespace: the release is in {namespace} and cannot be moved; delete the Module and create it again"
 
 

@@ -53,7 +53,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """The answer to Survey: the packages that are on now. ``purpose`` is that of the Survey."""
+    """The answer to Survey: the packages that are on now. ``purpose`` is the purpose of the Survey."""
 
     on: frozenset[str]
     purpose: "Purpose"
@@ -61,7 +61,7 @@ class Surveyed:
 
 @dataclass(frozen=True, slots=True)
 class HookRan:
-    """A global hook ran, so the switches may have changed. ``active`` is as in Looked."""
+    """A global hook ran, so the switches may have changed. ``active`` has the same meaning as in Looked."""
 
     active: bool
     flags: Mapping[str, bool]

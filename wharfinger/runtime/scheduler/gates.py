@@ -218,8 +218,8 @@ class _Judge:
 def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
     """Return whether a node is to be installed as soon as its requirements are met.
 
-    Other nodes never cause such a node to be uninstalled. So it keeps its rank in its exclusive group while it is paused, and
-    while its script runs, has failed, or has given only a provisional vote.
+    Such a node is uninstalled only if a Module that outranks it takes its exclusive group. It keeps its own rank in the group
+    while it is paused, and while its script runs, has failed, or has given only a provisional vote.
     """
     vote = _resolved(votes_without_gates(node, facts, replace(opinion, vote=None)))
     said = opinion.vote

@@ -101,8 +101,8 @@ class Scheduler:
         return frozenset(name for name, entry in self._graph.entries.items() if entry.on)
 
     def unwanted(self, name: str) -> bool:
-        """Return whether a package is off because the user, a hook or its own script does not want it, so that it is
-        uninstalled.
+        """Return whether a package is off and is uninstalled: the user, a hook or its own script does not want it, or another
+        Module of its exclusive group takes precedence.
         """
         decision = self._graph.standing(name)
         return decision is not None and decision.uninstall

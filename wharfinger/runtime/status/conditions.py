@@ -22,9 +22,10 @@ Programs read two kinds of conditions, which answer different questions:
 * A paused package (a requirement is not met any more, or the package is not wanted any more) is not checked: Scaled, Managed
   and ConfigurationApplied are Unknown.
 * If a user suspends a package, every condition is kept, but Reconciling and Stalled are False.
-* If a removal is held back for the dependents of the package, Ready, Reconciling and Stalled report this; all other
-  conditions are reported as usual.
-* While a package is being removed, every condition is False, and keeps its last message as a record of the last state.
+* If a removal is held back because of the package's dependents, Ready, Reconciling and Stalled report this; all other conditions
+  are reported as usual.
+* While a package is being removed, Ready, Reconciling and Stalled report the removal. Every other condition is False, and keeps
+  its last message as a record of the last state.
 * A condition's time changes only when its status does.
 """
 

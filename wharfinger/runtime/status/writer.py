@@ -34,8 +34,8 @@ Looked      always                          unchanged              check again a
   such packages anyway (`planned_until_s`), `Left` requests no check. The same rule holds for a rollout of a Ready package,
   because many rollouts end within moments. If the status keeps changing during the verification or the rollout, it is written
   once in MAX_PAUSE_S.
-* If a Ready package begins to work on another generation, its status is written after BEGUN_S (`Begun`), however many
-  packages change. If the work is complete by then, the only write is that of Ready. Until the status is written, its observed
+* If a Ready package begins to work on another generation, its status is written after BEGUN_S (`Begun`), however many packages
+  change. If the work is complete by then, the only write is the one for Ready. Until the status is written, its observed
   generation is older than the generation of the resource, so programs that wait for Ready keep waiting.
 * A change that is not visible in the written status requests no check.
 * Every package is checked again RESYNC_S after its last check, so the effect of a missed event does not last.

@@ -176,7 +176,7 @@ def named(bindings: tuple[KubernetesBinding, ...]) -> str:
 def failed_event(
     instance: Instance, host: Host, hook: Hook, lane: str, error: Exception, scope: WorkScope | None = None
 ) -> TaskFailed:
-    """Report that an event hook failed, and return the error for the queue, which always requests a retry.
+    """Report that an event hook failed, and return an error that makes the queue retry the run.
 
     If the hooks were stopped meanwhile (their ``scope`` is cancelled), the failure is not reported.
     """

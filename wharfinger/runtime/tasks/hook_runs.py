@@ -133,9 +133,9 @@ async def review_by_hook(
     """Run a hook that answers an API server, and return its response files. The hook may publish metrics, and change objects
     unless ``dry_run`` is true; it must not change values.
 
-    The run is not queued, and needs no slot of hooks, because the work that has these slots may be waiting for the hook's
-    answer. It has ``slot`` until the hook has ended, but not while its object patches are applied, because they may need
-    other reviews. The caller limits the time. Raises HookRunError if the hook failed, and the errors of applying its output.
+    The run is not queued, and needs no slot for hooks, because the work that has these slots may be waiting for the hook's
+    answer. It has ``slot`` until the hook has ended, but not while its object patches are applied, because they may need other
+    reviews. The caller limits the time. Raises HookRunError if the hook failed, and the errors of applying its output.
     """
     outcome: list[HookOutcome] = []
     try:
@@ -320,7 +320,7 @@ def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:
     """Return the kind of process in which a hook runs, and the name of its WorkerPool or ""; ``of_package`` is the package's
     ``spec.pool``.
 
-    With NO_POOL, the daemon keeps no processes for the package's hooks. A WorkerPool is used only for hooks whose
+    With NO_POOL, the daemon keeps no processes for the package's hooks. The package's WorkerPool is used only for hooks whose own
     configuration names no pool.
     """
     pool, worker_pool = hook.config.pool, hook.config.worker_pool

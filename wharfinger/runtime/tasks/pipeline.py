@@ -103,7 +103,7 @@ class Pipeline:
 
     def removal(self) -> tuple[StageTask, ...]:
         """Return the tasks that remove the package completely; if the package is moved to another daemon, the tasks remove it
-        only from this one.
+        from this daemon only.
         """
         steps = self._steps(Operation.REMOVAL)
         if self.instance.removal.moved:

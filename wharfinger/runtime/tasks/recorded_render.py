@@ -5,9 +5,9 @@ manifests would have other passwords. The record in the cluster has the manifest
 are lost. A label on the record, the *seal*, has a fingerprint of the inputs and a fingerprint of the render. If the inputs in
 the seal are the current inputs, the render in the record is used, and the chart is not rendered.
 
-The user's overrides and the changes for maintenance (``spec.resourceRequests``, ``spec.maintenance``) do not count as inputs.
-If they change the render, the record also has the original render, beside the applied manifest. The seal's fingerprint is
-that of the original render, to which later overrides are applied.
+The user's patches and overrides and the changes for maintenance (``spec.patches``, ``spec.resourceRequests``,
+``spec.maintenance``) do not count as inputs. If they change the render, the record also has the original render, beside the
+applied manifest. The seal has the fingerprint of the original render, to which later patches and overrides are applied.
 
 A seal does not prove that the daemon wrote a record, because Helm copies the label to revisions that users make. On such a
 revision, the seal matches only if the manifest is the same. So the newest record whose content matches its seal is used. The
@@ -78,7 +78,7 @@ def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
     * the kind of the operation, an install or an upgrade;
     * the program that renders;
     * API versions of the cluster and values of the platform that no template reads, because they change with every other package;
-    * overrides, which are applied to a render afterwards.
+    * patches and overrides, which are applied to a render afterwards.
 
     Raises FormatError for values that have no canonical form.
     """

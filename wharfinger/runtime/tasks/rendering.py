@@ -1,10 +1,10 @@
 """The objects that a package is to have in the cluster: the request for a render, and its result.
 
-The request contains everything on which a render depends. Two kinds of overrides are applied to the result (`overlaid`): the
-user's replicas and resources (`spec.resourceRequests`), and under maintenance a label that says that the objects are not
-reconciled.
+The request contains everything on which a render depends. Three kinds of changes are made to the result (`overlaid`): the user's
+patches (`spec.patches`), the user's replicas and resources (`spec.resourceRequests`), and under maintenance a label that says
+that the objects are not reconciled.
 
-The render in a record of the release is used again as long as its inputs are the same, whatever the overrides are
+The render in a record of the release is used again as long as its inputs are the same, whatever these changes are
 (:mod:`wharfinger.runtime.tasks.recorded_render`). There is one exception: a chart that looked up objects in the cluster is
 rendered again each time, except for the first time after a start of the daemon, because the lookups may have other results.
 """
@@ -99,7 +99,9 @@ class Wanted:
 
     @property
     def brought_by(self) -> str:
-        """The fingerprint of the inputs, the overrides, and the policy for the objects; "" if the inputs have no fingerprint."""
+        """The fingerprint of the inputs, the changes to the render, and the policy for the objects; "" if the inputs have no
+        fingerprint.
+        """
         if not self.inputs:
             return ""
         wanted = self.directives

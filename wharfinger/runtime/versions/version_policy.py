@@ -49,8 +49,8 @@ class MovedTag(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All versions that a constraint allows. ``prereleases`` is True if the constraint names a prerelease, because only then
-    prereleases count.
+    """All versions that a constraint allows. ``prereleases`` is True if the constraint names a prerelease, because prereleases
+    count only in this case.
     """
 
     constraint: VersionConstraint
