@@ -123,7 +123,9 @@ async def _run_until_settled(instance: Instance, tools: Tools, host: Host, input
 
 
 def _last_round(steps: Steps) -> int:
-    """Return the number of the round to begin with: the last round that a killed process applied, or 1 if there is none."""
+    """Return the number of the round to check after a restart: the last round that was applied, or 1 if the journal names
+    none.
+    """
     return next((number for number in range(MAX_ROUNDS, 1, -1) if steps.done(f"apply/{number}") is not None), 1)
 
 
