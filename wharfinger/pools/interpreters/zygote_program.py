@@ -263,7 +263,7 @@ def main() -> None:
 
 
 def _receive(own: socket.socket) -> tuple[bytes, list[int]]:
-    """Return the next packet and its descriptors; an empty packet at the end."""
+    """Return the next packet and its descriptors; an empty packet if the socket is closed."""
     packet, ancillary, _, _ = own.recvmsg(_PACKET_BYTES, socket.CMSG_SPACE(_FDS * 4), socket.MSG_CMSG_CLOEXEC)
     fds: list[int] = []
     for level, kind, data in ancillary:

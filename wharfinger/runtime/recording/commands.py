@@ -82,7 +82,7 @@ def explanation_from(path: Path, name: str, at: datetime) -> ExplanationSnapshot
 
 
 def _records(path: Path) -> Iterator[Record]:
-    """Yield the readable records, with the record of a gap in place of unreadable records."""
+    """Yield the readable records. In place of unreadable records, yield the record of a gap."""
     is_gap = False
     for each in read_recording(path):
         if isinstance(each, Unread):

@@ -232,8 +232,8 @@ def _exclusive(node: Node, others: Others) -> Iterator[Vote]:
 def is_allowed(constraint: VersionConstraint, version: str, *, unknown: bool = False) -> bool:
     """Return whether a version is in a range.
 
-    A text that is not a version (``latest``) counts as in every range if ``unknown`` is true, and otherwise only as in the
-    range of all versions.
+    If ``unknown`` is true, a text that is not a version (``latest``) counts as being in every range. Otherwise, it counts as
+    being only in the range of all versions.
     """
     if not constraint.text.strip():
         return True

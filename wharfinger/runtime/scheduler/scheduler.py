@@ -69,7 +69,7 @@ class Scheduler:
         self.observe = observe
 
     def apply(self, event: Event, at: datetime | None = None) -> tuple[Effect, ...]:
-        """Process an event that happened ``at``; return its effects, in the order in which to perform them.
+        """Process an event that happened at the time ``at``. Return its effects, in the order in which to perform them.
 
         Raises CycleError; then the state is unchanged.
         """
@@ -87,7 +87,7 @@ class Scheduler:
         )
 
     def enabled(self, name: str) -> bool:
-        """Return whether the last decision about a package was that it is on."""
+        """Return whether a package is on according to the last decision about it."""
         entry = self._graph.entries.get(name)
         return entry is not None and entry.on
 
