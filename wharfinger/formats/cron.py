@@ -1,9 +1,10 @@
 """Schedules of hooks in the crontab dialect of robfig/cron v2; the caller passes in the time.
 
-Five fields (minute, hour, day of month, month, day of week) or six with seconds first; ``*``, ``?``, lists, ranges, steps,
-names of months and days; ``@hourly``, ``@daily`` or ``@midnight``, ``@weekly``, ``@monthly``, ``@yearly`` or ``@annually``;
-``@every 1h30m``; a time zone at the start, as ``TZ=Area/City`` or ``CRON_TZ=Area/City``. Sunday may be 7 as well. A step of 0
-and a date that does not exist (``0 0 31 2 *``) are refused when the schedule is read.
+A schedule has five fields (minute, hour, day of month, month, day of week), or six with seconds first. A field may have ``*``,
+``?``, lists, ranges, steps, and names of months and days. Sunday may be 7 as well. The words ``@hourly``, ``@daily`` or
+``@midnight``, ``@weekly``, ``@monthly``, ``@yearly`` or ``@annually``, and ``@every 1h30m`` are allowed in place of the fields. A
+time zone may come first, as ``TZ=Area/City`` or ``CRON_TZ=Area/City``. A step of 0 and a date that does not exist
+(``0 0 31 2 *``) are refused when the schedule is read.
 
 **Days.** If both day fields are restricted, a day has to match only one of them: ``0 0 13 * 5`` is every Friday and every 13th.
 A field that starts with ``*`` does not count as restricted, even with a step: ``0 0 */2 * 1`` is every Monday whose day of the

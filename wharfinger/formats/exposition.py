@@ -2,7 +2,7 @@
 
 A family is a name with a kind, and lines of samples below its header. All lines of one family are together, and no two samples
 have the same name and labels; the caller must ensure both. This module ensures that foreign text in a name or a label cannot end
-a line or a quotation: names are checked by :func:`is_metric_name` and :func:`is_label_name`, label values and help texts are
+a line or a quotation: names are checked by :func:`is_metric_name` and :func:`is_label_name`. Label values and help texts are
 escaped as the format requires (backslash, line feed, and in labels the quote).
 
 Numbers that readers compare as text are written in Go's format: the bound of a bucket is ``le="1"``, never ``le="1.0"``.

@@ -9,10 +9,10 @@ The *leader* of a run is the child that the daemon started. A process belongs to
 
 Without a user of its own, a process that leaves the session *and* drops its environment (``setsid env -i``) is not found.
 
-The kernel reuses pids, so a pid alone proves nothing. A process that started before the leader does not belong to the run.
-The group and the session count only if the leader's pid is *proven* to belong to the run still: the leader is our own child
-and not reaped (``held``), or it exists with the recorded start time, or a process with the token is in that session (the
-kernel does not reuse a pid while a group or a session has the same number).
+The kernel reuses pids, so a pid alone proves nothing. A process that started before the leader does not belong to the run. So the
+group and the session count only if it is *proven* that the leader's pid still belongs to the run. There are three proofs: the
+leader is our own child and not reaped (``held``); it exists with the recorded start time; or a process with the token is in that
+session (the kernel does not reuse a pid while a group or a session has the same number).
 """
 
 import errno
@@ -141,13 +141,16 @@ def scan(since_ticks: int, *, users: bool = False, above: int = 0) -> list[Seen]
 def highest_unrelated_pid(marks: Sequence[Mark], newest_pid: bytes) -> int:
     """Return the highest pid up to which no process can belong to ``marks``.
 
-    ``newest_pid`` is the pid that the kernel gave out last. A leader starts nothing before it gets its work. The kernel gives
-    out pids in ascending order, and begins anew after the highest one (``alloc_pid``), which takes far longer than YOUNG_S.
-    So all descendants have higher pids than the last pid at the time when their leader got its work, if three conditions
-    hold: all leaders are held, and no run has a user of its own; all leaders got their work less than YOUNG_S ago; and
-    ``newest_pid`` is not lower than any of those last pids. Otherwise the result is 0. A process that may choose its pid
-    (CAP_CHECKPOINT_RESTORE) is found only if the run has a user of its own. The same holds for a process that was started
-    with ``setsid env -i``.
+    ``newest_pid`` is the pid that the kernel gave out last. A leader starts nothing before it gets its work. The kernel gives out
+    pids in ascending order, and begins anew after the highest one (``alloc_pid``), which takes far longer than YOUNG_S. Consider
+    the last pid at the time when a leader got its work. All descendants of this leader have higher pids if three conditions hold:
+
+    * all leaders are held, and no run has a user of its own;
+    * all leaders got their work less than YOUNG_S ago;
+    * ``newest_pid`` is not lower than any of these last pids.
+
+    Otherwise the result is 0. A process that may choose its pid (CAP_CHECKPOINT_RESTORE) is found only if the run has a user of
+    its own. The same holds for a process that was started with ``setsid env -i``.
     """
     oldest = min(mark.work_ticks or mark.start_ticks for mark in marks)
     numbers = [mark.work_number or mark.pid - 1 for mark in marks]

@@ -1,11 +1,11 @@
 """The launcher between fork and a program that runs within limits of the kernel, or as another user. Pure except `check`.
 
-The child begins as ``setpriv`` or ``prlimit`` (util-linux), which apply the user and the limits to themselves and then become
-the program: same pid, same session, same environment. The alternatives do not work: a process with threads may run no code of
-its own in the child between fork and exec, and limits that are set from outside (prlimit(2)) come too late for a program that
-forks at once. ``setpriv`` comes first, then ``command.wrapper`` (so that a sandbox is opened as that user), then ``prlimit``
-(so that the limits apply to the program, inside its sandbox). docs/decisions/0011-hook-containment.md describes the rejected
-options and their costs.
+The child begins as ``setpriv`` or ``prlimit`` (util-linux), which apply the user and the limits to themselves and then become the
+program: same pid, same session, same environment. The alternatives do not work: a process with threads may run no code of its own
+in the child between fork and exec, and limits that are set from outside (prlimit(2)) come too late for a program that forks at
+once. ``setpriv`` comes first, so that a sandbox is opened as that user. Then comes ``command.wrapper``, and then ``prlimit``, so
+that the limits apply to the program inside its sandbox. docs/decisions/0011-hook-containment.md describes the rejected options
+and their costs.
 """
 
 import errno

@@ -1,6 +1,7 @@
 """The start of a child, complete or not at all. Blocking, for a worker thread.
 
-* The child has its own session, hence its own process group; no controlling terminal, no shell, no inherited descriptors.
+* The child has its own session, and so its own process group. It has no controlling terminal, no shell and no inherited
+  descriptors.
 * No parent-death signal (prctl(2), PR_SET_PDEATHSIG): it fires when the *thread* that started the child ends, and worker
   threads end. The processes of a dead daemon are found through the ledger and the marker.
 * The marker is in the environment before the program runs, and the intent is in the ledger before the child exists.

@@ -4,17 +4,17 @@ No process is killed by a pid that may have been reused meanwhile:
 
 * ``killpg`` is used only for a held leader (our own child, not reaped, so its pid cannot be reused). ``killpg`` is atomic
   with respect to ``fork``: no child of the group escapes.
-* Every other process is first *pinned* by a pidfd, and then checked again. If the pidfd can still be signalled after that
-  check, the pid belonged to the pinned process all the time, so the process that was checked is the process that the pidfd
-  kills. All pins of a run are held during the check, so that the process which proves a session (``descendants.belonging``)
-  existed together with the members of that session.
+* Every other process is first *pinned* by a pidfd, and then checked again. If the pidfd can still be signalled after that check,
+  the pid belonged to the pinned process all the time. So the pidfd kills exactly the process that was checked. All pins of a run
+  are held during the check, because the process that proves a session (``descendants.belonging``) must exist at the same time as
+  the members of that session.
 
 A scan may miss processes that start while /proc is read. So an empty scan only counts if no pid was given out while it ran
 (``last_pid``), or if a second scan is empty too.
 
-A round scans once for all of its runs: its cost is that of the scan, which depends on the number of processes of the machine
-and not on the number of runs. Runs join and leave between rounds (:mod:`wharfinger.process.shared_sweep`). A round waits only
-PATIENCE_S for killed processes to die, so a process that hangs in the kernel delays its own run and no other.
+A round scans once for all of its runs. So its cost depends on how many processes the machine has, and not on the number of runs.
+Runs join and leave between rounds (:mod:`wharfinger.process.shared_sweep`). A round waits only PATIENCE_S for killed processes to
+die, so a process that hangs in the kernel delays its own run and no other.
 """
 
 import errno

@@ -4,8 +4,8 @@
 lane is empty or parked. Then the trio task that served it (`worker_pool`) ends or serves another lane. Between two runs there
 is only the machine's step. All runs use the same cancel scope, until a run is cancelled; then a new scope is opened.
 
-*Isolation.* A run does not affect the next one: a cancelled scope is replaced; a checkpoint follows every few runs, for tasks
-without one of their own; and if a run has changed context variables, the lane continues in a new trio task.
+*Isolation.* A run does not affect the next one. A cancelled scope is replaced. A checkpoint follows every few runs, because tasks
+may have no checkpoint of their own. If a run has changed context variables, the lane continues in a new trio task.
 
 *Errors.* A task that raises TaskFailed has failed as expected. Any other exception is a bug in that task: it is logged with
 its traceback, counted, shown in the dump, and parks the task; it does not end the daemon. An exception in this module or in

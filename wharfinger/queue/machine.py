@@ -1,4 +1,4 @@
-"""The queue of one package as a pure machine: it decides which task runs, which tasks wait, and which are dropped.
+"""The queue of one package as a pure machine, which decides when tasks run, wait and are dropped.
 
 Theory of operation. A queue has *lanes*; a lane is a strict FIFO, and its head is the only task that may run. A task that fails
 stays at the head, because the tasks behind it depend on it, as Install depends on Download. The head is always in one of five
@@ -32,9 +32,10 @@ lost. [4] Retires at once if no caller is to be notified. [5] Leaves if the queu
 
 *Retires* means that the task leaves the queue after success, and *leaves* means that it is dropped with a cause. If the head
 leaves, the next task of the lane starts in the same step. *Same* means that the phase does not change. "-" means that the event
-cannot be about a task in this phase: the task has no run under way, so no run number matches. An event with such a number has no
-effect. Only the step from Running to Completing has the effect CallDone. The shell (`queue.worker`) performs it before the next
-step, so the success of a cancelled task is never reported. An illegal event raises IllegalEvent, and changes nothing.
+cannot be about a task in this phase: the task has no run under way, so no run number matches. An event whose run number matches
+no task has no effect. Only the step from Running to Completing has the effect CallDone. The shell (`queue.worker`) performs it
+before the next step, so the success of a cancelled task is never reported. An illegal event raises IllegalEvent, and changes
+nothing.
 
 No clock, no randomness, no I/O: events carry the time (seconds of any monotonic clock) and the random number that jitter
 needs. The time of the next retry is not an effect; it is computed from the state (`state.next_wake`), so it is never

@@ -15,8 +15,8 @@ that the holder has started elsewhere, such as a task on a queue or a service.
 If work holds its slot for SLOW_S and then raises (it failed, timed out or was cancelled), its package becomes slow: until its
 next success of that kind, it shares a quarter of the slots with all other slow packages.
 
-Invariants: a cancelled waiter leaves the line before it can be granted a slot, so no granted slot is lost; slots are returned
-even if the block raises; waking one waiter costs nothing for the others. There is no background task and no timer.
+Invariants: a cancelled waiter leaves the line before it can be granted a slot, so no granted slot is lost. Slots are returned
+even if the block raises. Waking one waiter costs nothing for the others. There is no background task and no timer.
 """
 
 from contextlib import AbstractAsyncContextManager

@@ -35,9 +35,13 @@ Returned   the slots become free, and the outcome may change whether the package
            another one for the share of its source
 =========  ========================================================================================================
 
-Invariants (`tests/queue/test_slots_rules.py`): no limit and no share is exceeded; the first request of a package never waits
-if it can be granted; a request is granted at most once and never after it was withdrawn; a line holds no empty group and no
-package without requests; at most MAX_SLOW packages of a kind are remembered as slow.
+Invariants (`tests/queue/test_slots_rules.py`):
+
+* No limit and no share is exceeded.
+* The first request of a package waits only while it cannot be granted.
+* A request is granted at most once, and never after it was withdrawn.
+* Each group in a line has a waiting package, and each package in it has a request.
+* At most MAX_SLOW packages of a kind are remembered as slow.
 
 Withdrawing a request that does not wait, or returning a slot that is not held, raises IllegalSlotEvent and has no effect. No
 clock and no I/O. A step costs as much as copying the groups that wait for one kind, and the waiting packages of one group.
@@ -442,8 +446,8 @@ def _with_line(state: SlotsState, kind: Kind, line: Mapping[str, Group], turns: 
 
 
 def group_of(package: str) -> str:
-    """Return the group in which a package takes turns: its namespace; ``.`` for all Modules; empty for the daemon's own
-    work.
+    """Return the group in which a package takes turns: the namespace of an Application, ``.`` for a Module, or "" for the daemon
+    itself.
     """
     namespace, dot, _ = package.partition(".")
     return namespace if dot or not package else "."

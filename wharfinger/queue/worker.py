@@ -1,8 +1,8 @@
 """The shell of one queue: it performs the machine's effects, and finds the task for each number that the machine uses.
 
-Any code on the event loop may *post* an event: the machine steps at once, and its effects are performed before `post`
-returns, so the state and the effects always agree, and no task has to be woken to perform them. Each lane that has something
-to do is served by a trio task (`queue.lane`); posting the end of a run gives the lane its next run.
+Any code on the event loop may *post* an event. The machine steps at once, and its effects are performed before `post` returns. So
+the state and the effects always agree, and no task has to be woken to perform the effects. Each lane that has something to do is
+served by a trio task (`queue.lane`); posting the end of a run gives the lane its next run.
 
 Effects are performed synchronously. The only callback among them is ``on_done``, which is always the only effect of its step
 and runs in the lane's trio task. So ``on_done`` may enqueue, cancel and unpark, in this queue or in any other.

@@ -6,8 +6,8 @@ to the same event, each event makes a thousand small tasks.) At most MAX_IDLE tr
 tasks that were not needed for IDLE_S end as well, until FEW_IDLE remain. The reason is that a start of the daemon needs many trio
 tasks at once, and afterwards few are needed. Idle queues have no other cost.
 
-A trio task has the context of the code that made the pool, not of the code that enqueued, because the trio task outlives that
-request.
+A trio task has the context of the code that made the pool, and not of the code that enqueued a task, because it also serves other
+requests later.
 """
 
 import contextvars

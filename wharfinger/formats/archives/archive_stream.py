@@ -1,8 +1,8 @@
 """The bytes of a tar, gzipped or not, read in bounded pieces and limited in total.
 
-A few hundred bytes of gzip can become a gigabyte. The stream inflates at most one chunk at a time, and refuses as soon as the
-output is over the allowed size or ratio, so memory stays at a few chunks for any input. A gzip stream must be whole, and its
-checksums are verified to the last byte. It may have several members, and zeros may pad its end.
+A few hundred bytes of gzip can become a gigabyte. The stream inflates at most one chunk at a time, and raises an error as soon as
+the output is over the allowed size or ratio. So any input takes only the memory of a few chunks. A gzip stream must be whole, and
+its checksums are verified to the last byte. It may have several members, and zeros may pad its end.
 """
 
 import zlib

@@ -6,8 +6,8 @@ nor the time of all steps together, and a deeply nested value can crash the proc
 daemon. :mod:`wharfinger.packages.settings.cel_pool` communicates with a worker and replaces it.
 
 A worker process has a limited address space and a limited CPU time for each request, and writes no files and no core dumps. The
-time limit is on CPU time and not on wall-clock time, so a rule is not blamed for a busy machine; the signal that ends the
-process (SIGXCPU) shows that the limit was exceeded. The process's environment is emptied. After a request that ran out of
+time limit is on CPU time and not on wall-clock time, so a rule is not blamed for a busy machine. If a request exceeds it, the
+signal SIGXCPU ends the process, and shows the reason. The process's environment is emptied. After a request that ran out of
 memory the process ends, to free that memory.
 """
 

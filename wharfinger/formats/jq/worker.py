@@ -5,9 +5,9 @@ memory runs out. A filter that loops, exhausts memory or crashes costs a worker,
 :mod:`wharfinger.hooks.watching.jq_pool` talks with a worker, limits its time and replaces it.
 
 Filters are written for gojq, the implementation that shell-operator uses as a library. In gojq, a filter gets one value and no
-further inputs, has no environment and no modules, and cannot end the program. So every program is compiled after definitions
-that replace the functions with which libjq would allow these things, and inside parentheses, where an ``import`` is a syntax
-error before any file is searched. jq itself turns each result into JSON text (``tojson``), because the binding would round
+further inputs, has no environment and no modules, and cannot end the program. libjq has functions for these things. So each
+program is compiled after definitions that replace these functions. It is also put into parentheses, where an ``import`` is a
+syntax error before any file is searched. jq itself turns each result into JSON text (``tojson``), because the binding would round
 large integers. ``docs/jq.md`` lists the remaining differences.
 
 The pool limits the wall-clock time. The process itself limits its address space and the CPU time of one request, because a worker

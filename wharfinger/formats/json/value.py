@@ -4,8 +4,9 @@ YAML, JSON, an API answer or a chart all become a :data:`JsonValue` once a reade
 value uses the accessors here. The accessors never guess: a value of another type than requested is a :class:`ShapeError` that
 names the path, not an ``AttributeError`` three calls later.
 
-Checksums are taken of canonical JSON (RFC 8785 in spirit: sorted keys, no white space, no NaN, numbers by value and not by
-spelling; integers stay exact at any size), so two documents with the same meaning have the same checksum.
+Checksums are taken of canonical JSON, so two documents with the same meaning have the same checksum. Canonical JSON follows RFC
+8785 in spirit: keys are sorted, there is no white space and no NaN, and equal numbers are written alike. Integers stay exact at
+any size.
 """
 
 import math

@@ -1,10 +1,16 @@
 """The removal of secrets from objects that are printed: the values of Secrets, and values of sensitive keys.
 
-The following values are replaced, at any depth: ``data`` and ``stringData`` of every Secret (also of Secrets in lists and watch
-events); the ``last-applied-configuration`` annotation, which repeats the object; scalars under sensitive keys
-(``sensitive_keys``); the value of ``{name: DB_PASSWORD, value: …}``; the argument after ``--token``; values at the caller's
-paths; and in all other strings, the matches of ``redact_text``. Names of Secrets are kept: ``secret: {secretName: tls}`` is a
-reference, not a secret.
+The following values are replaced, at any depth:
+
+* ``data`` and ``stringData`` of every Secret (also of Secrets in lists and watch events);
+* the ``last-applied-configuration`` annotation, which repeats the object;
+* scalars under sensitive keys (``sensitive_keys``);
+* the value of ``{name: DB_PASSWORD, value: …}``;
+* the argument after ``--token``;
+* values at the caller's paths;
+* in all other strings, the matches of ``redact_text``.
+
+Names of Secrets are kept: ``secret: {secretName: tls}`` is a reference, not a secret.
 
 The result is a new value; the argument is not changed. Redacting a second time changes nothing.
 """

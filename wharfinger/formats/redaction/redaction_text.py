@@ -99,7 +99,7 @@ class TextRedactor:
         self._longest_first = sorted(forms, key=lambda form: (-len(form), form))
 
     def redact(self, text: str) -> str:
-        """Return the text without the known secrets and without text that looks like a credential; a second run changes
+        """Return the text without the known secrets, and without anything that looks like a credential. A second run changes
         nothing.
         """
         for _ in range(_MOST_ROUNDS):
@@ -122,7 +122,7 @@ class TextRedactor:
 
 
 def redact_text(text: str, secrets: Collection[str] = ()) -> str:
-    """Return the text without the given secrets and without text that looks like a credential; a second run changes nothing.
+    """Return the text without the given secrets, and without anything that looks like a credential. A second run changes nothing.
 
     Secrets of fewer than SHORTEST_SECRET characters are not replaced. Never raises.
     """

@@ -1,7 +1,7 @@
 """The upper bound of the cost of checking a value, known before it is checked.
 
-A schema comes from a package and a value from its user, and all packages wait during the check. The time that jsonschema-rs
-needs for each part of the value is linear in the schema, but the *product* matters: a short list of alternatives under
+A schema comes from a package and a value from its user, and all packages wait during the check. For each part of the value,
+jsonschema-rs needs a time that is linear in the schema. But the *product* matters: a short list of alternatives under
 ``additionalProperties`` is checked for every member of a large map. So a compiled schema knows its :func:`width`, the most that
 one part of a value can cost anywhere in the value, and :func:`size` returns the number of parts of a value.
 

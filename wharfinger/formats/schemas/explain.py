@@ -1,8 +1,8 @@
 """The reasons why a value does not fit a schema, found by jsonschema after jsonschema-rs has decided that it does not.
 
-jsonschema knows the sub-schema behind each error, so that a message can name what would have been right. jsonschema is slow,
-and a value can make it hang, so it runs with the keywords of ``keywords``, within a budget. If the two engines disagree, the
-problems that jsonschema-rs found are returned, with values masked in its messages.
+jsonschema knows the sub-schema behind each error, so that a message can name what would have been right. But jsonschema is slow,
+and a value can make it hang. So it runs within a budget, and with its own keywords replaced by those of the module ``keywords``.
+If the two engines disagree, the problems that jsonschema-rs found are returned, with values masked in its messages.
 """
 
 from collections.abc import Iterable, Sequence

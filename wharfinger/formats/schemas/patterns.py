@@ -2,8 +2,8 @@ r"""Patterns of schemas: written for Go's RE2, matched by an engine that is line
 
 A schema's author has tried the pattern in Go, where Kubernetes and its operators run it. Look-around and back references do not
 exist in Go, and cannot be matched in linear time, so they are refused when the schema is read. The rest is translated into the
-dialect of the matching engine where the two differ: a ``{`` that begins no repetition and a ``[`` or ``&&`` inside a class are
-plain characters in Go, ``\s`` is ASCII, ``[[:alpha:]]`` names a class, ``\Q…\E`` quotes.
+dialect of the matching engine where the two differ. In Go, a ``{`` that begins no repetition is a plain character, and so is a
+``[`` or ``&&`` inside a class; ``\s`` matches only ASCII, ``[[:alpha:]]`` names a class, and ``\Q…\E`` quotes.
 """
 
 import re

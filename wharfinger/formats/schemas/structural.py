@@ -1,9 +1,8 @@
 """The walk over a value and its structural schema: which schema applies to each member and item.
 
-Defaulting, pruning and list types follow the same keywords, in the daemon (settings and values) and in the control
-plane (custom resources): ``properties``, ``additionalProperties`` and ``items``, and never ``allOf``, ``anyOf``,
-``oneOf`` and ``not``, whose branches may not apply (apiextensions-apiserver, KEP-1693). The caller decides what to do
-at each part.
+Defaulting, pruning and list types follow the same keywords, in the daemon (settings and values) and in the control plane (custom
+resources): ``properties``, ``additionalProperties`` and ``items``. They ignore ``allOf``, ``anyOf``, ``oneOf`` and ``not``,
+because it is not certain that a branch applies (apiextensions-apiserver, KEP-1693). The caller decides what to do at each part.
 """
 
 from collections.abc import Iterator

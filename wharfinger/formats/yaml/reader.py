@@ -4,9 +4,9 @@ The reference for a document's meaning is kubectl (``scalars`` handles scalars; 
 Where this reader differs on purpose, it refuses more than kubectl: a duplicate key, a tag that Kubernetes would ignore, a second
 document where only one is expected, and text that is not UTF-8.
 
-A document never reaches PyYAML's composer or constructor: in PyYAML, 100 kB of ``[`` overflow the C stack, and 635 bytes of
-merge keys run for hours. libyaml's event stream does not recurse; the tree is built from it, one event at a time, and every
-limit (depth, nodes and characters with aliases written out) is checked before the event is processed.
+A document never reaches PyYAML's composer or constructor: in PyYAML, 100 kB of ``[`` overflow the C stack, and 635 bytes of merge
+keys run for hours. libyaml's event stream does not recurse. The tree is built from these events one by one, and every limit
+(depth, nodes and characters with aliases written out) is checked before an event is processed.
 """
 
 import json

@@ -4,8 +4,8 @@ A hook is run with ``--config``, as the daemon runs it. Findings count lines in 
 their file, such as ``hooks/x.sh --config``. The author runs this command to see the document. Messages of the hook contract name
 a field without the indexes of lists. To find the binding that a message is about, each binding is also checked alone.
 
-Lint also reports probable mistakes that the daemon accepts: snapshots that are included without need, a snapshot that no binding
-reads, and a hook that no event runs.
+Lint also reports probable mistakes that the daemon accepts: superfluous entries in includeSnapshotsFrom, snapshots that are never
+read, and hooks that are never run.
 """
 
 from collections.abc import Iterator

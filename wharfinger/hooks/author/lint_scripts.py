@@ -1,8 +1,9 @@
 """Checks of executable files without running them: permission, first line, line ends, and the syntax of shell scripts.
 
-Most hooks that never run have one of three faults: no permission, no first line that names the interpreter, or the line ends of
-another system, so that the first line names a program that does not exist. Shell scripts are parsed by their own shell
-(``bash -n``), which executes nothing and knows the syntax best. Such findings have the line numbers that the shell prints.
+Most hooks that never run have one of three faults: they have no permission to run; their first line does not name the
+interpreter; or they have the line ends of another system, so that the first line names a program that does not exist. Shell
+scripts are parsed by their own shell (``bash -n``), which executes nothing and knows the syntax best. Such findings have the line
+numbers that the shell prints.
 """
 
 import re

@@ -1,14 +1,16 @@
 """The checks of a package on its author's machine: everything that the daemon would find later, with line numbers.
 
-The findings of ``package check`` come first: the definition, schemas with their rules, conversions with their examples. The
-other checks find problems that the definition alone does not show: in the files of hooks
-(:mod:`~wharfinger.hooks.author.lint_scripts`), in the configurations of hooks (:mod:`~wharfinger.hooks.author.lint_hooks`),
-in the keywords of schemas and in the package's own values (:mod:`~wharfinger.hooks.author.lint_schemas`), in definitions of
-custom resources (:mod:`~wharfinger.hooks.author.lint_crds`), and in templates that are rendered with defaults only
-(:mod:`~wharfinger.hooks.author.lint_templates`).
+The findings of ``package check`` come first: the definition, schemas with their rules, conversions with their examples. The other
+checks find problems that the definition alone does not show:
 
-Hooks are run with ``--config`` to get their configuration, unless ``LintTools.hooks`` is None. A check is made even if
-another check has findings, as far as that is possible, because an author wants all findings at once.
+* in the files of hooks (:mod:`~wharfinger.hooks.author.lint_scripts`);
+* in the configurations of hooks (:mod:`~wharfinger.hooks.author.lint_hooks`);
+* in the keywords of schemas, and in the package's own values (:mod:`~wharfinger.hooks.author.lint_schemas`);
+* in definitions of custom resources (:mod:`~wharfinger.hooks.author.lint_crds`);
+* in templates that are rendered with defaults only (:mod:`~wharfinger.hooks.author.lint_templates`).
+
+Hooks are run with ``--config`` to get their configuration, unless ``LintTools.hooks`` is None. As far as possible, a check is
+made even if another check has findings, because an author wants all findings at once.
 """
 
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ INT64: Final = range(-(2**63), 2**63)
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string; one of ``choices`` if there are any; not "" if ``filled``."""
+    """A string. If ``choices`` has any items, the string is one of them. If ``filled`` is true, the string is not empty."""
 
     choices: tuple[str, ...] = ()
     filled: bool = False

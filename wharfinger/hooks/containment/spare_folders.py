@@ -1,10 +1,10 @@
 """Empty folders of finished runs, kept for later runs because removing a folder costs more than all work with its files.
 
 A folder is made and removed for each run of a hook. Making one takes microseconds, but removing one can take until the next tick
-of the kernel's clock (measured on ext4, Linux 6.18: 4 ms), which is as long as a small hook runs. So a few emptied folders are
-kept and renamed. A folder is kept only if it is as this process would make it: owned by this process, with mode 0700, and
-without attributes that the hook set. A folder that belonged to the user of a run is never kept. All functions here block;
-several threads may use them at once.
+of the kernel's clock (measured on ext4, Linux 6.18: 4 ms). A small hook runs no longer than that. So a few emptied folders are
+kept and renamed. A folder is kept only if it is as this process would make it: owned by this process, with mode 0700, and without
+attributes that the hook set. A folder that belonged to the user of a run is never kept. All functions here block; several threads
+may use them at once.
 """
 
 import os

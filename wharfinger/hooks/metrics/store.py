@@ -49,8 +49,8 @@ _LABEL: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class MetricLimits:
-    """The limits on published metrics: on lines and bytes of text, for one package and in total; on the labels of a series; and
-    on the lengths of names and label values.
+    """The limits on published metrics: on the text of one package and of all packages, on the labels of a series, and on the
+    lengths of names and label values.
 
     A histogram takes one line for each bucket, and three more lines.
     """

@@ -6,8 +6,8 @@ block; they are for a worker thread.
 
 A *batch* is one executable that contains several hooks. It prints their configurations for ``hook config``, not for ``--config``.
 The contract finds batches by running every file without an extension. Here a batch is a file that the package declares
-(``batchHooks`` in its package.yaml), or an ELF executable without an extension: the SDK for such hooks builds these, and a script
-cannot be mistaken for one. An ELF executable that is a single plain hook needs an extension.
+(``batchHooks`` in its package.yaml), or an ELF executable without an extension: the SDK for batches builds such files, and a
+script cannot be mistaken for one. An ELF executable that is a single plain hook needs an extension.
 """
 
 import os

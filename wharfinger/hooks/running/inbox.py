@@ -3,8 +3,8 @@ throttled or failing, its occurrences wait, and are passed to it later in one ru
 limit, the hook gets each occurrence, in order. Beyond the limit, the occurrences are reduced to those that still matter:
 
 * For one object under one binding, at most two events remain, which together have the same effect as all of them
-  (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state of an object is always reported, and the deletion of
-  an object that the hook knows is always reported, too; an object that was created and deleted meanwhile is forgotten.
+  (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state of an object is always reported, and so is the deletion
+  of an object that the hook knows. An object that was created and deleted meanwhile is forgotten.
 * For a group, the last occurrence remains, because a group's context contains nothing but snapshots, and these are read when
   the run begins.
 

@@ -1,10 +1,9 @@
 """The output of a hook as records: a line of text, or the lines that form a JSON object (spec hook-protocol §1.3).
 
-A hook may write an object in one line or over several. Lines are held back only as long as they can still become an object:
-the first line begins like an object, each further line looks like a part of an object, and no string is open at the end of a
-line (which JSON does not allow). Each line that does not become part of an object is text, and does not affect the lines
-after it. Brackets are counted, and the object is parsed once, when they are closed. So the cost is linear in the size of the
-output, and bounded.
+A hook may write an object in one line or over several. Lines are held back only as long as they can still become an object. This
+is so if the first line begins like an object, each further line looks like a part of an object, and each string ends in its line,
+as JSON requires. Each line that does not become part of an object is text, and does not affect the lines after it. Brackets are
+counted, and the object is parsed once, when they are closed. So the cost is linear in the size of the output, and bounded.
 """
 
 import re

@@ -4,12 +4,12 @@ There are three functions (spec hook-protocol §3.3), all pure:
 
 `apply_values_patch` is strict: a hook that removes a missing value, or writes outside of its own section, gets an error.
 
-`compacted` stores all changes so far as a list that does not grow with the number of runs. For each path only the last
-operation is kept, and an operation on a parent replaces all operations below it. This rule holds for members of objects only.
-In a list ``add`` inserts and ``remove`` shifts, so operations in one list are kept in their order; when they become too many,
-they are replaced by one operation that sets the complete list. Objects and lists can be distinguished only by the values that the
-patch was made for. ``test``, ``move`` and ``copy`` are resolved to their effect at that time, so no operation depends on others
-that may be dropped.
+`compacted` stores all changes so far as a list that does not grow with the number of runs. For each path only the last operation
+is kept, and an operation on a parent replaces all operations below it. This rule holds for members of objects only. In a list,
+``add`` inserts an item and ``remove`` shifts the items after it, so operations in one list are kept in their order. When they
+become too many, they are replaced by one operation that sets the complete list. Objects and lists can be distinguished only by
+the values that the patch was made for. ``test``, ``move`` and ``copy`` are resolved to their effect at that time, so no operation
+depends on others that may be dropped.
 
 `reapplied` is tolerant: because settings change, operations that no longer fit (such as one on a member of a missing object)
 are skipped. The schema then checks the result.

@@ -1,8 +1,8 @@
 """The watches behind one binding: one for each namespace and name that it selects (spec hook-protocol §4.2).
 
-If namespaces are selected by label, watches are opened and closed as namespaces begin and cease to match. Objects in a namespace
-that begins to match are reported as added, and objects in a namespace that ceases to match (or to exist) as deleted. So a hook
-that follows events knows the same objects as a hook that reads snapshots.
+If namespaces are selected by label, watches are opened and closed as namespaces begin and cease to match. If a namespace begins
+to match, its objects are reported as added. If it ceases to match or to exist, they are reported as deleted. So a hook that
+follows events knows the same objects as a hook that reads snapshots.
 
 A watch is shared with other subscribers that need the same watch. But if there are none, the API server keeps it open for this
 binding alone. Therefore a binding has at most MAX_WATCHES watches. A binding that begins with more fails. Namespaces that match

@@ -148,8 +148,8 @@ async def open_schedules(
 ) -> AsyncGenerator[Schedules, None]:
     """Run schedules while the block runs.
 
-    ``on_tick`` is called with each crontab that is due, and must not block; ``now`` is the wall clock, with a time zone; ``zone``
-    is the zone of crontabs that do not name one.
+    ``on_tick`` is called with each crontab that is due, and must not block. ``now`` returns the wall-clock time with a time zone.
+    ``zone`` is the time zone of crontabs that name none.
     """
     schedules = Schedules(on_tick, now, zone)
     async with trio.open_nursery() as nursery:
