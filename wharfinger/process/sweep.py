@@ -235,7 +235,7 @@ def _kill(pidfd: int) -> bool:
 
 
 def _wait_dead(pidfds: Collection[int]) -> list[int]:
-    """Wait for at most PATIENCE_S until all processes are dead; return the pidfds of those that are."""
+    """Wait for at most PATIENCE_S until all processes are dead; return the pidfds of the dead ones."""
     waiting = select.poll()
     for fd in pidfds:
         waiting.register(fd, select.POLLIN)

@@ -87,7 +87,9 @@ class ScopeCancelled:
 
 @record
 class Draining:
-    """Accept no more tasks, and drop waiting ones. Running tasks are interrupted if ``interrupt`` is set, else they finish."""
+    """Accept no more tasks, and drop waiting ones. If ``interrupt`` is set, running tasks are
+    interrupted; otherwise they finish.
+    """
 
     cause: str
     interrupt: bool

@@ -129,8 +129,8 @@ def _plain(value: Scalar) -> str:
 
 
 def _style(text: str) -> str | None:
-    """Return the style of a text: None for plain, else the quote or ``|``. libyaml still changes to double quotes if the text
-    needs it.
+    """Return the style of a text: None for plain, otherwise the quotation mark or ``|``. libyaml itself changes the style to
+    double quotes if the text needs them.
     """
     if "\n" in text:
         return "|" if _BLOCK.fullmatch(text) else '"'

@@ -1,9 +1,9 @@
 """The environment of hooks: the variables on an allow-list, and the variables that options name. Pure.
 
 The daemon may have inherited anything from the user or unit that started it, such as cloud credentials or the ``KUBECONFIG`` of
-another cluster. Hooks get none of that. A hook gets the variables below, which describe the machine, those that ``--hook-env``
-names, and those of the hook contract (`RunFolder.variables`). The cluster that a hook may talk to is the daemon's
-(:mod:`wharfinger.hooks.containment.cluster_access`).
+another cluster. Hooks get none of that. A hook gets the variables below, which describe the machine, the variables that
+``--hook-env`` names, and the variables of the hook contract (`RunFolder.variables`). They lead a hook to the daemon's own
+cluster, and to no other (:mod:`wharfinger.hooks.containment.cluster_access`).
 
 The address of a proxy may contain a name and a password. Such an address is a credential, and is passed on only if an option
 names it.

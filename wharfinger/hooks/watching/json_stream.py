@@ -1,7 +1,7 @@
 """A stream of JSON documents, one after the other, with or without white space between them, as hooks write it.
 
 The stream is cut at the brackets, and each piece is parsed by the one JSON reader. Cutting is linear in the bytes, needs no
-memory beside the pieces, and checks nothing but brackets and quotes; the reader decides whether a piece is JSON.
+memory besides the pieces, and checks only brackets and quotes; the reader decides whether a piece is JSON.
 """
 
 import re

@@ -1,9 +1,9 @@
 """Changes of objects that wait for their turn, in order, with a limit on their number.
 
-Up to a limit every change is kept, so a hook that was busy for a moment gets each change. Beyond the limit, only those changes of
-*each object* are kept that still matter: at most the first and the last change. An object that was created and deleted in between
-is forgotten. The reduction is done when the limit is exceeded, and again each time the number of remaining changes has doubled.
-So the size of a backlog is at most the limit or, if that is more, four times the number of objects that existed when it began or
+Up to a limit every change is kept, so a hook that was busy for a moment gets each change. Beyond the limit, only the changes that
+still matter are kept for *each object*: at most the first and the last one. An object that was created and deleted in between is
+forgotten. The reduction is done when the limit is exceeded, and again each time the number of remaining changes has doubled. So
+the size of a backlog is at most the limit or, if that is more, four times the number of objects that existed when it began or
 exist now. Objects that were created and deleted meanwhile take no place; an object that changes a thousand times a second takes
 two places.
 
