@@ -2,8 +2,8 @@
 
 The daemon may have inherited anything from the user or unit that started it, such as cloud credentials or the ``KUBECONFIG`` of
 another cluster. Hooks get none of that. A hook gets the variables below, which describe the machine, the variables that
-``--hook-env`` names, and the variables of the hook contract (`RunFolder.variables`). They lead a hook to the daemon's own
-cluster, and to no other (:mod:`wharfinger.hooks.containment.cluster_access`).
+``--hook-env`` names, and the variables of the hook contract (`RunFolder.variables`). Unless ``--hook-env`` sets another
+``KUBECONFIG``, they lead a hook to the daemon's own cluster (:mod:`wharfinger.hooks.containment.cluster_access`).
 
 The address of a proxy may contain a name and a password. Such an address is a credential, and is passed on only if an option
 names it.
