@@ -273,8 +273,8 @@ class KeptDefinitions:
             await self._definitions.apply(owner, [crd], {}, silent)
         restored.times, restored.at = restored.times + 1, trio.current_time()
         log.warning(
-            "release %s: %s was deleted by another writer (the API server does not record which), and all objects of its kind were "
-            "deleted with it. The definition is restored; the objects of its kind that are in charts follow",
+            "release %s: %s was deleted by another writer (the API server does not record which), and all objects of its kind "
+            "were deleted with it. The definition is restored; the objects of its kind that are in charts follow",
             owner,
             one.key,
         )
