@@ -259,7 +259,7 @@ def test_a_table_has_one_writer_at_a_time() -> None:
     first, second, third = a_table("first"), a_table("second"), a_table("third")
     with write(second) as tx:
         with (
-            pytest.raises(TableLockedError, match="second: another transaction writes to it"),
+            pytest.raises(TableLockedError, match="second: another transaction is writing to it"),
             write(first, second, third),
         ):
             raise AssertionError("the transaction was entered")

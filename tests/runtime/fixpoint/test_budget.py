@@ -73,7 +73,7 @@ def test_the_length_of_a_chain_of_causes_is_limited() -> None:
 
 def test_messages_name_the_node_and_the_nodes_that_keep_it_running() -> None:
     assert budget_message(A, Loop((B, A), closed=True), 32) == (
-        "Node/a does not settle: changes would have started it more than 32 times; "
+        "Node/a does not settle: changes would have run it again more than 32 times; "
         "Node/b → Node/a → Node/b keep each other running; a run with unchanged inputs must have an unchanged result"
     )
     assert "its own runs keep starting it again" in budget_message(A, Loop((A,), closed=True), 32)

@@ -124,8 +124,8 @@ CASES = {
         NOTHING,
         [
             (
-                "wharfinger-system.db cannot be acted on: SpecInvalid: Module db already has the release db in namespace "
-                "wharfinger-system; choose another name"
+                "wharfinger-system.db has a resource that cannot be used: SpecInvalid: Module db already has the release db in "
+                "namespace wharfinger-system; choose another name"
             )
         ],
         "correct the field of the resource",

@@ -251,7 +251,7 @@ def test_an_invalid_resource_is_a_cause() -> None:
     cause = aside(
         package("db", condition(ACCEPTED, "False", "RepositoryNotFound", "PackageRepository x does not exist"))
     )
-    assert cause.line == "cannot be acted on: RepositoryNotFound: PackageRepository x does not exist"
+    assert cause.line == "has a resource that cannot be used: RepositoryNotFound: PackageRepository x does not exist"
     assert cause.remedy.startswith("create the PackageRepository")
 
 

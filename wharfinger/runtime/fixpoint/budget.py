@@ -75,7 +75,7 @@ def chain_of(who: Id, creator: Id | None, creator_of: Callable[[Id], Id | None])
 
 def budget_message(who: Id, loop: Loop, budget: int) -> str:
     """Return the message for an exhausted budget: the problem, the node, the cause and the remedy."""
-    what = f"{who} does not settle: changes would have started it more than {budget} times"
+    what = f"{who} does not settle: changes would have run it again more than {budget} times"
     if loop.closed and len(loop.ids) > 1:
         why = f"{_named((*loop.ids, loop.ids[0]))} keep each other running"
     elif loop.closed:

@@ -1,6 +1,6 @@
 """The causes in a package's own stages and tasks: failures, and the stage at work with the reason for its wait.
 
-A removal, a resource that cannot be acted on, and ``spec.suspend`` take precedence over all stages. After these, the first
+A removal, a resource that cannot be used, and ``spec.suspend`` take precedence over all stages. After these, the first
 stage that is not done is reported: its failure, or the task that works on it. A failure in a separate lane (event hooks,
 CRDs) is also reported. A workload that is not ready is reported only once all earlier stages are done, because until then the
 workload may be about to be replaced.
@@ -43,7 +43,7 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
         remedy = of_reason(package.name, blocked.reason, permanent=True)
         message = f"{blocked.reason}: {blocked.message}"
         first = _removed_first(known, package, blocked)
-        state = "has a change that is held back" if blocked.reason in HELD else "cannot be acted on"
+        state = "has a change that is held back" if blocked.reason in HELD else "has a resource that cannot be used"
         return Cause(state, message, blocked.last_transition, through=first, remedy=remedy)
     if package.suspended:
         return Cause("is suspended", explanation(Reason.SUSPENDED), remedy=of_reason(package.name, Reason.SUSPENDED))
