@@ -63,8 +63,8 @@ COMMANDS: Final = (
     Command(
         "get",
         "debug",
-        "list the packages, repositories, versions, queues, hooks, objects, watches or pools of a running daemon, or the "
-        "leading daemon",
+        "list the packages, repositories, versions, queues, hooks, objects, watches or pools of a running daemon, or show "
+        "which daemon leads",
         module="listing.get_command",
     ),
     Command(
@@ -81,7 +81,7 @@ COMMANDS: Final = (
     Command(
         "approve",
         "runtime",
-        "approve the version that waits to be installed for a package",
+        "approve the waiting update of a package",
         module="daemon.approve_command",
     ),
     Command(
@@ -93,14 +93,14 @@ COMMANDS: Final = (
     Command(
         "dashboard",
         "debug",
-        "serve a read-only page of a running daemon for a browser on this machine",
+        "serve a read-only web page about a running daemon to a browser on this machine",
         module="dashboard.dashboard_command",
     ),
     Command("top", "debug", "show a live view of a running daemon on the terminal", module="top.top_command"),
     Command(
         "describe",
         "debug",
-        "print everything about one package of a running daemon, and what to do",
+        "print everything about one package of a running daemon, with a remedy if it has a problem",
         module="package.describe_command",
     ),
     Command(
@@ -123,7 +123,7 @@ COMMANDS: Final = (
     Command("tasks", "debug", "print the running tasks of a daemon as a tree", module="package.document_commands"),
     Command("profile", "debug", "show what a running daemon spends its time on", module="process_commands"),
     Command("memory", "debug", "show the memory of a running daemon by part", module="process_commands"),
-    Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
+    Command("why", "debug", "explain the state of a package of a running daemon, and name the remedy"),
     Command("history", "debug", "print the decisions that a running daemon made about a package, with the causes"),
     Command(
         "replay",
@@ -131,7 +131,9 @@ COMMANDS: Final = (
         "run the state machines of packages again from a recording, and compare every state",
         module="recording.commands",
     ),
-    Command("dump", "debug", "print the complete state of a running daemon, or of one package, for programs"),
+    Command(
+        "dump", "debug", "print the complete state of a running daemon, or of one package, in a format for programs"
+    ),
     Command("queues", "debug", "show the tasks in the queues of a running daemon"),
     Command("pools", "debug", "show the pools of a running daemon, which contain warm hooks or pods"),
     Command("scheduler", "debug", "show what the scheduler of a running daemon has decided about each package"),

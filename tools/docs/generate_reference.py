@@ -50,6 +50,10 @@ _AGAIN_OF = {
     Reason.SUSPENDED: "when spec.suspend changes",
     Reason.NO_RECONCILIATION: "when spec.maintenance changes",
     Reason.ROLLED_BACK: "when the resource changes, or on request",
+    Reason.INTERNAL: (
+        "after a bug in a reconciliation: automatically, with growing pauses; after a bug in a task: when an input of the "
+        "package changes, after ten minutes, or on request"
+    ),
 }
 """The reasons for which other events than those of _AGAIN lead to another attempt."""
 
@@ -132,9 +136,10 @@ def reasons() -> str:
     ]
     head = ["| reason | meaning | what to do | next attempt |", "|---|---|---|---|"]
     intro = (
-        "The reason of a condition of an Application or a Module is one of these values, or the type of the condition, such "
-        "as `Installed`. [Troubleshooting](../troubleshooting.md) has a paragraph for each problem.\n\n"
-        "The *inputs* of a package are its resource, its settings with the Secrets and ConfigMaps in which they are, the "
+        "The reason of a condition of an Application or a Module is one of these values. Some conditions that are True, such "
+        "as `Installed`, have their own type as their reason. [Troubleshooting](../troubleshooting.md) has a paragraph for each "
+        "problem.\n\n"
+        "The *inputs* of a package are its resource, the Secrets and ConfigMaps that contain its settings, its "
         "PackageRepository, and labels of its namespace. *On request* means after `wharfinger retry NAME`.\n"
     )
     return "\n".join(["# Reasons\n", NOTE, intro, *head, *rows, ""])

@@ -27,7 +27,7 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=DEFAULT_SECONDS,
         metavar="N",
-        help=f"time of the sampling, in seconds, up to {MAX_SECONDS:g} (default: {DEFAULT_SECONDS:g})",
+        help=f"duration of the sampling, in seconds, up to {MAX_SECONDS:g} (default: {DEFAULT_SECONDS:g})",
     )
     parser.add_argument(
         "-o",

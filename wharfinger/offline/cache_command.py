@@ -37,8 +37,8 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
     gc = actions.add_parser(
         "gc",
         help="remove entries that were not used for a long time",
-        description="Remove the entries of the cache that were not used for the number of days in --unused-days. Then "
-        "remove the least recently used entries until the cache is not larger than --max-mib. A source that was used "
+        description="Remove the cache entries that have not been used for --unused-days days. Then remove the least "
+        "recently used entries until the size of the cache is at most --max-mib. A source that was used "
         "within the last three hours is kept, because a build may be reading it. Exit code 0: done; 1: something could not "
         "be removed.",
     )

@@ -116,14 +116,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--root",
         type=path_option,
         metavar="FOLDER",
-        help="the folder to which the spec.path of each Kustomization is relative (default: found by the bootstrap of the "
-        "tree, else the nearest folder above PATH that contains .git, else PATH)",
+        help="the folder to which the spec.path of each Kustomization is relative (default: found from the "
+        "Kustomization that `flux bootstrap` wrote, if the tree contains one; else the nearest folder above PATH that "
+        "contains .git; else PATH)",
     )
     parser.add_argument(
         "--packages",
         type=path_option,
         metavar="FOLDER",
-        help="take every package from this folder, by its name, and not from its PackageRepository",
+        help="take each package from the folder or OCI image layout of its name in this folder, instead of from its "
+        "PackageRepository",
     )
     parser.add_argument(
         "--kubernetes-version",
@@ -154,7 +156,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         choices=[scope.value for scope in ApplicationScope],
         default=ApplicationScope.NAMESPACE.value,
         help="the objects that the chart of an Application may change: those in its own namespace, or those in the whole "
-        "cluster; use the scope of your daemon (default: %(default)s)",
+        "cluster; use the value that your daemon uses (default: %(default)s)",
     )
     parser.add_argument(
         "--no-progress",
@@ -180,8 +182,8 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
         "--engine",
         default="",
         metavar="PROGRAM",
-        help=f"the resident chart engine, or {NO_ENGINE!r} to use the programs helm and kubectl (default: {ENGINE}, if it "
-        "is on PATH)",
+        help=f"the program of the chart engine, or {NO_ENGINE!r} to use the programs helm and kubectl (default: {ENGINE}, "
+        "if it is on PATH)",
     )
     group.add_argument(
         "--offline", action="store_true", help="use no network; a source fails if it would have to be downloaded"

@@ -37,8 +37,8 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
     mirror = actions.add_parser(
         "mirror",
         help="copy packages, with the images that they reference, to another registry or to a folder",
-        description="Copy packages from SRC to DST with their digests, signatures and images. A package names its images "
-        "in the annotations artifacthub.io/images or images of Chart.yaml, or in images_digests.json. If a package names "
+        description="Copy packages from SRC to DST with their digests, signatures and images. A package lists its images "
+        "in an annotation of Chart.yaml (artifacthub.io/images or images), or in images_digests.json. If a package lists "
         "no images, it is rendered, and the images in its manifests are copied. After an interruption, run the command "
         "again to continue. A daemon without a network can install the packages from a folder of OCI image layouts "
         "(spec.layout).",

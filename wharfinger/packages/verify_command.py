@@ -30,9 +30,9 @@ def add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", r
     verify = actions.add_parser(
         "verify",
         help="show the signatures and signed statements of a package, and whether a repository's policy trusts it",
-        description="Verify the signatures of a package with the policy (spec.verify) of the PackageRepository in the file "
-        "of --repository. The daemon does the same before it installs a package. Signed statements, such as an SBOM or the "
-        "provenance of the build, are listed with their signers and a summary. Exit code 0: the package is trusted; "
+        description="Verify the signatures of a package against the policy (spec.verify) of the PackageRepository in the "
+        "file that --repository names. The daemon does the same before it installs a package. Signed statements, such as an "
+        "SBOM or the provenance of the build, are listed with their signers and a summary. Exit code 0: the package is trusted; "
         f"{EXIT_UNTRUSTED}: it is not trusted; 1: it cannot be read.",
     )
     verify.add_argument(

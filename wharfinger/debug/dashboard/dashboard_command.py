@@ -20,7 +20,7 @@ class DashboardExtraError(DebugError):
 def add_dashboard(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger dashboard`."""
     parser.description = (
-        "Serve a read-only page of a running daemon for a browser on this machine. The page shows the packages and their "
+        "Serve a read-only web page about a running daemon to a browser on this machine. The page shows the packages and their "
         "dependencies with live states, the details of each package, and the queues. Open the printed address within 10 "
         "minutes. The address works only once. The page is served until this command ends (Ctrl-C). Secrets are masked. "
         "Exit code 0: ended by Ctrl-C or SIGTERM; 1: no daemon answers, or the page cannot be served."

@@ -57,10 +57,11 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         type=list_named,
         choices=LISTS,
         metavar="LIST",
-        help="packages: Applications and Modules; applications; modules; repositories; versions: those of packages that "
-        "resources follow; queues: one for each package; hooks; resources: the objects of packages in the cluster, with "
-        "their health; watches: the kubernetes bindings of hooks; pools: of warm hooks, of hooks that keep running, and of "
-        "pods; leader: the leading daemon. Singular and short names work, too",
+        help="packages: Applications and Modules; applications; modules; repositories; versions: the versions of each "
+        "package that a resource follows by a range or a channel; queues: one for each package; hooks; resources: the "
+        "objects of packages in the cluster, with their health; watches: the kubernetes bindings of hooks; pools: the pools "
+        "of warm hooks, of hooks that keep running, and of pods; leader: the leading daemon. Singular and short names work, "
+        "too",
     )
     add_name(parser)
     output = parser.add_argument(

@@ -25,7 +25,7 @@ def add_events(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print the Kubernetes Events about the resource of a package, oldest first. Without NAME, print all Events that "
         "Wharfinger daemons wrote in this cluster. The cluster keeps Events for about an hour; `wharfinger history` also "
-        "shows what happened before. Exit code 0: printed; 1: no daemon answers, the API server does not answer, or there "
+        "shows what happened before that. Exit code 0: printed; 1: no daemon answers, the API server does not answer, or there "
         "is no such package."
     )
     add_name(parser)

@@ -46,8 +46,8 @@ def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "config",
         help="print the configuration of a hook, or of all hooks of a package",
         description="Run one hook, or all hooks of a package, with --config, and print their configurations as the daemon "
-        "understands them: with all defaults, with merged groups and with compiled filters. The hooks in an executable "
-        "with several hooks are included. Exit code 0: all configurations are valid; 1: a configuration is refused.",
+        "understands them: with all defaults, with merged groups and with compiled filters. If an executable contains "
+        "several hooks, all of them are included. Exit code 0: all configurations are valid; 1: a configuration is refused.",
     )
     config.add_argument("path", type=path_option, metavar="FILE|FOLDER", help="the hook, or the package's folder")
     config.add_argument("--global", action="store_true", dest="is_global", help="treat the hooks as global hooks")
@@ -60,8 +60,8 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     context = commands.add_parser(
         "context",
         help="print sample contexts for each binding of a hook",
-        description="Run a hook with --config, and print a sample of the binding context for each event that can run the "
-        "hook. `wharfinger hook run --context` reads this output.",
+        description="Run a hook with --config, and print a sample of the binding context for each event that can trigger "
+        "the hook. `wharfinger hook run --context` reads this output.",
     )
     context.add_argument("executable", type=path_option, metavar="EXECUTABLE", help="the hook")
     context.add_argument("--binding", metavar="NAME", help="print only the contexts of this binding")

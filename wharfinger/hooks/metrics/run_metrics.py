@@ -31,8 +31,10 @@ def _counter(name: str, what: str) -> Description:
 
 
 SECONDS: Final = _histogram("seconds", "Duration of hook runs, successful or not, in seconds.")
-USER: Final = _histogram("user_cpu_seconds", "Processor time in user mode of successful hook runs, in seconds.")
-SYSTEM: Final = _histogram("sys_cpu_seconds", "Processor time in the kernel of successful hook runs, in seconds.")
+USER: Final = _histogram("user_cpu_seconds", "Processor time that successful hook runs spent in user mode, in seconds.")
+SYSTEM: Final = _histogram(
+    "sys_cpu_seconds", "Processor time that successful hook runs spent in the kernel, in seconds."
+)
 MAX_RSS: Final = Description(
     "wharfinger_hook_run_max_rss_bytes",
     MetricKind.GAUGE,

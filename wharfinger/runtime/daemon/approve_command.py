@@ -38,7 +38,7 @@ class NothingToApproveError(Exception):
 def add_approve(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger approve NAME [VERSION]`."""
     parser.description = (
-        "Approve the update that a package waits for. Only packages that follow a range or a channel wait for approvals. "
+        "Approve the waiting update of a package. Only packages that follow a range or a channel wait for approvals. "
         "The command sets an annotation on the package's resource. `wharfinger why NAME` shows the version that waits. The "
         "approval is valid for this version only. The command works in every spec.update.mode. Exit code 0: approved; "
         f"{EXIT_NOTHING}: no version waits for approval; 1: the version cannot be approved; 2: wrong usage."

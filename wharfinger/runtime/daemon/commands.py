@@ -103,8 +103,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--engine",
         default="",
         metavar="PROGRAM",
-        help=f"the resident chart engine, or {NO_ENGINE!r} to start a helm process for each render (default: {ENGINE}, if "
-        "it is on PATH)",
+        help=f"the program of the chart engine, or {NO_ENGINE!r} to start a helm process for each render (default: "
+        f"{ENGINE}, if it is on PATH)",
     )
     parser.add_argument(
         "--grace",
@@ -126,7 +126,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="DIR",
         help="allow PackageRepositories to take packages from folders, OCI image layouts and git repositories below this "
-        "folder of this machine (may be repeated)",
+        "folder on this machine (may be repeated)",
     )
     add_sources(parser)
     parser.add_argument(

@@ -84,8 +84,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
     )
     starts = parser.add_argument_group(
         "restarts",
-        "which hooks run again after a restart of the daemon; the value layout means always for addon-operator's module "
-        "folders, and needed for packages with a package.yaml",
+        "which hooks run again after a restart of the daemon; the value 'layout' means 'always' for addon-operator's "
+        "module folders, and 'needed' for packages with a package.yaml",
     )
     for option, what in (
         (

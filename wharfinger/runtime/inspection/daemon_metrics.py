@@ -58,14 +58,14 @@ MEMORY: Final = _gauge(
     "process_resident_memory_bytes", "Resident memory of the daemon, without its child processes, in bytes."
 )
 FILES: Final = _gauge("process_open_fds", "Number of files and sockets that the daemon has open.")
-PACKAGES: Final = _gauge("packages", "Number of packages, by kind of their resource and by state.", "kind", "state")
+PACKAGES: Final = _gauge("packages", "Number of packages, by the kind and the state of each package.", "kind", "state")
 INFO: Final = _gauge(
     "package_info",
-    "Always 1. Each package has one row, whose labels contain the wanted version and the state of the package.",
+    "Always 1. Each package has one series, whose labels contain the wanted version and the state of the package.",
     *("module", "namespace", "kind", "package", "version", "state"),
 )
 LENGTH: Final = _gauge(
-    "tasks_queue_length", "Number of tasks in the queue of a package. Empty queues have no row.", "queue"
+    "tasks_queue_length", "Number of tasks in the queue of a package. Empty queues have no series.", "queue"
 )
 TASKS: Final = _gauge(
     "tasks",
@@ -77,17 +77,17 @@ DROPPED: Final = _counter(
     "tasks_dropped_total",
     "Number of tasks that were dropped, because a newer task replaced them or their package was removed.",
 )
-FAILURES: Final = _counter("task_failures_total", "Number of failed runs of tasks.")
-BUGS: Final = _counter("task_bugs_total", "Number of runs of tasks that failed because of a bug in the daemon.")
+FAILURES: Final = _counter("task_failures_total", "Number of failed task runs.")
+BUGS: Final = _counter("task_bugs_total", "Number of task runs that failed because of a bug in the daemon.")
 LIMIT: Final = _gauge(
     "slots_limit",
-    "Number of slots for a kind of work: downloads, renders, hooks, loads, work (these four together), or api.",
+    "Number of all slots, by the kind of work: downloads, renders, hooks, loads, work (these four together), or api.",
     "kind",
 )
-USED: Final = _gauge("slots_used", "Number of slots for a kind of work that are in use.", "kind")
-WAITING: Final = _gauge("slots_waiting", "Number of tasks and calls that wait for a slot for a kind of work.", "kind")
+USED: Final = _gauge("slots_used", "Number of slots in use, by the kind of work.", "kind")
+WAITING: Final = _gauge("slots_waiting", "Number of tasks and calls that wait for a slot, by the kind of work.", "kind")
 CRONTABS: Final = _gauge("schedule_crontabs", "Number of distinct crontabs in the configurations of hooks.")
-TICKS: Final = _counter("schedule_ticks_total", "Number of times at which a crontab was due.")
+TICKS: Final = _counter("schedule_ticks_total", "Number of times that a crontab was due.")
 OBJECTS: Final = _gauge(
     "kube_snapshot_objects",
     "Number of objects in the snapshot of a binding, over all watches of the binding.",

@@ -37,12 +37,12 @@ CLAIMS: Final = _described(
 DISPATCH: Final = _described(
     "dispatch_seconds_total",
     MetricKind.COUNTER,
-    "Total time for which requests for a pod waited until the daemon first tried to assign a pod to them, in seconds.",
+    "Time from a request for a pod to the first attempt to assign one, summed over all requests, in seconds.",
 )
 CLAIMED: Final = _described(
     "claim_seconds_total",
     MetricKind.COUNTER,
-    "Total time from each request for a pod to the assignment of a pod, in seconds.",
+    "Time from a request for a pod to the assignment of one, summed over all requests, in seconds.",
 )
 REPLACED: Final = _described(
     "replaced_total", MetricKind.COUNTER, "Number of pods that were replaced because they did not become ready."

@@ -24,18 +24,22 @@ OBJECTS: Final = _gauge(
 )
 OPERATIONS: Final = _counter(
     "apply_operations_total",
-    "Number of operations: apply (of an object), delete (of an object), or prune (of objects that no "
-    "release contains).",
+    "Number of operations of the reconciler: apply (an object), delete (an object), or prune (all objects that no release "
+    "contains).",
     "operation",
 )
-ERRORS: Final = _counter("apply_errors_total", "Number of operations that failed, and will be retried.", "operation")
-SECONDS: Final = _counter("apply_seconds_total", "Total duration of operations, in seconds.", "operation")
-HEALTHY: Final = _gauge("apply_healthy", "1 while no operation on an object and no prune fails, otherwise 0.")
+ERRORS: Final = _counter(
+    "apply_errors_total", "Number of operations of the reconciler that failed, and will be retried.", "operation"
+)
+SECONDS: Final = _counter(
+    "apply_seconds_total", "Total duration of the reconciler's operations, in seconds.", "operation"
+)
+HEALTHY: Final = _gauge("apply_healthy", "1 while all operations on objects and all prunes succeed, otherwise 0.")
 PRUNED: Final = _counter(
     "pruned_objects_total", "Number of objects that were deleted because their release no longer contains them."
 )
 SLOW: Final = _gauge(
-    "apply_slow_operations", "Number of operations that hang now, and of retries for releases with hanging operations."
+    "apply_slow_operations", "Number of operations that hang now, and of retries in releases with hanging operations."
 )
 DRIFTED: Final = _gauge("drifted_objects", "Number of objects that now differ from their applied state.")
 FIGHTS: Final = _gauge("drift_fights", "Number of objects that another manager changes again after each correction.")
@@ -48,8 +52,12 @@ SUSPICIONS: Final = _counter(
     "Number of changes that looked like drift. After each such change, the daemon read the object again from the API "
     "server.",
 )
-KINDS: Final = _gauge("live_kinds", "Number of kinds of objects in releases that the daemon watches.")
-BLIND: Final = _gauge("live_kinds_failing", "Number of kinds of objects in releases that the daemon cannot watch now.")
+KINDS: Final = _gauge(
+    "live_kinds", "Number of kinds whose objects the daemon watches, because a release contains such objects."
+)
+BLIND: Final = _gauge(
+    "live_kinds_failing", "Number of kinds whose objects the daemon should watch, but cannot watch now."
+)
 RENDERS: Final = _counter(
     "renders_total",
     "Number of renders, by source of the result: memory or disk (cached), helm (rendered, then cached), or "

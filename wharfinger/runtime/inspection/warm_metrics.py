@@ -39,12 +39,12 @@ CLAIMS: Final = _counter(
 )
 DISPATCH: Final = _counter(
     "dispatch_seconds_total",
-    "Total time from each request for a worker to the first attempt to claim a worker for it, in seconds.",
+    "Time from a request for a worker to the first attempt to claim one, summed over all requests, in seconds.",
     "interpreter",
 )
 CLAIMED: Final = _counter(
     "claim_seconds_total",
-    "Total time from each request for a worker to the start of the script in the worker, in seconds.",
+    "Time from a request for a worker to the start of the script in it, summed over all requests, in seconds.",
     "interpreter",
 )
 RESTARTS: Final = _counter(
@@ -55,8 +55,8 @@ RESTARTS: Final = _counter(
 
 MEMORY: Final = _gauge(
     "memory_bytes",
-    "Memory of idle workers, zygotes and processes of hooks with pool: persistent, all together, in bytes: used (now), or "
-    "limit (the upper limit).",
+    "Memory of idle workers, of zygotes (processes from which workers are forked), and of processes of hooks with "
+    "`pool: persistent`, all together, in bytes: used (now), or limit (the upper limit).",
     "kind",
 )
 REFUSED: Final = _counter(
@@ -65,19 +65,19 @@ REFUSED: Final = _counter(
 ENDED: Final = _counter(
     "memory_ended_total", "Number of idle processes that the daemon ended, because the memory limit was exceeded."
 )
-PERSISTENT: Final = _gauge("persistent_processes", "Number of processes of hooks with pool: persistent.")
+PERSISTENT: Final = _gauge("persistent_processes", "Number of processes of hooks with `pool: persistent`.")
 PERSISTENT_RUNS: Final = _counter(
     "persistent_runs_total",
-    "Number of runs of hooks with pool: persistent, by start: kept (in a process that was kept running), or new (in a new "
-    "process).",
+    "Number of runs of hooks with `pool: persistent`, by start: kept (in a process that was kept running), or new (in a "
+    "new process).",
     "start",
 )
 PERSISTENT_STARTS: Final = _counter(
-    "persistent_starts_total", "Number of processes that were started for hooks with pool: persistent."
+    "persistent_starts_total", "Number of processes that were started for hooks with `pool: persistent`."
 )
 BROKEN: Final = _counter(
     "persistent_broken_total",
-    "Number of processes of hooks with pool: persistent that ended during a run, or that the daemon ended because of a "
+    "Number of processes of hooks with `pool: persistent` that ended during a run, or that the daemon ended because of a "
     "failed run.",
 )
 

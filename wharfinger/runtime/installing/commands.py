@@ -39,7 +39,7 @@ TIMEOUT_S: Final = 600.0
 def add_install(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger install TARGET`."""
     parser.description = (
-        "Create an Application with your own rights, and wait until the daemon has installed the package. If no "
+        "With your own rights, create an Application, and wait until the daemon has installed the package. If no "
         "PackageRepository has the package yet, the command creates one. TARGET is a folder or a chart archive on this "
         "machine, which the command copies into Secrets for the daemon; or oci://HOST/PATH/NAME[:VERSION]; or "
         "NAME[@VERSION|RANGE], a package of an existing PackageRepository. To change the package, run the command again. "
@@ -82,7 +82,7 @@ def add_install(parser: argparse.ArgumentParser) -> None:
 def add_uninstall(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger uninstall NAME`."""
     parser.description = (
-        "Delete an Application with your own rights, and wait until the daemon has removed the package. Then delete the "
+        "With your own rights, delete an Application, and wait until the daemon has removed the package. Then delete the "
         "PackageRepository, if `wharfinger install` created it for this package. Exit code 0: the Application is gone; "
         f"{EXIT_LATE}: it is not gone within --timeout, but the daemon continues; 1: there is no such Application, or it "
         "cannot be deleted."

@@ -53,8 +53,8 @@ def add_reconcile(parser: argparse.ArgumentParser) -> None:
         dest="annotation",
         action="store_const",
         const=RESET,
-        help="also do one-time steps again, and forget the values that hooks have set and the former values of immutable "
-        "settings",
+        help="also repeat one-time steps, and forget the values that hooks have set, as well as the former values of "
+        "immutable settings",
     )
     parser.set_defaults(handler=_request, annotation=REQUESTED)
 

@@ -32,8 +32,9 @@ EXIT_UNREADABLE: Final = 2
 def add_plan(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger plan``."""
     parser.description = (
-        "Determine, without a cluster, whether Applications and Modules can all be on. Print the packages that would be "
-        "on, in the order in which they would be installed, and for each other package the reason why it would not be on. "
+        "Determine, without a cluster, which of the given Applications and Modules would be on. Print the packages that "
+        "would be on, in the order in which they would be installed, and for each other package the reason why it would "
+        "not be on. "
         "Neither hooks nor enabled scripts are run. Exit code 0: all wanted packages would be on; 1: a wanted package "
         "would not be on; 2: wrong usage, or unreadable input."
     )
@@ -74,7 +75,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         "--kubernetes-version",
         default="",
         metavar="VERSION",
-        help="the version of Kubernetes, to which packages can have requirements (default: not known)",
+        help="the version of Kubernetes (default: not known)",
     )
     add_platform(facts)
     facts.add_argument(

@@ -14,14 +14,14 @@ def add_platform(parser: "argparse._ArgumentGroup") -> None:
         "--platform-version",
         default="",
         metavar="VERSION",
-        help="the version of the platform, to which packages can have requirements (default: not known)",
+        help="the version of the platform (default: not known)",
     )
     parser.add_argument(
         "--edition",
         type=_word,
         default="",
         metavar="NAME",
-        help="the edition of the platform, for which packages name their bundles; needs --bundle",
+        help="the edition of the platform; each package lists its bundles by edition; needs --bundle",
     )
     parser.add_argument(
         "--bundle",

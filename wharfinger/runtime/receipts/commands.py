@@ -40,10 +40,10 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         "rights",
         help="show the smallest roles with which a package can be installed, upgraded and removed",
         description="Install, upgrade and remove a package on an embedded control plane, and record each request that is "
-        "made for it. Print the smallest roles that allow these requests: for the package itself, its hooks, an upgrade, "
-        "and the removal. A second run, with exactly these roles, proves that they are sufficient. The hooks of the "
-        "package are run with the credentials of the embedded control plane. The roles lack the rights of hooks that did "
-        "not run, because their schedule was not due, or because no object that they watch exists; --objects creates such "
+        "made for the package. Print the smallest roles that allow these requests: for the package itself, its hooks, an "
+        "upgrade, and the removal. A second run, with exactly these roles, proves that they are sufficient. The hooks of the "
+        "package are run with the credentials of the embedded control plane. If the schedule of a hook was not due, or no "
+        "object that the hook watches exists, the hook did not run, and the roles lack its rights; --objects creates such "
         "objects. Exit code 0: done; 1: not possible; 2: wrong usage, or, with --against, the package needs rights that "
         "the older version did not need.",
     )
@@ -79,8 +79,8 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
     rights.add_argument(
         "--module",
         action="store_true",
-        help="install a package that allows both kinds as a Module (default: as an Application, unless the folder has the "
-        "layout of a module)",
+        help="install the package as a Module, if it allows both kinds (default: as an Application, unless the folder has "
+        "the layout of a module)",
     )
     rights.add_argument(
         "--timeout",

@@ -16,7 +16,9 @@ NODES: Final = Description(
     ("state",),
 )
 RUNS: Final = Description(
-    "wharfinger_scheduler_runs_total", MetricKind.COUNTER, "Number of requests by the scheduler to run a package."
+    "wharfinger_scheduler_runs_total",
+    MetricKind.COUNTER,
+    "Number of times that the scheduler requested a run of a package.",
 )
 STAMPS: Final = Description(
     "wharfinger_scheduler_changes_total",

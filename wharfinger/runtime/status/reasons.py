@@ -146,10 +146,10 @@ class Reason(StrEnum):
     NO_VERSION = (
         "NoVersion",
         Again.OTHERS,
-        "the repository has no version that spec.versionRange or spec.releaseChannel names",
+        "the repository has no version in spec.versionRange, or does not have the channel that spec.releaseChannel names",
         (
-            "correct spec.packageName, the range or the channel, or push such a version; `wharfinger get versions` "
-            "lists the versions of the repository"
+            "correct spec.packageName, the range or the channel, or push a matching version; `wharfinger get versions` "
+            "lists the versions in the repository"
         ),
     )
 
@@ -177,8 +177,8 @@ class Reason(StrEnum):
         Again.OTHERS,
         "the cluster is not bootstrapped yet",
         (
-            "finish the bootstrap of the cluster: the bootstrap is finished when the ConfigMap exists that the daemon's option "
-            "--bootstrapped-by names"
+            "finish the bootstrap of the cluster, which ends when the ConfigMap named by the daemon's option --bootstrapped-by "
+            "is created"
         ),
     )
     DEPENDENCY_NOT_ENABLED = (
@@ -262,7 +262,7 @@ class Reason(StrEnum):
         "DisabledByScript",
         Again.CHANGE,
         "the package's own enabled script has switched the package off",
-        "remove the reason that the script gave, which is in the message",
+        "remove the cause that the script reports in the message",
     )
     SCRIPT_PENDING = ("EnabledScriptPending", Again.NOTHING, "the package's enabled script is running")
     SCRIPT_ERROR = (
@@ -341,7 +341,7 @@ class Reason(StrEnum):
         "FieldConflict",
         Again.ITSELF,
         "a field of an object belongs to another manager, and its value differs from the value in the chart",
-        "set the same values in spec.settings, or make the manager that the message names stop setting these fields",
+        "set the other manager's values in spec.settings, or make that manager, which the message names, stop setting them",
     )
     MANIFEST_EMPTY = (
         "ManifestEmpty",
@@ -402,8 +402,8 @@ class Reason(StrEnum):
         Again.ITSELF,
         "the API server refused a request, because no rule of a role allows it",
         (
-            "add the missing rule, which is the last part of the message, to a role of the account, or set another "
-            "spec.serviceAccountName"
+            "add the missing rule, which is the last part of the message, to a role of the account that made the request, or "
+            "set another spec.serviceAccountName"
         ),
     )
     STATE_FAILED = (
@@ -416,7 +416,7 @@ class Reason(StrEnum):
         "NotReady",
         Again.OTHERS,
         "the package is applied, but not all of its objects are ready yet",
-        "check the objects that the message names: each of them is still starting, or fails",
+        "check the objects that the message names: each of them is still starting, or has failed",
     )
     WORKLOAD_FAILED = (
         "WorkloadFailed",
@@ -435,7 +435,7 @@ class Reason(StrEnum):
     UNHEALTHY = (
         "Unhealthy",
         Again.OTHERS,
-        "the package was ready, but some of its objects have not been ready for a minute or more",
+        "the package was ready, but some of its objects are not ready any more, and have made no progress for a minute",
         "check the objects that the message names, and their events",
     )
     DRIFT_FOUGHT = (
@@ -448,7 +448,7 @@ class Reason(StrEnum):
         "NoWayBack",
         Again.CHANGE,
         "the package cannot return to a former revision; nothing was changed",
-        "make the change that the message names, or correct the resource so that its upgrade succeeds",
+        "remove the obstacles that the message names, or correct the resource so that its upgrade succeeds",
     )
     PATCH_FAILED = (
         "PatchFailed",
@@ -458,7 +458,7 @@ class Reason(StrEnum):
     )
     INTERNAL = (
         "Internal",
-        Again.ITSELF,
+        Again.BY_ERROR,
         "a bug in Wharfinger",
         "report this bug in Wharfinger, with the daemon's log",
     )
@@ -498,8 +498,8 @@ class Reason(StrEnum):
         "RolledBack",
         Again.CHANGE,
         (
-            "the package is in the state of a former revision, and the state that the resource requests is not tried "
-            "again"
+            "the package is in the state of a former revision, and the daemon does not try again to reach the state that "
+            "the resource requests"
         ),
         (
             "change the resource (after a failure, correct its cause first), or request another attempt with the annotation "

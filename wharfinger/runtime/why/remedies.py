@@ -53,7 +53,7 @@ _SLOW: Final = {
     "Download": "check whether the PackageRepository's registry answers",
     "Load": "read in the daemon's log which hook of the package does not answer --config",
 }
-_ASKED_AGAIN: Final = "often the reason is a setting in spec.settings; the script runs again after a change"
+_ASKED_AGAIN: Final = "often the cause is a setting in spec.settings; the script runs again after a change"
 _RESUME: Final = "wharfinger resume {}"
 """The command in a tip in which NAME is replaced by the package's name."""
 _PATCHES: Final = {
