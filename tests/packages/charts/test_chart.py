@@ -214,6 +214,10 @@ def test_circular_and_broken_links_and_special_files_are_refused(tmp_path: Path)
     with pytest.raises(ArtifactError, match="a broken link"):
         pack_chart(folder)
     (folder / "self").unlink()
+    (folder / "far").symlink_to("x" * 300)
+    with pytest.raises(ArtifactError, match="far: cannot be read: File name too long"):
+        pack_chart(folder)
+    (folder / "far").unlink()
     os.mkfifo(folder / "pipe")
     with pytest.raises(ArtifactError, match="neither file nor folder"):
         pack_chart(folder)

@@ -5,6 +5,7 @@ sorted, times are zero, there are no owners, modes are 0644 or 0755. A link that
 the archive would contain a file of the machine it was packed on.
 """
 
+import errno
 import gzip
 import io
 import os
@@ -31,6 +32,8 @@ MAX_TOTAL: Final = 100 * 1024 * 1024
 MAX_PATHS: Final = 50_000
 """The largest number of files and folders, with links followed: a few links to folders can lead to a huge number of paths."""
 MAX_FOLDERS_DEEP: Final = 64
+_BROKEN: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+"""The errors of a link that has no target, or that is part of a circle."""
 _ALWAYS_IN_CHARTS: Final = frozenset({CHART_FILE, "package.yaml", "module.yaml"})
 """The files that determine the layout of a package's folder; they are always packed."""
 _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
@@ -294,7 +297,9 @@ def _inside(path: Path, root: Path) -> Path:
     """Return the path with links followed. Raises ArtifactError if the path leaves the chart's folder."""
     try:
         real = path.resolve(strict=True)
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before Python 3.13
+        if isinstance(error, OSError) and error.errno not in _BROKEN:
+            raise ArtifactError(f"{path}: cannot be read: {error.strerror}; correct or remove it") from error
         raise ArtifactError(f"{path}: a broken link; remove it") from error
     if not real.is_relative_to(root):
         raise ArtifactError(f"{path}: a link that leaves the chart's folder; copy its target into the chart")
