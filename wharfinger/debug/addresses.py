@@ -20,7 +20,7 @@ TASKS: Final = "/api/v1/tasks/dump"
 MEMORY: Final = "/api/v1/memory"
 PROFILE: Final = "/api/v1/profile"
 SECONDS: Final = "seconds"
-"""The parameter of PROFILE: how long it samples."""
+"""The parameter of PROFILE with the duration of the sampling."""
 AFTER: Final = "after"
 """The parameter of LOGS: the number of the last line that the client has."""
 REQUIREMENTS: Final = "/api/v1/requirements/dump"
@@ -34,7 +34,7 @@ SETTINGS_VERSION: Final = "settings-version"
 MAX_SETTINGS_VERSION: Final = 1_000
 MAX_DIGITS: Final = 9
 MAX_SHOWN: Final = 100
-"""The number of characters of a request that an error quotes."""
+"""The largest number of characters that an error message quotes from a request."""
 MAX_SETTINGS: Final = 1024 * 1024
 """The maximum size of the settings in a request, in bytes; an object in a cluster cannot be much larger."""
 SHOW_SECRETS: Final = "show-secrets"

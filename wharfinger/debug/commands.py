@@ -55,7 +55,7 @@ from wharfinger.runtime.inspector import HistorySnapshot
 from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 RecordedWhy = Callable[[Path, str, datetime], ExplanationSnapshot | None]
-"""The function that explains a package's state at a time from a recording; None if the recording does not reach back so far.
+"""The function that explains a package's state at a past time from a recording; None if the recording does not reach back so far.
 
 The composition root passes it, because this package may not import :mod:`wharfinger.runtime.recording`.
 """

@@ -6,12 +6,12 @@ class DebugError(Exception):
 
 
 class DebugSocketError(DebugError, OSError):
-    """A daemon cannot open its debug socket. It is an OSError, so that callers can treat it like the error of any listener."""
+    """A daemon cannot open its debug socket. The class is an OSError, so that callers treat it like the error of any listener."""
 
 
 class MetricsAddressError(DebugError, OSError):
-    """A daemon cannot listen for scrapers of its metrics. It is an OSError, so that callers can treat it like the error of any
-    listener.
+    """A daemon cannot listen for scrapers of its metrics. The class is an OSError, so that callers treat it like the error of
+    any listener.
     """
 
 

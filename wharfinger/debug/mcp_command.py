@@ -47,7 +47,7 @@ _T = TypeVar("_T")
 
 
 class ToolInputError(DebugError):
-    """A tool was called with something that it does not accept."""
+    """A tool was called with an argument that it does not accept."""
 
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +113,7 @@ class Tools:
         return await self._ask(text)
 
     async def history(self, package: str, everything: bool = False) -> str:  # noqa: FBT001, FBT002 - a parameter of a tool
-        """List what happened to a package, oldest first, each with its cause and the state before and after.
+        """List the decisions about a package, oldest first, each with its cause and the state before and after it.
 
         everything: include events that only carry out an earlier decision.
         """

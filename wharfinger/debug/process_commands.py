@@ -1,4 +1,4 @@
-"""The commands about the process of a running daemon: `profile`, what it spends its time on, and `memory`, what it keeps."""
+"""The commands about the process of a running daemon: `profile` shows what takes its time, and `memory` what takes its memory."""
 
 import argparse
 import sys

@@ -220,7 +220,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def events(self, name: str | None) -> "tuple[ClusterEventSnapshot, ...] | None":
-        """Return the Events about a package, or the daemon's own; None if there is no such package."""
+        """Return the Events about a package or, without a name, those that daemons wrote; None if there is no such package."""
         from wharfinger.debug.encoding.details import events_from_json  # noqa: PLC0415
 
         status, body = await self._fetch(EVENTS, {} if name is None else {"package": name})
@@ -275,7 +275,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def profile(self, seconds: float) -> "ProfileSnapshot":
-        """Take a profile of the daemon's process, which lasts ``seconds``, and return it."""
+        """Profile the daemon's process for ``seconds``, and return the profile."""
         from wharfinger.debug.encoding.profile import profile_from_json  # noqa: PLC0415
 
         parameters = {SECONDS: f"{seconds:g}"}
@@ -300,7 +300,7 @@ class DebugClient:
     async def render(self, name: str, *, shown_to: str = "", show_secrets: bool = False) -> "RenderSnapshot | None":
         """Return what a package would apply now, redacted unless ``show_secrets``; None if there is no such package.
 
-        ``shown_to`` requests secrets, too, but is not sent: the daemon asks the kernel which user is connected.
+        A ``shown_to`` requests secrets, too. It is not sent, because the daemon asks the kernel which user is connected.
         """
         from wharfinger.runtime.inspector import RenderSnapshot  # noqa: PLC0415
 

@@ -2,8 +2,8 @@
 
 This module keeps the start of a command fast: importing an event loop and a client with connection pools takes longer than the
 request itself, and importing the standard library's HTTP client, with its mail parser, takes as long as an empty Python program.
-The server is always :mod:`wharfinger.httpd`, which sends a Content-Length with every whole answer; an answer without one is
-read only if the question expects a streamed one.
+The server is always :mod:`wharfinger.httpd`, which sends a Content-Length with every answer that it does not stream. An answer
+without a Content-Length is read only if the question allows a streamed answer.
 """
 
 import errno
@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 class Question(NamedTuple):
     """A request. With a ``body`` its method is POST, otherwise GET; ``wait_s`` bounds each wait for the daemon.
 
-    ``streamed``: the answer is streamed, and has an end.
+    ``streamed`` is True if the answer may arrive in chunks; it is complete when the last chunk has arrived.
     """
 
     route: str
@@ -57,7 +57,7 @@ Exchange: TypeAlias = Callable[[Path, Question], Awaitable[Reply]]
 
 
 class _AnswerError(OSError):
-    """The answer is not HTTP, or ends before its length."""
+    """The answer is not HTTP, or is shorter than its Content-Length."""
 
 
 async def exchange_blocking(path: Path, question: Question) -> Reply:

@@ -16,7 +16,7 @@ time.
 MOST_PAUSE_S: Final = 60.0
 
 GIVE_UP_S: Final = 15.0
-"""The time after which a command gives up a daemon that has answered before and does not answer now; a restart takes less."""
+"""The time after which a command gives up if the daemon has answered before but does not answer now; a restart takes less."""
 
 Pause: TypeAlias = Callable[[float], None]
 """The function that waits for a number of seconds."""

@@ -17,7 +17,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One text; with ``href``, it is a link within the page."""
+    """One text. If ``href`` is set, the text is a link to this address, which is relative to the folder of all pages."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -97,8 +97,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page. ``address`` is its path with the query; ``announcement`` is read aloud when it changes; ``find`` is the text
-    that the list of packages is filtered by; None on a page without that list.
+    """One page. ``address`` is its path with the query.
+
+    Screen readers read the ``announcement`` aloud when it changes. ``find`` is the text by which the list of packages is
+    filtered; None on a page without that list.
     """
 
     title: str

@@ -56,7 +56,7 @@ class Exchanged:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The request is answered with ``status`` and nothing else; ``why`` is for a user who made a mistake."""
+    """The request is refused with ``status``; ``why`` explains the refusal to a user who made a mistake."""
 
     status: int
     why: str
@@ -89,7 +89,7 @@ def _refusal(request: Request) -> Refused | None:
 
 def _exchange(gate: Gate, request: Request, now_s: float) -> tuple[Gate, Verdict]:
     if request.method != "GET":
-        return gate, Refused(405, "the token is used with GET")
+        return gate, Refused(405, "the token is accepted only in a GET request")
     cookie = f"{gate.cookie}={gate.session}; Path={gate.folder}; HttpOnly; SameSite=Strict"
     if _has_session(gate, request.headers.get("cookie", "")):  # the same browser opens the address again
         return gate, Exchanged(cookie)

@@ -1,4 +1,4 @@
-"""The first page: the daemon, the graph with live states, and the packages; and the page of the queues. Pure."""
+"""The first page, with the daemon, the graph with live states, and the packages; and the page of the queues. Pure."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,7 @@
 """The answers of the daemon, shared by all browsers.
 
-An answer is reused until the daemon may be asked again (:mod:`wharfinger.debug.client.polling`). So for each
-content of a page, the daemon is asked at the pace of one watcher, however many pages with this content are open.
+An answer is reused until the daemon may be asked again (:mod:`wharfinger.debug.client.polling`). So if several browsers show
+the same content, the daemon is asked only as often as for one browser.
 """
 
 from collections.abc import Awaitable, Callable

@@ -41,7 +41,7 @@ _INSIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "installed_version": ("installed", "version"),
     "installed_digest": ("installed", "digest"),
 }
-"""The paths in JSON of fields that are grouped there."""
+"""The paths in JSON of the fields that JSON groups in nested objects."""
 OWN_FIELDS: Final = frozenset(
     {"settings", "values", "hooks", "queue", "unmatched", "crds", "labels", "secrets", *_INSIDE}
 )

@@ -3,8 +3,8 @@
 Pure, on numbered nodes. Such columns do not exist for a graph with cycles. Therefore all nodes are first put in one line, and
 an edge that points against the line is treated as if it were reversed. The line follows the strongly connected components in
 the order of Tarjan's algorithm (targets first). Inside a component it follows the strong edges, so a strong edge is reversed
-only if strong edges form a cycle themselves. Then each node goes into the column right after its last dependency. If that
-shortens more edges than it lengthens, the node is moved to the column right before its first dependent.
+only if strong edges form a cycle themselves. Then each node goes into the column right after its last dependency. The
+node is moved to the column right before its first dependent if the move shortens more edges than it lengthens.
 
 Linear in nodes and edges, without recursion (a chain of ten thousand nodes is fine), and a function of the numbers alone.
 """

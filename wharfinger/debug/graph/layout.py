@@ -230,7 +230,7 @@ class _Lanes:
     middle: Sequence[float]
 
     def line(self, edge: Edge, route: tuple[int, ...] | None) -> tuple[Point, ...]:
-        """Return the points of a line: from the source's side facing the target, straight through the columns between."""
+        """Return the points of a line, from the source's side that faces the target, straight through the columns between."""
         if edge.source == edge.target:
             return ()
         leftwards = self.column[edge.target] < self.column[edge.source]

@@ -107,7 +107,7 @@ _DARK: Final = _Palette(
 
 
 def class_of(each: NodeState | EdgeKind) -> str:
-    """Return the name of a state or a kind of edge in the style sheet."""
+    """Return the CSS class for a state or for a kind of edge."""
     return each.value.replace(" ", "-")
 
 

@@ -1,7 +1,7 @@
 """The packages of a daemon as a graph: which packages need, exclude or subscribe to which others, and the state of each.
 
 Every picture (:mod:`wharfinger.debug.graph.text`, ``dot``, ``mermaid``, ``svg``, ``json``) is drawn from this one model, so
-they all show the same. Its invariants:
+all pictures agree. The invariants of the model:
 
 * Both ends of an edge are nodes. A package that is named but does not exist is a node too, with the state ``absent``.
 * Nodes are sorted by name, edges by their ends and kind, and there are no duplicates, so equal answers of a daemon give
@@ -84,7 +84,7 @@ class GraphNode:
 class GraphEdge:
     """An edge: ``source`` names ``target``.
 
-    ``group`` is the any-of or none-of group. ``waited_for`` is true if the source is now parked on the target.
+    ``group`` is the any-of or none-of group. ``waited_for`` is true if the source now waits for the target.
     """
 
     source: str
@@ -113,8 +113,9 @@ _KINDS: Final = tuple(EdgeKind)
 _GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
 _WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
 _ENDED_EARLY: Final = {"Ready": NodeState.ACTIVE, "RolledBack": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
-"""The states of packages whose last run may have ended early without a failure, and the state of their nodes. The scheduler
-reports ``failed`` for such a run, too: for one that was cancelled, or that was requested but never started.
+"""For each state of a package whose last run may have ended early without a failure: the state of its node.
+
+A run ends early if it is cancelled, or if it is requested but never starts. The scheduler reports ``failed`` for it, too.
 """
 _PHASES: Final = {"active": NodeState.ACTIVE, "scheduled": NodeState.SCHEDULED}
 

@@ -134,7 +134,7 @@ def wait(args: argparse.Namespace, pacer: Pacer, clock: Callable[[], float]) -> 
 
 
 async def _package(client: DebugClient, name: str) -> tuple[PackageSnapshot | None, str]:
-    """Return a package, and why the daemon may not know it yet, if it does not: for example, the daemon has just started."""
+    """Return a package, or None and the reason why the daemon may not know the package yet, such as a recent start."""
     package = await client.package(name)
     return package, await why_incomplete(client) if package is None else ""
 

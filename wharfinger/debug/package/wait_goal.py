@@ -14,7 +14,7 @@ _STATUSES: Final = {"true": "True", "false": "False", "unknown": "Unknown"}
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The package is Ready, or is not Ready."""
+    """The package is Ready or, if ``wanted`` is False, is not Ready."""
 
     wanted: bool = True
 
@@ -81,7 +81,7 @@ def is_reached(goal: Goal, package: PackageSnapshot | None) -> bool:
 
 
 def unknown_condition(goal: Goal, package: PackageSnapshot) -> str:
-    """Return what is wrong with a goal whose condition a package never has; "" if nothing is.
+    """Return the problem with a goal whose condition a package never has; "" if there is no problem.
 
     A package always has a condition for each stage, so a daemon knows its conditions better than this command.
     """

@@ -1,4 +1,4 @@
-"""The scheduler's nodes as text: what each node is parked on and since when, and a table of all nodes.
+"""The scheduler's nodes as text: what each node waits for, and since when, and a table of all nodes.
 
 Pure. The caller makes the text safe for a terminal.
 """
@@ -22,7 +22,7 @@ def moment_text(moment: datetime | None) -> str:
 
 
 def lack_text(lack: LackSnapshot) -> str:
-    """Describe one thing that a node is parked on: ``data.db (failed)``, ``order 10 (scheduled)``, ``the end of a pause``."""
+    """Describe one thing that a node waits for: ``data.db (failed)``, ``order 10 (scheduled)``, ``the end of a pause``."""
     match lack.kind:
         case "package":
             what = lack.name

@@ -1,4 +1,4 @@
-"""Profiles of the running daemon: a thread that samples stacks, and the forms that tools of the field read.
+"""Profiles of the running daemon: a thread that samples stacks, and the formats that other tools read.
 
 May import ``printing`` and below.
 """

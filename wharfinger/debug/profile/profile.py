@@ -40,11 +40,12 @@ class StackSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ProfileSnapshot:
-    """A profile of ``seconds``, with the stacks that took most time first.
+    """A profile that took ``seconds``; the stacks that took the most time come first.
 
     ``threads`` is the largest number of threads that were seen at once; idle threads of the pool of worker threads are not
     counted. ``main_cpu_s``, ``others_cpu_s`` and ``sampling_cpu_s`` are the processor times of the main thread, of all other
-    threads, and of the thread that sampled. ``unlisted_s`` is the time in stacks beyond the limit on different stacks.
+    threads, and of the thread that sampled. ``unlisted_s`` is the time in stacks that are left out because of the limit
+    on different stacks.
     """
 
     seconds: float

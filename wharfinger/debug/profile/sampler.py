@@ -1,6 +1,6 @@
 """The thread that samples the stacks of all other threads, while the event loop continues.
 
-A sample takes the interpreter for well under a millisecond. Between two samples the thread only sleeps, and keeps no frame,
+A sample occupies the interpreter for well under a millisecond. Between two samples the thread only sleeps, and keeps no frame,
 because a frame keeps the variables of its function alive.
 """
 

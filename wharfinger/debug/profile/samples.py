@@ -1,6 +1,6 @@
 """The samples of a profile while it is taken: stacks are counted, and values are never kept.
 
-A sample counts with the time since the one before, and not as one. A busy thread delays the next sample, because only one thread
+The weight of a sample is the time since the previous sample. A busy thread delays the next sample, because only one thread
 runs Python code at a time, so equal weights would make the waiting look longer than it was.
 """
 
@@ -64,7 +64,7 @@ class Samples:
         self._unlisted_s = 0.0
 
     def add(self, frames: Mapping[int, FrameType], seconds: float) -> None:
-        """Count the innermost frame of each thread, for the time since the samples before."""
+        """Count the stack of each thread, given its innermost frame; ``seconds`` is the time since the previous call."""
         threads = 0
         for thread, frame in frames.items():
             is_main = thread == self._main_thread

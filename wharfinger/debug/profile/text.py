@@ -84,7 +84,7 @@ def _longest(functions: Iterable[_Function], times: Mapping[_Function, float]) -
 
 
 def _times(profile: ProfileSnapshot, thread: str) -> tuple[dict[_Function, float], dict[_Function, float]]:
-    """Return the time of each function itself, and including calls; a recursive function is counted once for a stack."""
+    """Return the time in each function itself, and its time including calls; a recursive function counts once in a stack."""
     own: dict[_Function, float] = defaultdict(float)
     total: dict[_Function, float] = defaultdict(float)
     for stack in profile.stacks:

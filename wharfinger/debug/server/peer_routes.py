@@ -176,8 +176,8 @@ async def _modules(inspector: Inspector, request: Request) -> Response:
 
 
 async def _section(kind: str, inspector: Inspector, request: Request) -> Response:
-    """Answer the values or the settings of a module; with ``global=true``, the global ones are added, and both have keys of their
-    own.
+    """Answer the values or the settings of a module. With ``global=true``, the answer is an object with the global ones and
+    those of the module, each under its own key.
     """
     package, form = await _module(inspector, request)
     if package is None:

@@ -1,7 +1,7 @@
 """The route that takes a profile of the daemon (:mod:`wharfinger.debug.profile`).
 
-The answer is streamed, although it is sent as a whole at the end: so the server notices a client that disconnects, or the end of
-the daemon, and the sampling stops. Samples are of the whole process, so at most one profile is taken at a time.
+The answer is streamed, although it is sent as a whole at the end. So the server notices if the client disconnects or the daemon
+ends, and stops the sampling. A profile covers the whole process, so at most one profile is taken at a time.
 """
 
 import threading
@@ -55,7 +55,7 @@ async def _profile(_inspector: Inspector, request: Request) -> Answer:
 @asynccontextmanager
 async def _sampled(seconds: float, output: ProfileFormat) -> AsyncIterator[AsyncIterator[bytes]]:
     if not _REQUESTED.acquire(blocking=False):
-        raise CutError("another profile has been begun since the answer")
+        raise CutError("another profile was started first")
     sampler = Sampler(seconds)
     try:
         yield _Document(sampler, output)
