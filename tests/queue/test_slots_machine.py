@@ -303,9 +303,9 @@ def test_a_withdrawal_does_not_change_other_turns() -> None:
         (Withdrawn(1, Kind.RENDER, "a.x"), "a.x withdrew request 1, which does not wait"),
         (Withdrawn(2, Kind.RENDER, "a.x"), "a.x withdrew request 2, which does not wait"),
         (Withdrawn(2, Kind.LOAD, "b.x"), "b.x withdrew request 2, which does not wait"),
-        (Returned(Kind.RENDER, "b.x"), "b.x returned one of renders, of which it holds none"),
-        (Returned(Kind.RENDER, "a.x", "some.example"), "a.x returned one of renders, of which it holds none"),
-        (Returned(Kind.API, ""), "the daemon returned one of api, of which it holds none"),
+        (Returned(Kind.RENDER, "b.x"), "b.x returned a slot of renders, but holds none"),
+        (Returned(Kind.RENDER, "a.x", "some.example"), "a.x returned a slot of renders, but holds none"),
+        (Returned(Kind.API, ""), "the daemon returned a slot of api, but holds none"),
     ],
 )
 def test_an_illegal_event_raises_an_error_and_changes_nothing(event: Event, said: str) -> None:

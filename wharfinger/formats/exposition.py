@@ -67,7 +67,7 @@ def number_text(value: float) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return a text that can be written: invalid characters (half a surrogate pair, a byte of a file's name) are escaped.
+    """Return a text that can be written: invalid characters (a lone surrogate, a byte of a file's name) are escaped.
 
     Escape label values with this function before they are compared, because two different values must not become the same text.
     """

@@ -284,7 +284,7 @@ def _returned(state: SlotsState, returned: Returned) -> tuple[SlotsState, tuple[
     kind, package, source = returned.kind, returned.package, returned.source
     slots = state.kinds[kind]
     if not slots.held.get(package) or (source and not slots.sources.get(source)):
-        raise IllegalSlotEvent(f"{package or 'the daemon'} returned one of {kind}, of which it holds none")
+        raise IllegalSlotEvent(f"{package or 'the daemon'} returned a slot of {kind}, but holds none")
     group = group_of(package)
     # Not dataclasses.replace, here and in _with_slot_taken, for speed: every API call runs this.
     slots = KindState(

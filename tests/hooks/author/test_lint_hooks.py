@@ -106,7 +106,7 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
         (f"configVersion: v1\nschedule: [{{crontab: '@daily', includeSnapshotsFrom: [kept]}}]\nkubernetes:{KEPT}", []),
         (
             "configVersion: v1\nkubernetes:\n- {name: a, kind: Pod}\n- kind: Pod\n  includeSnapshotsFrom:\n  - a\n  - a",
-            ["7: warning: includeSnapshotsFrom: 'a' is there twice"],
+            ["7: warning: includeSnapshotsFrom: 'a' is listed twice"],
         ),
         (
             (

@@ -105,7 +105,7 @@ def test_output_that_is_not_a_regular_file_is_refused_immediately(folder: RunFol
         (HookRun("h", Path("/h"), Path("/"), (), {"x": "\ud800"}, {}), False),
         (HookRun("h", Path("/h"), Path("/"), (), {}, {"x": float("inf")}), False),
     ],
-    ids=["nan", "half a surrogate pair", "infinity"],
+    ids=["nan", "a lone surrogate", "infinity"],
 )
 def test_values_without_a_json_form_are_refused_and_leave_no_folder(
     run: HookRun, transient: bool, tmp_path: Path

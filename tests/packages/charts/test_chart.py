@@ -329,7 +329,7 @@ def test_links_that_multiply_paths_are_refused(tmp_path: Path, monkeypatch: pyte
         (folder / "b").symlink_to(f"../d{number - 1}")
     monkeypatch.setattr("wharfinger.packages.charts.chart.MAX_PATHS", 2_000)
 
-    with pytest.raises(ArtifactError, match="more than 2000 paths where links to folders are followed"):
+    with pytest.raises(ArtifactError, match="more than 2000 paths if links to folders are followed"):
         pack_chart(tmp_path)
     monkeypatch.setattr("wharfinger.packages.charts.chart.MAX_FILES", 5)
     with pytest.raises(ArtifactError, match="more than 5 files"):

@@ -132,7 +132,7 @@ DOCUMENTS: dict[str, tuple[JsonObject | str, str]] = {
     "a text": ("text", ": the document: expected an object"),
     "another version": (
         {**resource("db"), "apiVersion": "wharfinger.dev/v2"},
-        " (Module db): apiVersion: wharfinger.dev/v2",
+        " (Module db): apiVersion: expected wharfinger.dev/v1alpha1, found wharfinger.dev/v2",
     ),
     "a bad module": (
         {**resource("db"), "metadata": {"name": "D.b"}},

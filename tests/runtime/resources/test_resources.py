@@ -124,7 +124,7 @@ def test_sources_of_settings_are_in_the_namespace_of_the_package() -> None:
     [
         ({"kind": "Pod", "name": "a"}, r"settingsFrom\[0\]\.kind: 'Pod' is neither Secret nor ConfigMap"),
         ({"kind": "Secret"}, r"settingsFrom\[0\]\.name: required"),
-        ({"kind": "Secret", "name": "a", "path": "b"}, r"settingsFrom\[0\]\.key: required where a path is given"),
+        ({"kind": "Secret", "name": "a", "path": "b"}, r"settingsFrom\[0\]\.key: required if path is set"),
         (
             {"kind": "Secret", "name": "a", "key": "k", "path": "a..b"},
             r"settingsFrom\[0\]\.path: 'a\.\.b' is not a path",

@@ -152,7 +152,7 @@ class ArchiveTree:
                 count += 1
                 if count > self._limits.max_entries:
                     raise ArchiveError(
-                        f"{self._what}: more than {self._limits.max_entries} paths where links to folders are followed; "
+                        f"{self._what}: more than {self._limits.max_entries} paths if links to folders are followed; "
                         "include each folder only once"
                     )
                 path = (*folder, name)

@@ -97,7 +97,7 @@ _TEXT: Final = msgspec.json.Decoder(msgspec.Raw)
 def encode_request(request: JqRequest) -> bytes:
     """Return the payload of a request.
 
-    Raises JqProtocolError for a program with half a surrogate pair, and for a text that is not JSON.
+    Raises JqProtocolError for a program with a lone surrogate, and for a text that is not JSON.
     """
     if request.text is not None:
         try:
@@ -110,7 +110,7 @@ def encode_request(request: JqRequest) -> bytes:
     try:
         return msgspec.json.encode(_Request(request.program, text, request.whole or msgspec.UNSET))
     except UnicodeEncodeError as error:
-        raise JqProtocolError("jq: the program has half a surrogate pair in it") from error
+        raise JqProtocolError("jq: the program has a lone surrogate in it") from error
 
 
 def decode_request(payload: bytes) -> JqRequest:

@@ -38,7 +38,7 @@ def decode_json(data: bytes | str, *, max_bytes: int, what: str) -> JsonValue:
 
     A number with a point or an exponent is a float; any other number is an integer of any size. If a key occurs more than once,
     the last value counts, as in the API server. Raises JsonError for more than ``max_bytes``, more than MAX_DEPTH levels, or
-    anything that is not JSON, including half a surrogate pair, a number out of range and text that is not UTF-8.
+    anything that is not JSON, including a lone surrogate, a number out of range and text that is not UTF-8.
     """
     if len(data) > max_bytes:
         raise JsonError(f"{what}: {len(data)} bytes is over the limit of {max_bytes}")
@@ -107,9 +107,7 @@ def _encoded(value: JsonValue, *, canonical: bool) -> bytes:
     try:
         return msgspec.json.encode(value, order="sorted" if canonical else None)
     except UnicodeEncodeError as error:
-        raise ShapeError(
-            f"{str(error.object)[:40]!r} contains half a surrogate pair, so it has no JSON form"
-        ) from error
+        raise ShapeError(f"{str(error.object)[:40]!r} contains a lone surrogate, so it has no JSON form") from error
     except (RecursionError, ValueError, TypeError) as error:
         raise ShapeError(f"the value has no JSON form: {error}") from error
 

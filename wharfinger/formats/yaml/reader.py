@@ -202,7 +202,7 @@ def _utf8(data: bytes | str, what: str, limits: YamlLimits) -> bytes:
         line, column = _place(error.object, error.start)
         raise YamlError(what, f"not UTF-8: {error.reason}", line, column) from error
     except UnicodeEncodeError as error:
-        raise YamlError(what, f"half a surrogate pair at character {error.start}") from error
+        raise YamlError(what, f"a lone surrogate at character {error.start}") from error
     if len(raw) > limits.max_bytes:
         raise YamlError(what, f"{len(raw)} bytes is over the limit of {limits.max_bytes}")
     raw = raw.removeprefix(b"\xef\xbb\xbf")

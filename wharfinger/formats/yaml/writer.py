@@ -41,7 +41,7 @@ def write_yaml(value: JsonValue) -> str:
     try:
         yaml.emit(_events(value), out, Dumper=yaml.CSafeDumper, allow_unicode=True, width=_NO_FOLDING, indent=2)
     except UnicodeEncodeError as error:
-        raise YamlError(_WHAT, f"half a surrogate pair in {str(error.object)[:40]!r}") from error
+        raise YamlError(_WHAT, f"a lone surrogate in {str(error.object)[:40]!r}") from error
     # libyaml closes a plain scalar that stands alone with the end marker.
     text = out.getvalue().decode()
     return text.removesuffix("...\n") if text.endswith("\n...\n") else text
@@ -57,7 +57,7 @@ def write_go_yaml(value: JsonValue) -> str:
     try:
         yaml.emit(_events(value, _go_style), out, Dumper=yaml.CSafeDumper, allow_unicode=True, width=80, indent=2)
     except UnicodeEncodeError as error:
-        raise YamlError(_WHAT, f"half a surrogate pair in {str(error.object)[:40]!r}") from error
+        raise YamlError(_WHAT, f"a lone surrogate in {str(error.object)[:40]!r}") from error
     text = out.getvalue().decode()
     return text.removesuffix("...\n") if text.endswith("\n...\n") else text
 

@@ -204,7 +204,7 @@ def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group:
     for index, name in enumerate(names):
         path = (*where, "includeSnapshotsFrom", index)
         if name in seen:
-            yield printed.at(path, Severity.WARNING, f"includeSnapshotsFrom: {name!r} is there twice")
+            yield printed.at(path, Severity.WARNING, f"includeSnapshotsFrom: {name!r} is listed twice")
         elif name in grouped:
             why = f"includeSnapshotsFrom: {name!r} is in group {group!r} and included anyway; leave it out"
             yield printed.at(path, Severity.WARNING, why)

@@ -200,5 +200,5 @@ def _seconds(text: str) -> float:
 
 def _index(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 5):
-        raise argparse.ArgumentTypeError(f"{text!r} is not the index of a hook: 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not the index of a hook; give a number of 0 or more")
     return int(text)

@@ -159,7 +159,7 @@ def _users(text: str) -> tuple[int, int]:
         if 0 < first <= last <= _MAX_UID and last - first < _MAX_USERS:
             return first, last
     raise argparse.ArgumentTypeError(
-        f"{text!r} is not a range of users like 200000-200015 (without 0, at most {_MAX_USERS} of them)"
+        f"{text!r} is not a range of users like 200000-200015; 0 is not allowed, and a range has at most {_MAX_USERS} IDs"
     )
 
 

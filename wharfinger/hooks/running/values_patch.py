@@ -141,7 +141,9 @@ class _Entry:
         found = as_object(operation, "stored patch: operation")
         op, pointer = find_str(found, "op"), need_str(found, "path")
         if op not in ("add", "remove") or not pointer.startswith("/"):
-            raise ValuesPatchError(f"stored patch: {op!r} of {pointer[:80]!r} is not a stored operation")
+            raise ValuesPatchError(
+                f"stored patch: expected add or remove at a JSON pointer, found {op!r} at {pointer[:80]!r}"
+            )
         path = pointer_steps(pointer)
         return _Entry(op, pointer, path, found.get("value"), _list_at(document, path))
 

@@ -271,7 +271,7 @@ def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Itera
             count += 1
             if count > MAX_PATHS:
                 raise ArtifactError(
-                    f"{root}: more than {MAX_PATHS} paths where links to folders are followed; "
+                    f"{root}: more than {MAX_PATHS} paths if links to folders are followed; "
                     f"include each folder only once, or list links in {FILE_NAME}"
                 )
             path = _inside(Path(entry.path), root)

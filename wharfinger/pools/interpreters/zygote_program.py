@@ -387,7 +387,7 @@ def _check(zygote: Zygote, script: str) -> None:
             hook(script)
         except ImportError:
             continue
-        raise ValueError("it is an archive")
+        raise ValueError("the script is an archive")
 
 
 def _find_user_site() -> None:
@@ -396,7 +396,7 @@ def _find_user_site() -> None:
     if site is not None and site.ENABLE_USER_SITE:
         vars(site).update(USER_BASE=None, USER_SITE=None)
         if os.path.isdir(site.getusersitepackages()):
-            raise ValueError("its home has packages")
+            raise ValueError("the user's home has Python packages, which a new process would import")
 
 
 def _run(zygote: Zygote, script: str, source: bytes) -> None:

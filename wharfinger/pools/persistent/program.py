@@ -104,7 +104,7 @@ class Program:
         """
         worker = self._worker
         if worker is None:
-            raise AssertionError("it was not started")
+            raise AssertionError("the program was not started")
         self.runs += 1
         output = self._output = _Output(TailBuffer(limits.stderr_bytes), sinks)
         usage: Usage | None = None

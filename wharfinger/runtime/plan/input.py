@@ -113,7 +113,7 @@ class _Reader:
             self.left_alone += 1
             return
         if version != VERSION:
-            raise SpecError(f"apiVersion: {group}/{version} is not known here, only {_API_VERSION}")
+            raise SpecError(f"apiVersion: expected {_API_VERSION}, found {group}/{version}; correct it")
         spec = self._read(obj, kind)
         if (other := self.wanted.get(spec.id.name)) is not None:
             raise SpecError(f"{kind} {spec.id} is also in {other.place}; remove one of the two")

@@ -354,7 +354,7 @@ def _settings_source(entry: JsonValue, namespace: str, where: str) -> SettingsSo
         raise SpecError(f"{where}.path: {path!r} is not a path of names such as database.password")
     key = find_str(entry, "key", default="" if parts else DEFAULT_SETTINGS_KEY)
     if not key:
-        raise SpecError(f"{where}.key: required where a path is given")
+        raise SpecError(f"{where}.key: required if path is set")
     source = ObjectKey(_SOURCE_KINDS[kind], namespace, name)
     return SettingsSource(source, key, parts, _flag(entry, "optional", default=False))
 

@@ -31,7 +31,7 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
         record = await instance.recorded(tools)
     except PackageStateError as error:
         log.warning(
-            "%s: the objects that its hooks made are kept, because it is not known any more which they are: %s",
+            "%s: the objects that its hooks made are kept, because the record of their kinds cannot be read: %s",
             instance.id,
             error,
         )
