@@ -50,6 +50,7 @@ _AGAIN_OF = {
     Reason.SUSPENDED: "when spec.suspend changes",
     Reason.NO_RECONCILIATION: "when spec.maintenance changes",
     Reason.ROLLED_BACK: "when the resource changes, or on request",
+    Reason.WORKLOAD_FAILED: "automatically, when the workload changes, and after growing pauses",
     Reason.INTERNAL: (
         "after a bug in a reconciliation: automatically, with growing pauses; after a bug in a task: when an input of the "
         "package changes, after ten minutes, or on request"

@@ -410,8 +410,9 @@ def _moment(text: str) -> datetime:
 
 
 def moment_in(text: str, now: datetime) -> datetime | None:
-    """Return the time that a user means: a time with its zone, the last such time of day (in UTC unless it has an offset), or a
-    duration ago; None for any other text.
+    """Return the time that a text names; None if it names no time.
+
+    A text is a time with its zone; a time of day, which names the last such time (in UTC unless it has an offset); or an age.
     """
     if (moment := parse_time(text)) is not None:
         return moment

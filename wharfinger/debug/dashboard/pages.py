@@ -1,4 +1,4 @@
-"""The pages by their addresses: the answers of the daemon, put into the model of a page."""
+"""The pages by their addresses. Each page is made from answers of the daemon."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -6,7 +6,8 @@ the order of Tarjan's algorithm (targets first). Inside a component it follows t
 only if strong edges form a cycle themselves. Then each node goes into the column right after its last dependency. The
 node is moved to the column right before its first dependent if the move shortens more edges than it lengthens.
 
-Linear in nodes and edges, without recursion (a chain of ten thousand nodes is fine), and a function of the numbers alone.
+The time is linear in nodes and edges. There is no recursion, so a chain of ten thousand nodes is fine. The result depends on the
+numbers alone.
 """
 
 from collections.abc import Iterator, Sequence

@@ -53,9 +53,10 @@ class EdgeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """One package. ``order`` is the effective one, None outside the scheduler; ``status`` is the package's own state.
+    """One package.
 
-    ``message`` explains why it is not active; ``waits_for`` describes its blockers.
+    ``order`` is the effective order; None if the scheduler does not know the package. ``status`` is the package's own state.
+    ``message`` explains why the package is not active, and ``waits_for`` describes its blockers.
     """
 
     name: str

@@ -36,7 +36,7 @@ _TIMEOUT_S: Final = 300.0
 
 
 class UnknownConditionError(DebugError):
-    """A package never has the condition that is to be waited for."""
+    """The goal names a condition that a package never has."""
 
 
 class LateError(DebugError):

@@ -66,7 +66,7 @@ def read_goal(text: str) -> Goal:
 
 
 def is_reached(goal: Goal, package: PackageSnapshot | None) -> bool:
-    """Return whether a package has reached the goal; None: there is no such package."""
+    """Return whether a package has reached the goal; ``package`` is None if there is no such package."""
     match goal:
         case Deleted():
             return package is None

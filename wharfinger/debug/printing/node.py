@@ -61,5 +61,5 @@ def _state(node: NodeSnapshot) -> str:
 
 
 def _number(name: str) -> str:
-    """Return the name of a tier without the zeros that are only for sorting."""
+    """Return an order without its leading zeros, which are only for sorting; return any other name unchanged."""
     return name.lstrip("0") or "0" if name.isdecimal() else name

@@ -72,13 +72,13 @@ async def _healthz(_inspector: Inspector, _request: Request) -> Response:
 
 
 async def _livez(inspector: Inspector, _request: Request) -> Response:
-    """Answer 503 if a watch hangs, because only a restart helps then. An unreachable API server does not cause a 503."""
+    """Return 503 if a watch hangs, because only a restart helps then. An unreachable API server does not cause a 503."""
     stale = (await inspector.daemon()).stale_watches
     return text_answer(503, "\n".join(stale)) if stale else text_answer(200, "ok")
 
 
 async def _readyz(inspector: Inspector, _request: Request) -> Response:
-    """Answer the verdict in the first line, and the leader, if it is known, in the second."""
+    """Return the verdict in the first line, and the leader, if it is known, in the second."""
     daemon = redact_daemon(await inspector.daemon())
     leader = f"\nleader: {daemon.leader.leader}" if daemon.leader.leader else ""
     if daemon.ready:

@@ -1,8 +1,8 @@
 """The paths and formats of the debug servers of Deckhouse, addon-operator and shell-operator, so that their users' scripts keep
 working.
 
-Deckhouse's paths without a version answer YAML. In all other paths, the extension selects the format: ``.json``, ``.yaml`` or
-``.text``. A path without an extension answers text; a value without a text form is then written as JSON. Paths that these
+Deckhouse's paths without a version return YAML. In all other paths, the extension selects the format: ``.json``, ``.yaml`` or
+``.text``. A path without an extension returns text; a value without a text form is then written as JSON. Paths that these
 programs do not have are refused, as everywhere on the socket.
 
 Those programs have one main queue, but this daemon has a queue for each package. So ``main`` returns the tasks of the main lanes
@@ -67,7 +67,7 @@ async def _alive(_inspector: Inspector, _request: Request) -> Response:
 
 
 async def _old(path: str, inspector: Inspector, request: Request) -> Response:
-    """Answer a path of Deckhouse without a version, as YAML."""
+    """Answer a request for a path of Deckhouse without a version, in YAML."""
     route = DOCUMENT_ROUTES.get(path) or PACKAGE_ROUTES[path]
     prefix, _, _ = path.partition("{")
     query = {_OUTPUT: ("yaml",), **request.query} if _OUTPUT in route.parameters else request.query
@@ -176,8 +176,8 @@ async def _modules(inspector: Inspector, request: Request) -> Response:
 
 
 async def _section(kind: str, inspector: Inspector, request: Request) -> Response:
-    """Answer the values or the settings of a module. With ``global=true``, the answer is an object with the global ones and
-    those of the module, each under its own key.
+    """Return the values or the settings of a module. With ``global=true``, return an object with the global ones and those of
+    the module, each under a key of its own.
     """
     package, form = await _module(inspector, request)
     if package is None:
@@ -198,7 +198,7 @@ def _camel(name: str) -> str:
 
 
 async def _snapshots(inspector: Inspector, request: Request) -> Response:
-    """Answer the snapshots of the hooks of a module, or of the global hooks."""
+    """Return the snapshots of the hooks of a module, or of the global hooks."""
     name = _parts(request)[0] or GLOBAL
     found, package = await inspector.hook_snapshots(name), await inspector.package(name)
     if found is None or package is None:
@@ -226,7 +226,7 @@ async def _global_hooks(inspector: Inspector, request: Request) -> Response:
 
 
 async def _converge(inspector: Inspector, request: Request) -> Response:
-    """Answer whether the first round of all packages is over, as addon-operator does."""
+    """Return whether the first round of all packages is over, in the words of addon-operator."""
     is_ready = (await inspector.daemon()).ready
     tasks = sum(len(queue.tasks) for queue in await inspector.queues())
     started = "STARTUP_CONVERGE_DONE" if is_ready else "STARTUP_CONVERGE_IN_PROGRESS"

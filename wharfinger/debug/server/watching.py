@@ -65,8 +65,8 @@ class Watches:
         self.open = 0
 
     async def answer(self, poll: Poll, request: Request) -> Answer:
-        """Follow the document that ``poll`` returns. If it is refused, or there are too many watches, answer the refusal at
-        once.
+        """Follow the document that ``poll`` returns. If the document is refused, or there are too many watches, return the
+        refusal at once.
         """
         if request.arg("output", "json") != "json":
             return text_answer(
