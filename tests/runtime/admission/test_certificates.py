@@ -65,7 +65,7 @@ def test_a_damaged_secret_is_treated_as_absent(damage: dict[str, str]) -> None:
 
 
 async def handshake(context: ssl.SSLContext, bundle: str, name: str) -> None:
-    """A TLS connection over memory. Raises BrokenResourceError."""
+    """Open a TLS connection over memory. Raises BrokenResourceError."""
     server, client = trio.testing.memory_stream_pair()
     trust = ssl.create_default_context(cadata=bundle)
     async with trio.open_nursery() as nursery:
@@ -89,7 +89,7 @@ async def test_a_replaced_certificate_works_for_clients_with_the_new_and_the_old
 
 
 async def test_a_context_is_never_changed_once_connections_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenSSL loads the certificate and the key one after the other, so a handshake in between fails."""
+    """OpenSSL loads the certificate and the key one after the other. A handshake between the two steps would fail."""
     changed: list[ssl.SSLContext] = []
     load = ssl.SSLContext.load_cert_chain
 

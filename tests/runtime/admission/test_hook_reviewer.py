@@ -1,4 +1,4 @@
-"""Hooks that answer API servers, in time, too late, with garbage, and not at all."""
+"""Answers of hooks to reviews of API servers: in time, too late, with garbage, and not at all."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ async def test_hooks_validate_mutate_and_convert_objects(tmp_path: Path) -> None
 
 
 async def test_a_package_that_moves_to_another_daemon_still_validates(tmp_path: Path) -> None:
-    """Unlike one that is being removed: until its webhooks are withdrawn, its hooks or their failure policy decide."""
+    """If a package moves, its hooks or their failure policy decide until its webhooks are withdrawn."""
     async with open_served(tmp_path) as served:
         await served.install({"validating.sh": validating("Fail", timeout_s=10, more="exit 1")})
         reviewer, address = HookReviewer(served.world.runtime), Address("crons", ReviewKind.VALIDATING, WEBHOOK)

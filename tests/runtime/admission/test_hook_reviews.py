@@ -1,4 +1,4 @@
-"""Reading of reviews, and answers to them."""
+"""The parsing of reviews, and the answers to them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The webhooks of hooks in the cluster: published, restored, withdrawn, and trusted while certificates are replaced."""
+"""The webhooks of hooks in the cluster: how they are published, restored, withdrawn, and trusted during a change of certificates."""
 
 from itertools import count as count_from
 from pathlib import Path
@@ -119,7 +119,7 @@ async def test_a_missing_definition_without_conversions_is_not_retried() -> None
 
 
 async def test_only_the_missing_definition_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The regression: the configurations were also written, so no series of writes had only the definition."""
+    """If only a CustomResourceDefinition is missing, the webhook configurations are not written again and again."""
     monkeypatch.setattr(hook_webhooks, "MISSING_S", 0.01)
     missing = BoundWebhooks(conversions={"nothing.example.com": Conversions({})})
     write = "PATCH nothing.example.com"
@@ -155,7 +155,7 @@ class Judged:
 
 
 async def test_a_package_with_an_account_may_only_publish_what_the_account_may_write(tmp_path: Path) -> None:
-    """The daemon writes webhooks with its own rights, and they reach objects that the account does not."""
+    """The daemon writes webhooks with its own rights, and webhooks affect objects that the package's account may not change."""
     lacking = {"mutatingwebhookconfigurations"}
     async with open_served(tmp_path, through=lambda client: cast("ClusterClient", Judged(client, lacking))) as served:
         write_package(served.world.folder / "packages" / "crons", HOOKS)

@@ -1,4 +1,6 @@
-"""Resources that are refused before they are stored, that are admitted with a warning, and that are always admitted."""
+"""Resources that are refused before they are stored, resources that are admitted with a warning, and resources that are always
+admitted.
+"""
 
 from pathlib import Path
 

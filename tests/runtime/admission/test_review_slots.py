@@ -29,7 +29,7 @@ class Slow:
 
 @asynccontextmanager
 async def slow(*packages: str) -> AsyncIterator[Slow]:
-    """Request more reviews of each package than there are slots."""
+    """Start twice as many reviews of each package as there are slots, and release all of them at the end."""
     found = Slow(ReviewSlots())
     async with trio.open_nursery() as nursery:
         for package in packages:

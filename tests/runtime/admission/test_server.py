@@ -1,4 +1,4 @@
-"""The admission server over real TLS, called by a control plane: refusals, and the effect of its absence."""
+"""The admission server over real TLS, called by a control plane: what it refuses, and what happens without it."""
 
 import json
 import re
@@ -48,7 +48,7 @@ def repository(name: str, path: str = "/etc") -> JsonObject:
 
 
 class Calendar:
-    """The date, set by hand."""
+    """A clock that the test sets by hand."""
 
     def __init__(self) -> None:
         self.now = datetime.now(UTC)
@@ -78,12 +78,12 @@ async def test_an_api_server_refuses_exactly_the_objects_that_the_daemon_refuses
             with pytest.raises(InvalidError, match=REFUSAL):
                 await world.client.create(repository("a"))
             assert find_str(await world.client.create(repository("a", str(tmp_path))), "metadata", "name") == "a"
-        # Without the server nothing is refused, and nothing is blocked.
+        # Without the server, no object is refused and no write is blocked.
         assert find_str(await world.client.create(repository("b")), "metadata", "name") == "b"
 
 
 async def test_the_service_leads_only_to_the_leader(tmp_path: Path) -> None:
-    """A Service with a selector would also lead to pods on standby, which refuse connections."""
+    """The Service has no selector, because a selector would also lead to pods on standby, which refuse connections."""
     async with open_world(tmp_path) as world:
         await system_namespace(world)
         ports: JsonObject = {"ports": [{"name": "admission", "port": 443, "targetPort": "admission"}]}
@@ -102,7 +102,7 @@ async def test_the_service_leads_only_to_the_leader(tmp_path: Path) -> None:
 
 
 def own_address() -> str:
-    """An address of this machine that is not loopback, which an EndpointSlice must not name."""
+    """Return an address of this machine other than loopback. An EndpointSlice must not contain a loopback address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         try:
             asked.connect(("192.0.2.1", 9))  # this sends nothing
@@ -125,7 +125,7 @@ async def test_a_certificate_is_replaced_without_a_failed_request(
             await server.keep()
             assert read_certificate(await world.client.get(SECRET_KEY)) == first
             assert first is not None
-            # The API server has not read the new configuration yet, and reads it later.
+            # The API server has not read the new configuration yet. It reads it later.
             calendar.now += age
             for _ in range(2):
                 with pytest.raises(InvalidError, match=REFUSAL):

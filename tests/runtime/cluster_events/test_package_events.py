@@ -1,4 +1,4 @@
-"""The Events of packages: in a world without a daemon, and in a daemon whose Events real kubectl shows."""
+"""Events of packages, in a world without a daemon, and in a daemon whose Events are read with the real kubectl."""
 
 import json
 import re
@@ -91,7 +91,7 @@ async def test_a_failed_download_is_recorded_about_the_package(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_kubectl_describe_shows_the_events(tmp_path: Path) -> None:
-    """Events of an Application, of its repository, and of the Lease, as users read them."""
+    """Check that users see the Events of an Application, of its repository, and of the Lease."""
     for version in ("1.0.0", "1.1.0"):
         chart(tmp_path / f"packages-{version}" / "web", "web", version)
     with control_plane(tmp_path) as admin, daemon(tmp_path, admin, "--local-packages", str(tmp_path)) as running:

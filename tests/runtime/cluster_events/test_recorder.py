@@ -1,4 +1,4 @@
-"""The recorder on a control plane in memory: Events that are written, counted and dropped, and callers that never wait."""
+"""The recorder with a control plane in memory: Events that are written, counted and dropped, and callers that never wait."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,7 +30,7 @@ MODULE = Subject("wharfinger.dev/v1alpha1", "Module", "", "ingress", "u-1")
 
 @asynccontextmanager
 async def recording() -> AsyncIterator[tuple[Recorder, ClusterClient, Faulty, Clock, Subject]]:
-    """A recorder, and an object to record Events about."""
+    """Open a recorder, and yield it with an object to record Events about."""
     clock = Clock()
     async with cluster() as (client, faulty), open_recorder(client, clock, "host_1") as recorder:
         await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})

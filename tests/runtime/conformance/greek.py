@@ -1,7 +1,7 @@
-"""Seven modules that decide about each other by their enabled scripts, in a modules directory.
+"""A modules directory with seven modules whose enabled scripts depend on each other.
 
-Each script demands that one other module is on: ``gamma`` alpha, ``delta`` gamma, ``zeta`` delta, ``eta`` epsilon; ``alpha`` and
-``epsilon`` demand nothing, and ``beta`` is never on.
+Five of the scripts demand that one other module is on: ``gamma`` demands alpha, ``delta`` gamma, ``zeta`` delta, and ``eta``
+epsilon. The scripts of ``alpha`` and ``epsilon`` demand nothing. ``beta`` is never on.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ fi
 
 
 def write_modules(folder: Path) -> Path:
-    """Write the modules directory, with all of them enabled."""
+    """Write the modules directory, in which all modules are enabled by their flags."""
     for number, (name, needs) in enumerate(NEEDS.items(), 1):
         place = write(folder / f"{number}00-{name}", {"enabled": SCRIPT.format(needs=f'"{needs}"'), "values.yaml": ""})
         (place / "enabled").chmod(0o755)

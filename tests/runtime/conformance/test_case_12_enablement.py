@@ -1,7 +1,8 @@
-"""Case 12: which modules exist and which are on (spec hook-protocol §5.4, §5.6, §6.4a), without the scheduler's own cases.
+"""Case 12: which modules exist, and which of them are on (spec hook-protocol §5.4, §5.6, §6.4a), without the cases of the
+scheduler.
 
-At each change the peer runs all scripts one after the other, in the order of modules; here a script runs if its inputs have
-changed. So the results are compared.
+At each change, addon-operator runs all scripts one after the other, in the order of modules. Here a script runs only if its
+inputs have changed. These tests therefore compare the results, not the runs.
 """
 
 from pathlib import Path
@@ -41,7 +42,7 @@ def runner(folder: Path) -> ProcessHookRunner:
 
 
 async def ask(folder: Path, module: Path, *enabled: JsonValue) -> EnabledAnswer | None:
-    """Run a module's script while those modules are on."""
+    """Run the script of a module as if the modules in ``enabled`` were on."""
     values: JsonObject = {"global": {"enabledModules": [*enabled]}, camel_name(module.name): {}}
     return await run_enabled_script(runner(folder), module, values, {}, masked=str)
 
@@ -96,7 +97,7 @@ def test_a_name_that_is_not_kebab_case_is_refused() -> None:
 
 
 def test_flags_of_the_directory_override_those_of_the_module(tmp_path: Path) -> None:
-    """A module without a flag is off."""
+    """The flags of the modules directory take precedence. A module without a flag is off."""
     write(
         tmp_path,
         {
@@ -154,7 +155,7 @@ async def test_an_invalid_answer_of_a_script_is_an_error(line: str, why: str, tm
 async def test_scripts_run_in_the_order_of_modules(
     without: tuple[str, ...], golden: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Each script sees the earlier modules that are on, as the peer chains them; the golden results of §6.4a."""
+    """Each script sees the earlier modules that are on, as in addon-operator. The expected results are those of §6.4a."""
     found = read_modules_dirs([write_modules(tmp_path / "modules")])
     assert names(found) == list(NEEDS)
     enabled: list[str] = []
@@ -175,7 +176,7 @@ async def configure(world: World, **data: str) -> None:
 
 
 async def until_on(world: World, *on: str) -> None:
-    """Wait until exactly these modules are on, as their status says."""
+    """Wait until exactly these modules are on, as reported by the status of all modules."""
     for name in NEEDS:
         await world.until_state("", name, "Ready" if name in on else "Disabled")
     assert [name for name in NEEDS if world.runtime.scheduler.enabled(name)] == list(on)
@@ -183,7 +184,7 @@ async def until_on(world: World, *on: str) -> None:
 
 @pytest.mark.slow
 async def test_modules_in_a_cluster_follow_the_chain_of_scripts(tmp_path: Path) -> None:
-    """All modules but beta are on; without alpha its dependents are off, and they are on again when it is."""
+    """All modules but beta are on. If alpha is off, its dependents are off, and they are on again when alpha is."""
     modules = write_modules(tmp_path / "modules")
     async with (
         open_world(tmp_path) as world,

@@ -1,8 +1,8 @@
 """Case 14: the order in which hooks run (spec hook-protocol §5.2, §5.3, §6.4), in addon-operator's folders.
 
-Only what hooks can observe is compared: their order, their contexts, and their values. The peer's tasks in between have no
-counterpart. There are three global hooks, of which 01 and 03 watch objects without synchronisation; and the modules alpha, which
-is on, beta, which the ConfigMap disables, and gamma, which nothing enables.
+Only effects that hooks can observe are compared: their order, their contexts, and their values. The tasks that addon-operator
+runs in between have no counterpart. There are three global hooks, of which 01 and 03 watch objects without Synchronization. There
+are three modules: alpha is on, beta is disabled by the ConfigMap, and nothing enables gamma.
 """
 
 from collections.abc import AsyncIterator
@@ -105,7 +105,7 @@ def switched(folder: Path, name: str) -> str:
 
 @asynccontextmanager
 async def converged(folder: Path) -> AsyncIterator[Notes]:
-    """Everything is installed and idle, after the expected hook runs."""
+    """Install everything, check the expected hook runs, and yield the notes once all is idle."""
     write_folders(folder)
     async with open_world(folder) as world:
         notes = Notes(world, folder / "notes")
@@ -127,7 +127,7 @@ async def of_alpha(notes: Notes, key: str) -> str:
 
 @pytest.mark.slow
 async def test_hooks_of_the_start_run_in_order(tmp_path: Path) -> None:
-    """onStartup by order number, no synchronisation, beforeAll by order, modules by weight, afterAll."""
+    """The order is onStartup by order number, beforeAll by order number, the modules by weight, and afterAll."""
     async with converged(tmp_path) as notes:
         assert await of_alpha(notes, "colour") == "grey"
         for name in ("beta", "gamma"):
@@ -136,7 +136,7 @@ async def test_hooks_of_the_start_run_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_changed_global_settings_start_a_full_round(tmp_path: Path) -> None:
-    """With the new values; onStartup hooks do not run again."""
+    """The round uses the new values, and onStartup hooks do not run again."""
     async with converged(tmp_path) as notes:
         await notes.configure(**{"global": "colour: red", "betaEnabled": "false"})
         await notes.tell(
@@ -155,7 +155,7 @@ async def test_changed_settings_of_a_module_run_only_that_module(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_values_changed_by_an_afterhelm_hook_are_applied_at_once(tmp_path: Path) -> None:
-    """The module's beforeHelm hooks, which the peer runs again, do not run again."""
+    """The module's beforeHelm hooks do not run again. In addon-operator they do."""
     async with converged(tmp_path) as notes:
         await notes.configure(alpha="size: 3", betaEnabled="false")
         await notes.tell("alpha beforeHelm grey", "alpha afterHelm grey", "alpha afterHelm grey")
@@ -164,7 +164,7 @@ async def test_values_changed_by_an_afterhelm_hook_are_applied_at_once(tmp_path:
 
 @pytest.mark.slow
 async def test_an_event_that_changes_module_values_runs_only_that_module(tmp_path: Path) -> None:
-    """An event that changes no values runs nothing."""
+    """The hook runs at each event, but the module is applied only if the event has changed values."""
     async with converged(tmp_path) as notes:
         await notes.label("alpha", more="watched")
         await notes.tell("alpha alpha-maps:Event grey", "alpha beforeHelm grey", "alpha afterHelm grey")
@@ -178,7 +178,7 @@ async def test_an_event_that_changes_module_values_runs_only_that_module(tmp_pat
 
 @pytest.mark.slow
 async def test_an_event_that_changes_global_values_starts_a_round(tmp_path: Path) -> None:
-    """An event that changes no values starts nothing."""
+    """The hook runs at each event, but a round starts only if the event has changed global values."""
     async with converged(tmp_path) as notes:
         notes.tick(3)
         await notes.tell("03 03-tick:Schedule grey")
@@ -198,7 +198,7 @@ async def test_an_event_that_changes_global_values_starts_a_round(tmp_path: Path
 
 @pytest.mark.slow
 async def test_a_global_hook_may_switch_modules_in_a_round(tmp_path: Path) -> None:
-    """Only the switched modules have work in that round. For beta the ConfigMap takes precedence."""
+    """Only the switched modules have work in that round. For beta, the ConfigMap takes precedence over the hook."""
     async with converged(tmp_path) as notes:
         (tmp_path / "gamma").write_text("true")
         notes.tick(2)
@@ -225,7 +225,7 @@ async def test_a_global_hook_may_switch_modules_in_a_round(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_modules_switched_by_the_config_map_start_a_round(tmp_path: Path) -> None:
-    """The peer does the same; but here a switched module does not wait for the beforeAll hooks, which run meanwhile."""
+    """In addon-operator, such a module waits for the beforeAll hooks. Here it does not, and they run at the same time."""
     async with converged(tmp_path) as notes:
         await notes.configure(betaEnabled="true")
         round_of_beta = ("02 beforeAll grey", "01 beforeAll grey", "03 afterAll grey")

@@ -1,4 +1,4 @@
-"""Case 15: values and schemas of module folders (spec hook-protocol §3.3, §5.5), from patches to the ConfigMap."""
+"""Case 15: values and schemas of module folders (spec hook-protocol §3.3, §5.5), from the patches of hooks to the ConfigMap."""
 
 import json
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ CONTEXT = RenderContext("module-name", "system", "", "1.0.0", "sha256:0")
 
 
 def module(folder: Path, settings: str = "", values: str = "", own: str = "moduleName: {}") -> Definition:
-    """The module ``module-name`` with these schemas and this ``values.yaml``."""
+    """Write and read the module ``module-name`` with these schemas and this ``values.yaml``."""
     files = {"openapi/config-values.yaml": settings, "openapi/values.yaml": values}
     write(folder / "010-module-name", {name: text for name, text in files.items() if text} | {"values.yaml": own})
     return read_definition(folder / "010-module-name", name="010-module-name", version="1.0.0", in_modules_dir=True)
@@ -126,7 +126,9 @@ def test_a_global_hook_may_patch_enabled_flags() -> None:
     ],
 )
 def test_stored_patches_are_compacted(patches: list[list[JsonObject]], stored: list[JsonObject]) -> None:
-    """For each path the last operation is stored; an operation on a parent replaces all below; sorted by path."""
+    """For each path only the last operation is stored, and an operation on a parent replaces those below it. The result is sorted
+    by path.
+    """
     kept: tuple[JsonValue, ...] = ()
     values: JsonObject = {"m": {}}
     for patch in patches:
@@ -172,7 +174,7 @@ def test_layers_of_values_have_their_precedence(tmp_path: Path) -> None:
     ]
     assert isinstance(patched, dict)
     assert (patched["d"], patched["h"]) == ("hook", "hook")
-    # The user's settings are all that a hook finds in its other file.
+    # A hook's other file contains nothing but the user's settings.
     assert hook_values(definition, {}, configured) == {"global": {}, "moduleName": {"c": "user", "d": "user"}}
 
 
@@ -183,7 +185,7 @@ def test_objects_are_merged_and_other_values_are_replaced(tmp_path: Path) -> Non
 
 
 def test_templates_and_hooks_see_the_same_values(tmp_path: Path) -> None:
-    definition = module(tmp_path, own="a: 1\nb: {c: 2}")  # flat
+    definition = module(tmp_path, own="a: 1\nb: {c: 2}")  # without the module's name as a key
     shape: JsonObject = {"global": {"x": 1}, "moduleName": {"a": 1, "b": {"c": 2}}}
     values = merged_values(definition, {})
     assert hook_values(definition, {"x": 1}, values) == shape
@@ -219,7 +221,9 @@ def refused(definition: Definition, settings: JsonObject) -> list[str]:
 
 
 def test_objects_are_closed_unless_their_schema_opens_them(tmp_path: Path) -> None:
-    """Down through properties and items, except where a schema decides for itself. All problems are reported."""
+    """This holds for the schemas of properties and items too, except where such a schema decides for itself. All problems are
+    reported.
+    """
     definition = module(tmp_path, CLOSED)
     fine: JsonObject = {
         "name": "a",
@@ -253,7 +257,7 @@ def test_the_values_schema_may_extend_the_settings_schema(tmp_path: Path) -> Non
         check_values(definition, {"size": "a", "p1": "b", "q1": 1})
     told = [str(problem).partition(":")[0] for problem in caught.value.problems]
     assert sorted(told) == ["found", "name", "p1", "q1", "size"]
-    # The opposite direction does not work: values of hooks are not settings.
+    # The opposite direction does not work: values that hooks set are not settings.
     assert refused(definition, {"name": "a", "found": "b"}) == ["found: is not a known setting"]
 
 
