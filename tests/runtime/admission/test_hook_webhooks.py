@@ -1,4 +1,4 @@
-"""The webhooks of hooks in the cluster: how they are published, restored, withdrawn, and trusted during a change of certificates."""
+"""The webhooks of hooks in the cluster: how they are published, restored, withdrawn, and trusted when certificates change."""
 
 from itertools import count as count_from
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The ConfigMap of settings: its keys, its texts, and that one mistake rejects all of it."""
+"""The ConfigMap of settings: its keys, the texts under them, and its rejection as a whole because of one mistake."""
 
 import random
 from collections import Counter
@@ -101,7 +101,7 @@ _BAD: tuple[JsonValue, ...] = (
 
 
 def test_any_config_map_is_applied_as_a_whole_or_not_at_all() -> None:
-    """100,000 random ones in a full run."""
+    """A full run tries 100,000 random ConfigMaps."""
     dice, outcomes = random.Random(1), Counter[bool]()  # noqa: S311 - no secret
     for _ in range(scaled(100_000, 800)):
         texts = _GOOD if dice.random() < 0.7 else (*_GOOD, *_BAD)

@@ -1,4 +1,4 @@
-"""The guard's own bookkeeping: which packages it checks again, how often, and that this ends."""
+"""The guard's bookkeeping: which packages it checks again, how often, and that the checks end."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from wharfinger.runtime.scheduler.scheduler import Broken, Scheduler
 
 @pytest.mark.slow
 async def test_checks_that_change_nothing_end(tmp_path: Path) -> None:
-    """Two packages that are held because of the same dependent do not trigger each other's checks for ever."""
+    """Two packages that are held because of the same dependent do not cause checks of each other for ever."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ceph="", nfs="")
@@ -65,7 +65,7 @@ async def test_a_chain_of_removals_needs_few_checks_for_each_package(
 async def test_a_module_off_by_default_stays_on_while_dependents_need_it(
     tmp_path: Path,
 ) -> None:
-    """Also after a restart; a Module that the bundle enables stays on anyway."""
+    """This also holds after a restart. A Module that the bundle enables stays on without dependents."""
     async with open_ground(tmp_path) as ground:
         async with open_bundled(ground, EDITION, BUNDLE) as world:
             await world.repository()

@@ -1,4 +1,6 @@
-"""The decisions of the guard: dependents that hold a change, removals that come first, and a removal is always possible."""
+"""The decisions of the guard: which dependents hold a change, which removals come first, and that a removal is always possible in
+the end.
+"""
 
 import pytest
 from hypothesis import given
@@ -130,7 +132,7 @@ NAMES = st.sampled_from("abcdefgh")
 
 @given(st.lists(st.tuples(NAMES, st.frozensets(NAMES, max_size=5)), max_size=30))
 def test_at_least_one_held_change_waits_for_no_other_held_one(asked: list[tuple[str, frozenset[str]]]) -> None:
-    """Edges that close no cycle leave one package that waits for no waiting one, in any order of checks."""
+    """A hold is recorded only if it closes no cycle, so one held package waits for no other, in any order of checks."""
     waits: dict[str, frozenset[str]] = {}
     for name, going in asked:
         waits[name] = frozenset(each for each in going - {name} if not reaches(waits, each, name))

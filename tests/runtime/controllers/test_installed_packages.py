@@ -1,4 +1,4 @@
-"""The start of a process: packages with pending changes, and packages whose requirements it does not know yet."""
+"""The start of a process that finds packages with pending changes, and packages whose requirements are not known yet."""
 
 import os
 from collections.abc import Callable
@@ -34,14 +34,14 @@ async def patch(ground: Ground, name: str, spec: JsonObject) -> None:
 
 
 async def until_true(holds: Callable[[], bool]) -> None:
-    """Wait for a condition that no resource shows."""
+    """Wait for a condition that no resource reports."""
     with trio.fail_after(300):
         while not holds():
             await trio.testing.wait_all_tasks_blocked(0.005)
 
 
 def is_run(world: World, name: str) -> bool:
-    """Return whether this process has checked the applied objects of a package, and reconciles it."""
+    """Return whether this process has checked the applied objects of a package and reconciles it."""
     instance = world.runtime.instances.get(name)
     return instance is not None and instance.applied.verified
 
@@ -125,7 +125,7 @@ async def test_a_compatible_change_made_while_no_daemon_ran_is_applied(tmp_path:
 
 
 def held_up(folder: Path, name: str = "held") -> str:
-    """Return shell code that makes hooks wait for a signal when they are run for their configuration."""
+    """Return shell code that makes hooks wait for a signal when the daemon runs them to get their configuration."""
     return f'if [ -p "{folder}/{name}" ]; then read -r _ <"{folder}/{name}"; fi'
 
 
@@ -149,8 +149,8 @@ async def test_a_removal_waits_until_all_dependents_are_loaded(tmp_path: Path) -
                 assert message(waits).startswith("the removal waits until the requirements of all packages are known: ")
                 assert message(waits).endswith(
                     "prod.shop not loaded yet"
-                )  # beside others, because it was the first check
-                # It was ready, and stays so at a restart: the reason is reported in the condition Reconciling.
+                )  # Other packages are named too, because this was the first check.
+                # The package was ready, and keeps that status at a restart. The reason is reported in the condition Reconciling.
                 waits = await world.until(
                     "",
                     "other",
@@ -198,7 +198,9 @@ async def test_packages_not_loaded_yet_are_listed_until_they_are_loaded(tmp_path
 
 @pytest.mark.slow
 async def test_a_suspension_together_with_a_refused_change_is_adopted(tmp_path: Path) -> None:
-    """It breaks no dependent. The same is true of a process that finds both at its start."""
+    """The suspension breaks no dependent, so it takes effect, and the disable is held. A process that finds both at its start
+    does the same.
+    """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -284,7 +286,7 @@ async def test_a_package_with_an_unreadable_state_can_be_removed(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_begun_removal_continues_after_a_restart_before_its_dependencies(tmp_path: Path) -> None:
-    """Also if other packages need it by now, because half of it is deleted."""
+    """The removal continues even if another package needs the package by now, because half of it is already deleted."""
     stuck = f'[ "${{1:-}}" = --config ] || [ -e "{tmp_path}/go" ] || exit 1'
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -317,7 +319,7 @@ async def test_a_begun_removal_continues_after_a_restart_before_its_dependencies
 @pytest.mark.sampled
 @pytest.mark.parametrize("why", ["SettingsSourceMissing", "SpecInvalid", "RepositoryNotFound"])
 async def test_a_package_with_an_unusable_resource_still_holds_removals(tmp_path: Path, why: str) -> None:
-    """Its requirements are stored on disk; and it is reconciled again as soon as possible."""
+    """The requirements of the package are stored on disk. It is reconciled again as soon as its resource is usable."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -372,7 +374,7 @@ async def test_a_module_with_a_new_namespace_still_holds_removals(tmp_path: Path
 
 @pytest.mark.slow
 async def test_a_suspended_dependent_is_known_as_soon_as_it_is_read(tmp_path: Path) -> None:
-    """Reading it does not change its status, but packages that waited for it are checked again."""
+    """Reading the dependent does not change its status, but packages that wait for its requirements are checked again."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -411,5 +413,5 @@ async def test_a_package_is_loaded_despite_an_unreadable_release_record(tmp_path
         installed = await read_installed(world.runtime, AppId("prod", "shop"), obj)
         assert installed is not None
         assert (installed.state.version, installed.node.name) == ("1.0.0", "prod.shop")
-        await installed.record.delete()  # the package is removed, and created again
+        await installed.record.delete()  # as if the package were removed and created again
         assert (await states.record(world.client, AppId("prod", "shop"))).state == PackageState()

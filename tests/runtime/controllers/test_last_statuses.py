@@ -1,4 +1,4 @@
-"""The statuses that are written when the daemon stops, on a control plane in memory."""
+"""The statuses that are written when the daemon stops, with a control plane in memory."""
 
 import httpx
 import pytest
@@ -17,7 +17,7 @@ from wharfinger.runtime.status.writer import StatusWriter
 
 
 def unknown(*_: object) -> None:
-    """Do nothing: the controllers have ended, so nothing is reconciled again."""
+    """Do nothing. The controllers have ended, so nothing is reconciled again."""
 
 
 def writer(*unwritten: str) -> StatusWriter:

@@ -1,4 +1,6 @@
-"""The controller of modules directories against a control plane in this process: folders and a ConfigMap in, resources out."""
+"""The controller of modules directories, with a control plane in this process: it reads folders and a ConfigMap, and writes
+resources.
+"""
 
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -35,7 +37,7 @@ PATIENCE_S = 300
 
 
 class Refusing(LimitedClient):
-    """A cluster that refuses some objects."""
+    """A client that refuses to write some objects."""
 
     def __init__(self, client: ClusterClient, names: set[str]) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -58,7 +60,7 @@ class Refusing(LimitedClient):
 
 @dataclass
 class Place:
-    """A cluster, and folders to be installed in it."""
+    """A cluster, and folders whose modules are installed in it."""
 
     client: ClusterClient
     modules: Informer
@@ -80,7 +82,7 @@ class Place:
         return sorted(key.name for key in self.modules.objects())
 
     async def set(self, **data: str) -> None:
-        """Write the ConfigMap."""
+        """Write the ConfigMap of settings."""
         obj: JsonObject = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -254,7 +256,7 @@ async def test_foreign_resources_are_not_changed(tmp_path: Path, caplog: pytest.
             await place.until(lambda: "blog" in place.names())
             assert place.spec("web")["packageVersion"] == "9.0.0"
             assert "because somebody else made it" in caplog.text
-            # A resource that its user deletes is recreated as ours; one whose label its user removes is theirs.
+            # If a user deletes a resource, we create it again as ours. If a user removes its label, it belongs to the user.
             await place.client.delete(ObjectKey(MODULE, "", "web"))
             await place.until(lambda: bool(find(live(place, "web"), "metadata", "labels", MANAGED_BY)))
             key = ObjectKey(MODULE, "", "blog")
@@ -278,7 +280,7 @@ async def test_foreign_changes_are_corrected_and_foreign_additions_stay(tmp_path
             lambda: place.spec("web").get("suspend") is True and place.spec("web")["packageName"] == "010-web"
         )
         assert (place.spec("web")["enabled"], place.spec("web")["settings"]) == (False, {"mine": 1})
-        # None of our fields differs now, so nothing is applied repeatedly.
+        # No field of ours differs now, so nothing is applied again and again.
         before = find_str(live(place, "web"), "metadata", "resourceVersion")
         await place.set(blogEnabled="true")
         await place.until(lambda: place.spec("blog").get("enabled") is True)
@@ -291,7 +293,7 @@ async def test_a_restart_changes_nothing(tmp_path: Path) -> None:
         async with place.open(global_hooks=True):
             await place.until(lambda: len(place.names()) == 3)
         before = {key: find(obj, "metadata", "resourceVersion") for key, obj in place.modules.objects().items()}
-        write(tmp_path, {"modules/010-web/values.yaml": "web: {colour: red}\n"})  # touched
+        write(tmp_path, {"modules/010-web/values.yaml": "web: {colour: red}\n"})  # rewritten without a change
         async with place.open(global_hooks=True):
             pass
         found = (await place.client.list(MODULE)).items
@@ -302,7 +304,7 @@ async def test_a_restart_changes_nothing(tmp_path: Path) -> None:
 async def test_an_object_refused_by_the_api_server_does_not_delay_other_objects(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also at the start: it is retried, and written once the server accepts it."""
+    """At the start too, the refused object is retried, and is written once the server accepts it."""
     files(tmp_path)
     async with open_place(tmp_path) as place:
         refusing = Refusing(place.client, {"web"})

@@ -54,7 +54,7 @@ def test_only_folders_that_may_have_changed_are_read_again(tmp_path: Path, monke
 
 
 def test_a_module_with_an_invalid_definition_has_no_version(tmp_path: Path) -> None:
-    """Its installation reports the mistake, in the resource's status."""
+    """The mistake is reported later, by the installation, in the resource's status."""
     write(tmp_path, {"web/module.yaml": "name: [", "blog/module.yaml": "version: '1.0.0 beta'"})
     scan = Scanner([tmp_path], None).scan()
     assert [content.version for content in scan.contents.values()] == ["", ""]

@@ -1,4 +1,4 @@
-"""The package that an object is about."""
+"""The search for the package that an object belongs to."""
 
 import pytest
 

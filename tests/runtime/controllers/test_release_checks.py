@@ -1,4 +1,4 @@
-"""Checks of a package's release: it has one owner, and does not move."""
+"""Checks of a package's release: it has one owner, and it stays in its namespace."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""When an upgrade has failed, and to which revision a package returns."""
+"""The rules that decide when an upgrade has failed, and to which revision a package returns."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,7 @@ ATTEMPT: Final = Attempt("now", NOW, changed=True)
 
 
 def upgrading() -> PackageStatus:
-    """An installed package whose upgrade is being applied."""
+    """Return an installed package whose upgrade is being applied."""
     status = statuses.fresh(1, NOW)
     for stage in Stage:
         status = statuses.succeeded(status, stage, NOW)

@@ -1,4 +1,4 @@
-"""Rollbacks after a restart, requested by a user, and in cases where none is possible."""
+"""Rollbacks after a restart, rollbacks requested by a user, and cases in which no rollback is possible."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -45,7 +45,9 @@ FORBIDS_FIRST: Final[tuple[JsonObject, ...]] = (
 
 
 async def test_a_package_created_again_has_a_new_record() -> None:
-    """It was blocked from its first reconciliation on, so the runtime never got the record; then it was deleted."""
+    """The first package was blocked from its first reconciliation on, so the runtime never got its record. Then
+    it was deleted.
+    """
     known: list[StateRecord] = []
     async with open_cluster() as client:
         runtime = SimpleNamespace(instances={}, tools=SimpleNamespace(cluster=client, states=ListedStates()))
@@ -78,7 +80,7 @@ async def test_a_rollback_survives_a_restart_and_a_new_request_tries_again(tmp_p
             await world.runtime.queues.wait_idle("prod.shop")
             await world.until_state("prod", "shop", "RolledBack")
             assert await revisions(world) == before
-            # A request retries the desired version, which fails again, once.
+            # A request retries the desired version once. It fails again.
             await world.annotate("prod", "shop", REQUESTED, "now")
             await world.until_runtime(
                 lambda: world.runtime.instances["prod.shop"].desired.directives.requested == "now"
@@ -108,8 +110,9 @@ async def test_an_impossible_rollback_is_reported(tmp_path: Path) -> None:
         assert "returning to revision 1 (1.0.0), because 2.0.0 failed (HookFailed" in message
         assert "ConfigMap prod/limits: it is immutable, and cannot become mutable again; nothing was changed" in message
         assert find_str(shop, "status", "summary", "state") == "Degraded"
-        assert (await revisions(world))[-1][1] == ReleaseStatus.FAILED  # of the upgrade; the rollback wrote nothing
-        # A desired version that is possible ends the rollback.
+        # This is the revision of the upgrade, because the rollback wrote none.
+        assert (await revisions(world))[-1][1] == ReleaseStatus.FAILED
+        # The rollback ends if a version is desired that can be applied.
         await world.push("web", "2.0.1", {"templates/drawn.yaml": DRAWN, "templates/c.yaml": LIMITS % ("true", "2")})
         await world.change("prod", "shop", {"packageVersion": "2.0.1"})
         shop = await world.until_state("prod", "shop", "Ready")
@@ -118,7 +121,7 @@ async def test_an_impossible_rollback_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_failed_rollback_is_reported_and_not_reversed(tmp_path: Path) -> None:
-    """The package does not go back and forth, and the next desired version ends the rollback."""
+    """The package does not return to the newer version, and the next desired version ends the rollback."""
     old = {"templates/j.yaml": JOB % ("back", "helm.sh/hook: pre-rollback,")}
     new = {"templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,")}
     async with open_world(tmp_path) as world:
@@ -151,7 +154,9 @@ async def test_a_failed_rollback_is_reported_and_not_reversed(tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_a_failed_rollback_is_retried_until_it_succeeds(tmp_path: Path) -> None:
-    """A hook of the former revision fails while a file exists; nobody changes the resource."""
+    """The rollback is retried although nobody changes the resource. It fails as long as a file exists, because a hook of the
+    former revision fails.
+    """
     config, blocks = "{configVersion: v1, beforeHelm: 1}", tmp_path / "blocks"
     tries = tmp_path / "tries"
     back = f"echo try >> {tries}; [ ! -e {blocks} ] || {{ echo 'the database is not there' >&2; exit 1; }}"
@@ -186,7 +191,7 @@ async def test_a_failed_rollback_is_retried_until_it_succeeds(tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_a_rollback_refused_by_the_server_is_retried_until_it_is_allowed(tmp_path: Path) -> None:
-    """A policy forbids the former content for a while. Nobody changes the resource, which is checked again every ten minutes."""
+    """A policy forbids the former content for a while. Nobody changes the resource, and it is checked again every ten minutes."""
     new = {"templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,")}
     async with open_world(tmp_path) as world:
         await install(world, {})
@@ -278,7 +283,7 @@ async def test_a_rollback_restores_hooks_and_secret_settings(tmp_path: Path) -> 
         await world.create("prod", "shop", package="hooked", more=more)
         await world.until_state("prod", "shop", "Ready")
         runs = came.read_text().count("one")
-        # The version and the Secret change together, in whichever order the daemon sees them.
+        # The version and the Secret change together, and the daemon may see either change first.
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
         shop = await world.until_state("prod", "shop", "RolledBack")
         told = find_str(shop, "status", "rollback", "message")
@@ -288,7 +293,7 @@ async def test_a_rollback_restores_hooks_and_secret_settings(tmp_path: Path) -> 
         instance = world.runtime.instances["prod.shop"]
         assert instance.configuration.settings["mode"] == "the-first-password"
         assert "the-first-password" in instance.secrets
-        # Another text in the Secret is another desired state, which is tried.
+        # Another text in the Secret makes another desired state, so the upgrade is tried again.
         await world.secret("login", password="the-second-password")
         await world.until_runtime(lambda: instance.desired.version == "2.0.0")
         await world.until_runtime(lambda: instance.desired.version == "1.0.0")
@@ -304,7 +309,7 @@ async def test_a_failed_upgrade_without_a_policy_is_not_rolled_back(tmp_path: Pa
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
         shop = await world.until_state("prod", "shop", "Failed")
         assert find(shop, "status", "rollback") is None
-        # The policy may be added later: the former revision is found by its record.
+        # The policy may be added after the failure, because the former revision is found by its record.
         await world.change("prod", "shop", {"upgrade": {"rollbackOnFailure": True}})
         shop = await world.until_state("prod", "shop", "RolledBack")
         assert find_int(shop, "status", "rollback", "revision") == 1

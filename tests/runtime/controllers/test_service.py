@@ -1,4 +1,4 @@
-"""The controllers as a service: the events that cause a reconciliation of a package."""
+"""The controllers as a service: which events cause a reconciliation of a package."""
 
 from pathlib import Path
 

@@ -59,7 +59,7 @@ def test_a_folder_that_cannot_be_created_is_an_error_with_a_remedy(tmp_path: Pat
 
 
 def refusal(path: Path) -> str:
-    """The error for a folder that is refused."""
+    """Return the error message for a folder that is refused."""
     with pytest.raises(StateDirError) as caught, hold_state_dir(path):
         pass
     return str(caught.value)
@@ -73,7 +73,7 @@ def test_a_file_in_place_of_the_folder_is_reported_as_such(tmp_path: Path) -> No
 def test_a_folder_with_other_files_is_refused_and_not_changed(tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch" / "notes.txt").write_text("mine")
-    (tmp_path / "lock").write_text("")  # other programs have a file of this name, too
+    (tmp_path / "lock").write_text("")  # other programs also use this file name
     tmp_path.chmod(0o755)
     assert "it has files of something else (scratch); name an empty folder or a new one" in refusal(tmp_path)
     assert tmp_path.stat().st_mode & 0o777 == 0o755
@@ -118,11 +118,11 @@ def test_a_full_disk_is_an_error_with_a_remedy(name: str, tmp_path: Path, monkey
 
 
 class RefusedError(Exception):
-    """A reason not to start."""
+    """An error that prevents the start."""
 
 
 def fail_with(path: Path, *names: str) -> None:
-    """Hold the folder, make files in it, and raise RefusedError."""
+    """Hold the folder, create folders in it, and raise RefusedError."""
     with hold_state_dir(path):
         for name in names:
             (path / name).mkdir()

@@ -1,4 +1,4 @@
-"""Releases of an earlier process are reconciled, and the start does not wait for a package that makes no progress."""
+"""The takeover of an earlier process's releases: they are reconciled, and the start does not wait for a blocked package."""
 
 import shutil
 from pathlib import Path
@@ -19,7 +19,7 @@ from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITO
 
 
 async def installed(ground: Ground, more: JsonObject | None = None) -> None:
-    """Run a daemon that installs two packages, and ends."""
+    """Run a daemon that installs two packages and then stops."""
     async with ground.open_world() as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -29,7 +29,7 @@ async def installed(ground: Ground, more: JsonObject | None = None) -> None:
 
 
 def waited_for(world: World) -> tuple[str, ...]:
-    """Return the releases whose packages the engine still expects."""
+    """Return the releases that the engine waits for, because their packages are not known yet."""
     return world.runtime.tools.releases.statistics().table.pending_initializers
 
 
@@ -86,12 +86,12 @@ async def test_a_package_deleted_during_the_start_is_not_waited_for(tmp_path: Pa
             assert len(waited_for(world)) == 2
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(expecting.run)
-                expecting.reconciled("prod.gone")  # it is held, so it is not installed yet
+                expecting.reconciled("prod.gone")  # the package is blocked, so it is not installed yet
                 expecting.reconciled("prod.stranger", gone=True)
                 await trio.testing.wait_all_tasks_blocked()
                 assert len(waited_for(world)) == 2
                 expecting.reconciled("prod.gone", gone=True)
-                expecting.reconciled("prod.shop")  # it has another release
+                expecting.reconciled("prod.shop")  # the package now has another release
                 await until(lambda: not waited_for(world))
                 nursery.cancel_scope.cancel()
             await world.until_state("prod", "shop", "Ready")

@@ -1,4 +1,4 @@
-"""The version choices for packages of a runtime: reasons against a newer version, and when the former version is retained."""
+"""The version choices for the packages of a runtime: reasons against a newer version, and when the former version is kept."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,7 @@ def installed(version: str, digest: str = OLD) -> JsonObject:
 
 
 class Asked:
-    """The delays after which another check was requested."""
+    """A list of requests to check a package again, each with its delay."""
 
     def __init__(self) -> None:
         self.later: list[tuple[str, float]] = []
@@ -46,7 +46,7 @@ class Asked:
 async def settled(
     world: World, spec: PackageSpec, index: PackageIndex | None, asked: Asked | None = None
 ) -> tuple[str, str, str, str]:
-    """Return the version, its digest, the retained digest, and the reason in the note."""
+    """Return the chosen version, its digest, the kept digest, and the reason in the note."""
     async with open_repositories(
         world.client, world.applications, (), world.runtime.tools.open_source, world.runtime.now, lambda _: None
     ) as repositories:
@@ -58,7 +58,7 @@ async def settled(
             found, note = choices.settle(spec)
         except NoVersionError as error:
             refused, found, note = error, spec, None
-    if refused is not None:  # outside of the nursery, which would wrap it
+    if refused is not None:  # This is raised outside of the nursery, which would wrap it in a group.
         raise refused
     return found.version, found.directives.digest, found.directives.kept_digest, note.reason if note else ""
 
@@ -68,7 +68,7 @@ def details(digest: str = NEW, kubernetes: str = "", requirements: JsonObject | 
 
 
 async def test_the_chosen_version_depends_on_spec_and_status(tmp_path: Path) -> None:
-    """All cases share one world: nothing is installed in it, so only a resource's status is known."""
+    """All cases share one world, in which nothing is installed. Only the status in the resource differs."""
     async with open_world(tmp_path) as world:
         web = PackageIndex("default", "web", ("2.0.0", "1.0.0"), details={"2.0.0": details(), "1.0.0": details(OLD)})
         follows: JsonObject = {"versionRange": ">=1"}
@@ -78,19 +78,20 @@ async def test_the_chosen_version_depends_on_spec_and_status(tmp_path: Path) -> 
         with pytest.raises(NoVersionError) as raised:
             await settled(world, app(follows), None)
         assert raised.value.scanning
-        # Before the first scan of this process, the former choice is retained.
+        # Before the first scan of this process, the version chosen earlier is kept.
         assert await settled(world, app(follows, installed("1.0.0")), None) == ("1.0.0", "", "", "")
         chosen: JsonObject = {**installed("1.0.0"), "update": {"chosen": "1.5.0"}}
         assert await settled(world, app(follows, chosen), None) == ("1.5.0", "", "", "")
         assert await settled(world, app(follows), web) == ("2.0.0", "", "", "Update")
-        # Another Kubernetes: the newest version that is possible with it.
+        # If the cluster has another version of Kubernetes, the newest version that supports it is chosen.
         needy = replace(web, details={"2.0.0": details(kubernetes=">=99")})
         assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
         needy = replace(web, details={"2.0.0": details(requirements={"kubernetes": ">=99"})})
         assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
         needy = replace(web, details={"2.0.0": details(requirements={"kubernetes": 7})})
         assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
-        # Other packages do not count before the first installation, because they may follow.
+        # Requirements of other packages do not count before the first installation, because those packages may be installed
+        # later.
         needy = replace(web, details={"2.0.0": details(requirements={"modules": {"ingress": ">=1"}})})
         assert await settled(world, app(follows), needy) == ("2.0.0", "", "", "Update")
 
@@ -105,7 +106,7 @@ async def test_a_moved_tag_is_handled_by_the_policy(tmp_path: Path) -> None:
         ):
             follows: JsonObject = {"versionRange": ">=1", "update": {"movedTag": policy}}
             assert await settled(world, app(follows, installed("1.0.0")), web) == expected
-            # The same digest is not a moved tag, and neither is an unknown one.
+            # A tag has not moved if its digest is the same, or if the digest is unknown.
             kept = OLD if policy == "refuse" else ""
             pinned = NEW if policy == "follow" else ""
             same = PackageIndex("default", "web", ("1.0.0",))
@@ -135,7 +136,7 @@ async def test_a_channel_has_its_own_digest(tmp_path: Path) -> None:
         )
         follows: JsonObject = {"releaseChannel": "stable"}
         assert await settled(world, app(follows), web) == ("1.0.0", NEW, "", "Update")
-        # The channel was pushed again under the version that is installed: that is a moved tag.
+        # The channel points at another digest of the installed version. That counts as a moved tag.
         assert await settled(world, app(follows, installed("1.0.0")), web) == ("1.0.0", OLD, "", "TagMoved")
         moving: JsonObject = {**follows, "update": {"movedTag": "follow"}}
         assert await settled(world, app(moving, installed("1.0.0")), web) == ("1.0.0", NEW, "", "Newest")
@@ -144,13 +145,13 @@ async def test_a_channel_has_its_own_digest(tmp_path: Path) -> None:
 async def test_a_package_that_waits_for_a_window_is_checked_when_it_opens(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         web, asked = PackageIndex("default", "web", ("2.0.0", "1.0.0")), Asked()
-        # Two windows that exclude each other's day: one of them is closed, whatever day it is.
+        # The window opens only on a day that is not today, so it is closed.
         day = world.runtime.now().strftime("%a")
         other = next(each for each in ("Mon", "Thu") if each != day)
         update: JsonObject = {"mode": "windows", "windows": [{"days": [other]}]}
         spec = app({"versionRange": ">=1", "update": update}, installed("1.0.0"))
         found = await settled(world, spec, web, asked)
-        if found[3] == "AwaitsWindow":  # midnight may pass meanwhile
+        if found[3] == "AwaitsWindow":  # the day may have changed meanwhile
             ((name, delay_s),) = asked.later
             assert name == "prod.shop"
             assert 1.0 <= delay_s <= 3600.0

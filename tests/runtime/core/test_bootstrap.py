@@ -42,7 +42,7 @@ async def test_a_later_bootstrap_is_noticed(autojump_clock: trio.testing.MockClo
             finished.set()
 
         nursery.start_soon(wait)
-        await client.create(config_map("other"))  # another ConfigMap of that namespace does not count
+        await client.create(config_map("other"))  # another ConfigMap in that namespace does not count
         with trio.move_on_after(60):
             await finished.wait()
         assert not finished.is_set()

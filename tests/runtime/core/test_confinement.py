@@ -1,4 +1,4 @@
-"""Releases that may only have objects in their own namespace."""
+"""Releases that may only contain objects of their own namespace."""
 
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.runtime.core.confinement import Confinement
@@ -13,7 +13,7 @@ def test_the_release_of_an_application_is_confined_unless_its_namespace_allows_m
     module = ModuleId("web")
     claims.claim(module)
     assert confined(Owner("shop", "prod"))
-    assert confined(Owner("known", "prod"))  # not claimed yet
+    assert confined(Owner("known", "prod"))  # the release is not claimed yet
     assert not confined(Owner("stranger", "prod"))
     assert not confined(Owner(module.release, module.namespace))
     confined.reaches_cluster = lambda namespace: namespace == "prod"

@@ -1,4 +1,4 @@
-"""The reported decisions about packages after a start: never a wrong one, and all of them in the end."""
+"""The decisions about packages that are reported after a start: none is wrong, and all are reported in the end."""
 
 import os
 from collections.abc import AsyncIterator
@@ -17,9 +17,9 @@ from wharfinger.formats.json.value import find_str
 
 @asynccontextmanager
 async def restarted(ground: Ground, folder: Path, **needs: str) -> AsyncIterator[tuple[World, int, list[str]]]:
-    """A daemon that finds ``needs`` installed, and the Module ``ground`` that only loads once its gate is written to.
+    """Open a daemon that finds ``needs`` installed. The Module ``ground`` only loads once the test writes to its gate.
 
-    Yields also the list of all reported statuses, as state and message.
+    Yields the world, the gate, and a list of all reported statuses, each as its state and message.
     """
     async with ground.open_world() as world:
         await world.repository()
@@ -65,7 +65,7 @@ async def test_packages_whose_dependency_is_being_loaded_are_not_suspended(tmp_p
 
 @pytest.mark.slow
 async def test_packages_whose_dependency_cannot_be_loaded_are_suspended(tmp_path: Path) -> None:
-    """One after the other, also members of each other's groups."""
+    """Check that each of them is suspended, also if two of them could satisfy each other's any-of groups."""
     needs = {"house": mandatory("ground"), "roof": mandatory("house"), "ham": any_of("ground", "eggs")}
     needs["eggs"] = any_of("ground", "ham")
     async with open_ground(tmp_path) as ground, restarted(ground, tmp_path, **needs) as (world, gate, said):

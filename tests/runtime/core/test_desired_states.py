@@ -1,4 +1,4 @@
-"""The desired state that follows from a resource, its source and its settings."""
+"""The desired state of a package, derived from its resource, its source and its settings."""
 
 from dataclasses import fields, replace
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Global hooks around all packages: the order of runs, the effect of a global value, and Modules switched by a hook."""
+"""Global hooks around all packages: the order of runs, the effect of a global value, and Modules that a hook
+switches on or off.
+"""
 
 import os
 from pathlib import Path
@@ -27,7 +29,7 @@ echo "$(basename "$0"):$(jq -r '[.[].binding] | join(",")' "$BINDING_CONTEXT_PAT
 
 
 def hook(notes: Path, config: str, patch: str = "") -> str:
-    """A hook that notes its name and the reason of its run; ``patch`` is shell code that patches the values."""
+    """Return a hook that notes its name and the reason of its run. ``patch`` is shell code that patches the values."""
     script = HOOK.replace("CONFIG", config).replace("NOTES", str(notes))
     return script + (f'echo "{patch}" >"$VALUES_JSON_PATCH_PATH"\n' if patch else "")
 
@@ -140,7 +142,7 @@ async def test_afterall_hooks_that_never_settle_are_reported(tmp_path: Path) -> 
 
 
 async def test_global_hooks_may_patch_discovery_and_modules(tmp_path: Path) -> None:
-    """Both are present in VALUES_PATH, and are not part of any values until a hook adds to them."""
+    """Both exist in VALUES_PATH, but they are part of the values only once a hook has added something to them."""
     notes = tmp_path / "notes"
     patch = add("/global/discovery/clusterDomain", '"cluster.local"')
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1', patch)})

@@ -1,4 +1,4 @@
-"""The task for an event of a hook, and when there is none."""
+"""The task that is queued for an event of a hook, and the cases in which none is queued."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def test_stopped_hooks_get_no_task(state: str) -> None:
     assert (task is not None) is (state == "started")
     if task is not None:
         assert (task.lane, task.scope, task.instance) == ("hooks/slow", scope, one)
-    assert inbox.waiting  # the queued task will process the events
+    assert inbox.waiting  # the queued task will process the events, so no other task is queued
 
 
 def test_events_do_not_run_readiness_hooks() -> None:

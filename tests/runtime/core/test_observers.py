@@ -1,4 +1,4 @@
-"""The observers of a runtime's machines see each step of a real install."""
+"""Check that the observers of a runtime's machines see each step of a real install."""
 
 from pathlib import Path
 

@@ -141,7 +141,7 @@ async def test_a_suspended_module_delays_no_other_package(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 async def test_dependents_of_a_suspended_module_run_even_after_a_restart(tmp_path: Path) -> None:
-    """The module itself does not run, but its installed release counts."""
+    """The module itself does not run, but it counts as installed because of its release."""
     needs = "requirements: {modules: {mandatory: [{name: web, constraint: '>=1.0'}]}}\n"
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -159,7 +159,7 @@ async def test_dependents_of_a_suspended_module_run_even_after_a_restart(tmp_pat
             await world.until_state("prod", "app", "Ready")
             downloads = len(world.downloads)
         async with ground.open_world() as world:
-            # Only this process can have written a status of this generation.
+            # Only this process can have written a status for this generation.
             await world.change("prod", "app", {"settings": {"mode": "slow"}})
             await world.until_state("prod", "app", "Ready")
             await world.until_state("", "web", "Suspended")
@@ -302,7 +302,7 @@ async def test_a_removal_during_a_suspension_deletes_everything(tmp_path: Path) 
 
 
 def voting(folder: Path) -> Path:
-    """A module with an enabled script; while its setting ``slow`` is true, it never becomes ready."""
+    """Write a module with an enabled script. While its setting ``slow`` is true, the module never becomes ready."""
     files = {
         "module.yaml": "name: voting\nversion: 1.0.0\n",
         "Chart.yaml": "apiVersion: v2\nname: voting\nversion: 1.0.0\n",

@@ -1,4 +1,4 @@
-"""One package as a snapshot: all that users can query, and no secrets."""
+"""A snapshot of one package: it contains all that users can query, and no secrets."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -151,7 +151,7 @@ def running(name: str, index: int = 1, lane: str = "main") -> TaskSnapshot:
 
 @asynccontextmanager
 async def waiting(slots: Slots, *packages: str) -> AsyncIterator[None]:
-    """Occupy the only slot for renders, so that the packages wait for it."""
+    """Occupy the only slot for renders, so that the given packages wait for it."""
 
     over = trio.Event()
 
@@ -239,7 +239,7 @@ def test_a_task_that_waits_for_definitions_names_their_packages(
 
 
 async def test_watches_of_hooks_and_waiting_events_are_shown(tmp_path: Path) -> None:
-    """The hook waits at a gate, and an event is queued for it."""
+    """The hook waits at a gate while an event is queued for it."""
     config = "{configVersion: v1, kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {a: b}}}]}"
     gate = tmp_path / "gate"
     body = f'if grep -q Event "$BINDING_CONTEXT_PATH"; then until [ -e {gate} ]; do sleep 0.02; done; fi'
@@ -257,7 +257,7 @@ async def test_watches_of_hooks_and_waiting_events_are_shown(tmp_path: Path) -> 
                 ):
                     await trio.lowlevel.checkpoint()
         finally:
-            gate.touch()  # the hook would wait for ever
+            gate.touch()  # otherwise the hook would wait for ever
         assert found.monitors == (MonitorSnapshot("hooks/a.sh", "maps", True, False, 2, 1, 0, 1, 0, ""),)
         assert (found.hooks[0].waiting, found.hooks[0].reduced) == (1, 0)
 

@@ -1,4 +1,4 @@
-"""The consequences of the events that tasks report."""
+"""The effects of the events that tasks report."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -86,7 +86,7 @@ async def test_changed_values_order_a_run_now_or_after_the_current_one(tmp_path:
         assert one.node.run == run + 1
         assert one.applied.dirty
         await runtime.queues.wait_idle("prod.shop")
-        assert one.node.run in (run + 1, run + 2)  # the run that was under way may have seen the change
+        assert one.node.run in (run + 1, run + 2)  # the run under way may already have used the change
         assert not one.applied.dirty
 
 

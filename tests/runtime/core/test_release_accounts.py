@@ -1,4 +1,4 @@
-"""The account of a release: that of the package that has claimed it."""
+"""The account of a release is that of the package that has claimed the release."""
 
 from datetime import UTC, datetime
 
@@ -37,5 +37,5 @@ def test_a_release_has_the_account_of_its_package(*, required: bool) -> None:
                 account_of(OWNER)
         else:
             assert account_of(OWNER) is None
-        claims.claim(SHOP)  # claimed again, but without an account now
+        claims.claim(SHOP)  # the package claims the release again, now without an account
         instance.state = applied(instance.state, AccountGiven(""))

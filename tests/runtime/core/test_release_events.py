@@ -1,4 +1,4 @@
-"""Releases after they were applied: what their packages' status reports."""
+"""Releases after they were applied: what the status of their packages reports."""
 
 import logging
 import re
@@ -82,7 +82,7 @@ RULE: JsonObject = {
 async def open_shop(
     folder: Path, more: JsonObject | None = None, files: dict[str, str] | None = None
 ) -> AsyncIterator[World]:
-    """A world with a package that is ready."""
+    """Open a world with a package that is ready."""
     async with open_world(folder) as world:
         await world.push("web", "1.0.0", files)
         await world.repository()
@@ -92,14 +92,14 @@ async def open_shop(
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait for a condition that no object shows."""
+    """Wait for a condition that no object reports."""
     with trio.fail_after(PATIENCE_S):
         while not holds():
             await trio.testing.wait_all_tasks_blocked(0.005)
 
 
 async def set_text(world: World, text: str, *, by: str = "somebody") -> None:
-    """Change the field of a ConfigMap of the release as another writer."""
+    """Change a field of the release's ConfigMap as another writer."""
     data: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shop", "namespace": "prod"}}
     await world.client.apply({**data, "data": {"text": text}}, field_manager=by, force=True)
 
@@ -121,21 +121,21 @@ def reason_of(world: World, obj: JsonObject) -> str:
 
 
 async def set_phase(world: World, phase: str) -> None:
-    """Write a phase as the custom resource's controller would."""
+    """Write a phase into the status, as the controller of the custom resource would."""
     await world.until_object(THING, lambda _obj: True)
     await world.client.merge_patch(THING, {"status": {"phase": phase}}, subresource="status")
 
 
 @asynccontextmanager
 async def open_thing(folder: Path) -> AsyncIterator[World]:
-    """A world with a package that has a custom resource, which is ready, and may be unready for half a second."""
+    """Open a world with a ready package that has a custom resource. The resource may be unready for half a second."""
     async with open_world(folder, grace_s=0.5) as world:
         await install_thing(world)
         yield world
 
 
 async def install_thing(world: World) -> None:
-    """Install a package that has a custom resource, until it is ready."""
+    """Install a package that has a custom resource, and wait until it is ready."""
     await world.allow_cluster()
     await world.push("web", "1.0.0", {"crds/things.yaml": DEFINITION, "templates/thing.yaml": THING_YAML})
     await world.repository()
@@ -147,7 +147,7 @@ async def install_thing(world: World) -> None:
 
 
 async def persons_revision(world: World, revision: int) -> None:
-    """Write what a helm command writes: one more revision, which no daemon wrote."""
+    """Write one more revision that looks like one of a helm command, not of a daemon."""
     name = f"sh.helm.release.v1.shop.v{revision - 1}"
     ours = from_secret(await world.client.get(ObjectKey(SECRET, "prod", name)))
     theirs = replace(ours, document={**ours.document, "version": revision}, holder="")
@@ -189,7 +189,7 @@ async def test_drift_is_a_warning_in_mode_warn_until_it_ends(tmp_path: Path) -> 
         assert "drift: ConfigMap prod/shop: /data/text by somebody" in warnings_of(warned)
         assert find_str(warned, "status", "summary", "state") == "Ready"
         assert await text_of(world) == "changed"
-        # The next change does not correct it, and the warning stays.
+        # The next change of the settings does not correct the drift, and the warning stays.
         await world.change("prod", "shop", {"settings": {"more": 1}})
         still = await world.until_state("prod", "shop", "Ready")
         assert await text_of(world) == "changed"
@@ -235,7 +235,7 @@ async def test_problems_of_a_release_are_warnings_without_secrets(
 
 
 class RefusingClient(LimitedClient):
-    """A client that refuses every apply while this is switched on."""
+    """A client that refuses every apply while ``refuses`` is true."""
 
     refuses = False
 
@@ -314,7 +314,7 @@ async def test_contested_drift_is_reported_with_the_other_writer(tmp_path: Path)
         assert reason_of(world, fought) == "DriftFought"
         assert "stubborn" in message_of(fought)
         assert find_str(world.condition(fought, "Stalled"), "status") == "False"
-        # Another run finds nothing new, and does not report success.
+        # Another run finds the same problem, and does not report success.
         world.runtime.packages.send(Rescheduled("prod.shop", "again"))
         assert instance_of(world).applied.fought
         await world.change("prod", "shop", {"drift": {"ignore": [{"paths": ["/data/text"]}]}})
@@ -390,7 +390,7 @@ async def test_texts_from_the_cluster_are_masked(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_failed_workload_is_reported_until_it_recovers(tmp_path: Path) -> None:
-    """By health rules of the package's author, for a custom kind."""
+    """A health rule of the package's author decides about a custom resource."""
     async with open_thing(tmp_path) as world:
         for phase, reason in (("Busy", "Unhealthy"), ("Broken", "WorkloadFailed")):
             await set_phase(world, phase)
@@ -406,7 +406,7 @@ async def test_a_failed_workload_is_reported_until_it_recovers(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_a_workload_that_failed_while_no_daemon_ran_is_reported(tmp_path: Path) -> None:
-    """A Ready status of an earlier process is checked again, because no task waits for the objects."""
+    """The Ready status of an earlier process is checked again at the start, because no task waits for the objects then."""
     async with open_ground(tmp_path) as plain:
         ground = replace(plain, grace_s=0.2)
         async with ground.open_world() as world:
@@ -422,7 +422,7 @@ async def test_a_workload_that_failed_while_no_daemon_ran_is_reported(tmp_path: 
 
 @pytest.mark.slow
 async def test_scaling_a_deployment_leaves_its_package_ready(tmp_path: Path) -> None:
-    """An HPA on a busy API server: the generation changes, is observed later, and Pods are ready later still."""
+    """On a busy API server, an HPA changes the generation. It is observed later, and the pods become ready even later."""
     async with open_shop(tmp_path, files={"templates/web.yaml": DEPLOYMENT_YAML}) as world:
         deployment = ObjectKey(DEPLOYMENT, "prod", "front")
         seen: list[tuple[str, str, str, str]] = []
@@ -444,7 +444,7 @@ async def test_scaling_a_deployment_leaves_its_package_ready(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_a_workload_that_failed_during_a_run_is_reported_after_it(tmp_path: Path) -> None:
-    """The wait for readiness is over, but a hook is still to run: the failure in between must not be lost."""
+    """The wait for readiness is over, but a hook has not run yet. A failure at that moment must not be lost."""
     async with open_thing(tmp_path) as world:
         runtime, instance = world.runtime, instance_of(world)
         runtime.packages.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", "at work"))
@@ -463,7 +463,7 @@ async def test_a_workload_that_failed_during_a_run_is_reported_after_it(tmp_path
 
 @pytest.mark.slow
 async def test_a_rollout_during_a_run_is_not_a_failure(tmp_path: Path) -> None:
-    """While a run applies objects, its own wait decides about their readiness."""
+    """While a run applies objects, only its own wait decides about their readiness."""
     async with open_shop(tmp_path) as world:
         instance = instance_of(world)
         world.runtime.packages.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", "at work"))
@@ -483,7 +483,7 @@ async def test_a_users_revision_is_reported_and_stays_until_the_next_change(tmp_
         assert find_str(warned, "status", "summary", "state") == "Ready"
         await set_text(world, "theirs", by="helm")
         await until(lambda: bool(world.runtime.tools.releases.drifts(OWNER)))
-        # Another run, for whatever reason, is not a new desired state.
+        # Another run with the same resource is not a new desired state.
         world.runtime.packages.send(Rescheduled("prod.shop", "again"))
         await world.runtime.queues.wait_idle("prod.shop")
         assert await text_of(world) == "theirs"

@@ -1,4 +1,4 @@
-"""The life of packages, from desired state to Ready to removal, on real parts."""
+"""The life of packages on a real runtime, from the desired state to Ready to the removal."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -107,7 +107,7 @@ async def test_a_missing_version_is_reported_and_the_old_one_stays(tmp_path: Pat
         assert "2.0.0" in find_str(obj, "status", "summary", "message")
         assert find_str(obj, "status", "summary", "state") == "Updating"  # the old version still runs
         assert await world.config_map("prod", "shop") is not None
-        # Back to the installed version: the backoff of the failed download is interrupted.
+        # The installed version is desired again. The wait before the next download attempt is interrupted.
         await world.change("prod", "shop", {"packageVersion": "1.0.0"})
         await world.until_state("prod", "shop", "Ready")
 
@@ -156,7 +156,7 @@ async def test_a_stalled_package_is_retried_after_a_while(tmp_path: Path) -> Non
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Failed")
         await world.push("web", "1.0.0", {"templates/broken.yaml": ""})
-        assert world.runtime.retry_stalled("prod.shop")  # it is not time yet
+        assert world.runtime.retry_stalled("prod.shop")  # the waiting time is not over yet
         now = world.runtime.now
         world.runtime.now = lambda: now() + STALLED_RETRY
         assert not world.runtime.retry_stalled("prod.shop")
@@ -243,7 +243,7 @@ async def test_a_removal_interrupts_a_wait(tmp_path: Path) -> None:
 
 
 async def test_a_package_of_an_earlier_process_is_removed_too(tmp_path: Path) -> None:
-    """A runtime that does not know a package still uninstalls it before it removes the finalizer."""
+    """A runtime that does not know a package still uninstalls its release before it removes the finalizer."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -257,7 +257,7 @@ async def test_a_package_of_an_earlier_process_is_removed_too(tmp_path: Path) ->
 
 
 async def test_a_foreign_release_is_not_uninstalled(tmp_path: Path) -> None:
-    """An Application that was never installed does not uninstall a release of the same name."""
+    """The removal of an Application that was never installed does not uninstall a release of the same name."""
     async with open_world(tmp_path) as world:
         config: JsonObject = {
             "apiVersion": "v1",

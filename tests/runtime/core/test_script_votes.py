@@ -1,4 +1,4 @@
-"""Votes that depend on other packages: which script runs again, and when."""
+"""Votes of scripts that depend on other packages: which script runs again, and when."""
 
 from dataclasses import dataclass, field, replace
 
@@ -27,7 +27,7 @@ DESIRED = DesiredState("folder:/x", "web", "1.0.0", "")
 
 @dataclass
 class Ground:
-    """A loaded package with a script, `web`, and the parts of a runtime around it."""
+    """A loaded package `web` with a script, and the parts of a runtime around it."""
 
     scheduler: Scheduler = field(default_factory=Scheduler)
     lifecycle: LifecycleStore = field(default_factory=LifecycleStore)
@@ -48,7 +48,7 @@ class Ground:
         return one
 
     def switch_on(self, name: str) -> None:
-        """Enable a Module that precedes `web`."""
+        """Enable a Module that comes before `web` in the order."""
         self.add(name, replace(VOTING, weight=10, enabled_script=False))
         self.scheduler.apply(IntentSet(name, enabled=True))
         self.scheduler.apply(NodeAdded(Node(name, "1.0.0", NO_REQUIREMENTS)))
@@ -119,7 +119,7 @@ def test_a_script_that_sees_other_modules_runs_once_after_a_change() -> None:
     ground.votes.rerun_one_if_modules_changed(ground.web)
     assert ground.since() == [asked(forced=False)]
     ground.votes.rerun_if_modules_changed()
-    assert ground.since() == []  # the set of enabled Modules is the same
+    assert ground.since() == []  # the set of enabled Modules has not changed
     ground.switch_on("dns")
     ground.votes.rerun_if_modules_changed()
     assert ground.since() == [asked("dns", forced=False)]

@@ -1,4 +1,4 @@
-"""Start and end of the runtime."""
+"""The start and the end of the runtime."""
 
 import dataclasses
 import logging
@@ -29,7 +29,7 @@ DONE = ObjectKey(CONFIG_MAP, "prod", "done")
 
 
 async def installed(ground: Ground) -> None:
-    """Install a package that waits for an object that never becomes ready, and one whose hook watches."""
+    """Install a package that waits for an object that never becomes ready, and a package whose hook watches objects."""
     async with ground.open_world() as world:
         await world.push("slow", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
         await world.push_folder(hooked(ground.folder / "hooked", {"count.sh": COUNTING}), "hooked", "1.0.0")
@@ -49,7 +49,7 @@ async def test_a_stop_does_not_wait_for_waiting_packages_and_the_next_start_cont
     async with open_ground(tmp_path) as ground:
         with trio.fail_after(60):
             await installed(ground)
-        # Between two daemons no events are delivered, and the next daemon synchronises its hooks with all objects.
+        # No events are delivered while no daemon runs, so the next daemon runs the hooks with all objects at its start.
         await ground.client.create(config_map("between", {"watch": "me"}))
         async with ground.open_world() as world:
             await until_data(world, "out", "seen", "1")
@@ -67,7 +67,7 @@ async def test_events_and_ticks_reach_the_runtime(tmp_path: Path) -> None:
             await world.until_state("prod", "app", "Ready")
             await world.client.create(config_map("new", {"watch": "me"}))
             await until_data(world, "out", "seen", "1")
-            assert world.runtime.build_schedule_tasks("0 0 * * *") == ()  # no hook is bound to it
+            assert world.runtime.build_schedule_tasks("0 0 * * *") == ()  # no hook has this schedule
             await world.until_state("prod", "app", "Ready")
             world.runtime.stop("over")
             await world.client.create(config_map("late", {"watch": "me"}))
@@ -101,7 +101,7 @@ async def test_packages_wait_for_the_bootstrap_once(tmp_path: Path) -> None:
 async def test_a_restarted_daemon_waits_for_the_bootstrap_state_before_it_decides(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Otherwise running packages would be suspended, and resumed a moment later."""
+    """A daemon that decided earlier would suspend running packages, and resume them a moment later."""
     async with open_ground(tmp_path) as ground:
         await ground.client.create(config_map("done"))
         bootstrapped = dataclasses.replace(ground, bootstrapped_by=DONE)
@@ -134,7 +134,7 @@ class HeldClient(LimitedClient):
 
 
 async def test_a_running_apply_is_completed_at_the_end_of_the_runtime(tmp_path: Path) -> None:
-    """The release engine outlasts the queues whose tasks work with it."""
+    """The release engine runs until the queues have ended, because their tasks use it."""
     held, go = trio.Event(), trio.Event()
     record = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
     async with open_ground(tmp_path) as ground, trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""The changes of a status: which listener is notified, and when a line is logged."""
+"""Changes of a status: which listener is notified, and when a line is logged."""
 
 import logging
 from datetime import UTC, datetime
