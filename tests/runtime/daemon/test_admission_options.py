@@ -1,4 +1,4 @@
-"""The options of the daemon about admission."""
+"""The daemon's options for admission."""
 
 import argparse
 

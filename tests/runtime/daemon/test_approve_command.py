@@ -16,7 +16,7 @@ from wharfinger.runtime.versions.version_policy import APPROVED
 
 
 async def test_the_waiting_or_the_given_version_is_approved(tmp_path: Path) -> None:
-    async with open_ground(tmp_path) as ground:  # without a daemon, which would correct the status
+    async with open_ground(tmp_path) as ground:  # There is no daemon here, because it would correct the status.
         await ground.client.create(application("prod", "shop"))
         key = ObjectKey(APPLICATION, "prod", "shop")
         for version in ("", "1.1.0"):

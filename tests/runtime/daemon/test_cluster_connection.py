@@ -1,4 +1,4 @@
-"""The connection of a daemon, read by a real child process."""
+"""The connection of a daemon to its cluster, as a real child process reads it."""
 
 import base64
 import os

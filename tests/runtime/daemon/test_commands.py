@@ -1,4 +1,6 @@
-"""``wharfinger run``: its arguments and its messages if it cannot start. The daemon itself: test_daemon.py."""
+"""``wharfinger run``: its arguments, and its messages if it cannot start. The tests of the daemon itself are
+in test_daemon.py.
+"""
 
 import argparse
 from pathlib import Path
@@ -142,7 +144,7 @@ def test_invalid_options_are_refused_before_anything_is_created(
     [("run", "--state-dir"), ("run", "--socket"), ("doctor", "--state-dir"), ("memory", "--socket")],
 )
 def test_an_empty_path_is_refused(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """An unset variable on the command line must not name the current folder."""
+    """An option whose value is an unset shell variable must not name the current folder."""
     with pytest.raises(SystemExit):
         main([command, option, ""])
     assert f"argument {option}: expected a path, found an empty text" in capsys.readouterr().err

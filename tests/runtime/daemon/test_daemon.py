@@ -1,4 +1,4 @@
-"""The daemon as a process: start, signals, a second start, a lost cluster, `kill -9` and the start after it."""
+"""The daemon as a process: its start, signals, a second start, a lost cluster, and `kill -9` with the start after it."""
 
 import os
 import re
@@ -16,12 +16,12 @@ from tests.registry_server import PASSWORD, USER, open_registry_server
 from tests.runtime.support.killing import Kubectl, application, children, embedded_daemon, held, held_hook, watched
 from tests.runtime.tasks.test_hook_runs import hooked
 
-pytestmark = pytest.mark.measured  # the daemon is a child
+pytestmark = pytest.mark.measured  # the daemon is a child process
 
 
 @contextmanager
 def control_plane(folder: Path) -> Iterator[Path]:
-    """A control plane in a process of its own; its kubeconfig."""
+    """Run a control plane in its own process, and yield the path of its kubeconfig."""
     kubeconfig = folder / "kube" / "config"
     with program(*wharfinger("control-plane", "--no-tls", "--kubeconfig", str(kubeconfig))) as serving:
         serving.wait_line("control plane ready at")
@@ -30,14 +30,14 @@ def control_plane(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def daemon(folder: Path, kubeconfig: Path, *more: str) -> Iterator[Program]:
-    """A daemon with its state below ``folder``."""
+    """Run a daemon with its state below ``folder``."""
     arguments = ("run", "--kubeconfig", str(kubeconfig), "--state-dir", str(folder / "state"), *more)
     with program(*wharfinger(*arguments)) as running:
         yield running
 
 
 def dead_kubeconfig(folder: Path) -> Path:
-    """A kubeconfig of a server that does not listen."""
+    """Return a kubeconfig for a server that does not listen."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -124,7 +124,7 @@ def test_missing_helm_is_a_one_line_error(tmp_path: Path) -> None:
 def test_the_daemon_waits_for_an_unreachable_cluster_and_can_be_stopped(tmp_path: Path) -> None:
     with daemon(tmp_path, dead_kubeconfig(tmp_path)) as running:
         running.wait_line("trying again")
-        # It answers commands meanwhile: alive, not ready.
+        # While the daemon waits, it answers commands: it is alive, but not ready.
         listed = attempt(*wharfinger("get", "packages", "--socket", str(tmp_path / "state" / "run" / "debug.sock")))
         assert (listed.returncode, listed.stdout) == (0, "")
         running.process.terminate()
@@ -164,7 +164,7 @@ def test_a_hanging_exec_plugin_does_not_delay_a_signal(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_paths_are_relative_to_the_folder_in_which_the_daemon_was_started(tmp_path: Path) -> None:
-    """Helm runs in a folder of its own, in which a relative state folder or helm would not be found."""
+    """Helm runs in its own folder, where relative paths to the state folder or to helm would be wrong."""
     state = os.path.relpath(tmp_path / "state", ROOT)
     with control_plane(tmp_path) as kubeconfig:
         command = wharfinger("run", "--kubeconfig", os.path.relpath(kubeconfig, ROOT), "--state-dir", state)
@@ -176,7 +176,7 @@ def test_paths_are_relative_to_the_folder_in_which_the_daemon_was_started(tmp_pa
 
 @pytest.mark.slow
 def test_a_second_signal_ends_the_daemon_at_once(tmp_path: Path) -> None:
-    """After one signal a running hook may finish; after the second one it is killed with the daemon."""
+    """After the first signal, a running hook may finish. After the second one, it is killed together with the daemon."""
     os.mkfifo(tmp_path / "held")
     hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "first")}
     hooked(tmp_path / "packages" / "hooked", hooks)
@@ -262,7 +262,7 @@ MODULE_OF_OTHERS = {
 
 @pytest.mark.slow
 def test_a_modules_directory_is_read_as_addon_operator_reads_it(tmp_path: Path) -> None:
-    """A Chart.yaml without apiVersion and with a number as version is accepted, because Helm renders it."""
+    """A Chart.yaml may lack apiVersion, and its version may be a number, because Helm renders such charts."""
     module = write(tmp_path / "modules" / "001-sysctl-tuner", MODULE_OF_OTHERS)
     write(
         tmp_path / "modules" / "002-broken",
@@ -284,7 +284,7 @@ def test_a_modules_directory_is_read_as_addon_operator_reads_it(tmp_path: Path) 
             "helm", "list", "-n", "wharfinger-system", "--output=json", env={"KUBECONFIG": str(kubectl.kubeconfig)}
         )
         assert '"chart":"sysctl-tuner-1"' in listed
-        # Helm lists the version of the package; templates see the version that they have always seen.
+        # Helm lists the version of the package. Templates see the version that addon-operator has always shown to them.
         assert '"chart":"versioned-v2.5.0"' in listed
         seen = kubectl("get", "configmap", "versioned", "-n", "wharfinger-system", "--output=jsonpath={.data.seen}")
         assert seen == "0.2.0"
@@ -338,7 +338,7 @@ async def test_a_killed_daemon_continues_after_a_restart(tmp_path: Path) -> None
             for _ in range(2):
                 with daemon(tmp_path, kubeconfig) as again:
                     again.wait_line("ready:")
-                    again.wait_line("default/shop: Ready")  # reported by this daemon, not by the previous one
+                    again.wait_line("default/shop: Ready")  # this daemon reports it, not the previous one
                     wait_ready(kubeconfig)
                     again.process.terminate()
                     assert again.wait() == 0
@@ -353,7 +353,7 @@ async def test_a_killed_daemon_continues_after_a_restart(tmp_path: Path) -> None
 async def test_the_credential_helper_of_the_daemons_user_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`wharfinger package push` and the daemon both call it; the password is not in the log."""
+    """`wharfinger package push` and the daemon both call the helper, and the password does not appear in the log."""
     helper = tmp_path / "bin" / "docker-credential-porter"
     helper.parent.mkdir()
     answer = f'{{"Username": "{USER}", "Secret": "{PASSWORD}"}}'

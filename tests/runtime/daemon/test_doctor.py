@@ -1,4 +1,4 @@
-"""Checks of `wharfinger doctor`: programs, folders, a daemon, and a cluster; each with its verdict."""
+"""Checks of `wharfinger doctor`: programs, folders, a daemon, and a cluster, each with its verdict."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def absent(path: Path) -> str:
 async def examined(
     folder: Path, kubeconfig: Path | None = None, helm: str = "", version: str = ""
 ) -> dict[str, Finding]:
-    """Return the findings by subject; with ``version`` a daemon of that version runs."""
+    """Return the findings by subject. If ``version`` is given, a daemon of that version is running."""
     findings: list[Finding] = []
     state = folder / "state"
     examined = Examined(kubeconfig or folder / "none", "", state, state / "debug.sock", helm or HELM)
@@ -44,7 +44,7 @@ async def examined(
 
 @pytest.fixture(autouse=True)
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only folder on PATH."""
+    """Return the only folder on PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -106,7 +106,7 @@ async def test_the_state_folder_must_be_usable(tmp_path: Path, monkeypatch: pyte
     assert (found.verdict, "cannot write to" in found.message) == (FAILED, True)
     state.unlink()
     state.mkdir()
-    state.chmod(0o755)  # independent of the umask
+    state.chmod(0o755)  # this mode does not depend on the umask
     assert (await examined(tmp_path))["state folder"].remedy == f"chmod 700 {state}"
     state.chmod(0o700)
     assert (await examined(tmp_path))["state folder"] == Finding("state folder", OK, str(state))
@@ -193,7 +193,7 @@ async def test_an_unreachable_registry_is_reported(tmp_path: Path, monkeypatch: 
 
 
 def repository(name: str, registry: str) -> JsonObject:
-    """A PackageRepository at a registry without TLS, with a login that doctor does not read."""
+    """Return a PackageRepository for a registry without TLS."""
     spec: JsonObject = {"registry": {"repo": f"{registry}/packages", "scheme": "HTTP"}}
     return {
         "apiVersion": "wharfinger.dev/v1alpha1",

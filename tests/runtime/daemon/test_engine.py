@@ -17,7 +17,7 @@ def program(folder: Path, body: str) -> Path:
 
 
 async def said(caplog: pytest.LogCaptureFixture, found: Path | None, tmp_path: Path) -> tuple[str, str]:
-    """Return the version of the engine, "" for none, and the log."""
+    """Return the version of the engine ("" if there is none) and the log."""
     with caplog.at_level(logging.INFO):
         async with open_engine(found, tmp_path / "scratch", None, RenderLimits()) as engine:
             return ("" if engine is None else engine.versions.helm), caplog.text

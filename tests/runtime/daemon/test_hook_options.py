@@ -1,4 +1,4 @@
-"""Options about hooks: folders, in both spellings, and their errors."""
+"""The options for hooks: the folders, given as options or in the environment, and their errors."""
 
 import argparse
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""One daemon of a cluster is the leader at a time: its identity, standbys that take over, and a leader that lost its Lease."""
+"""Leadership: its identity, a standby that takes over, and a leader that lost its Lease. A cluster has one leader at a time."""
 
 import json
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ def clock() -> datetime:
 
 @asynccontextmanager
 async def open_cluster() -> AsyncIterator[ClusterClient]:
-    """A control plane in this process."""
+    """Run a control plane in this process."""
     with one_error():
         async with (
             open_control_plane() as plane,

@@ -1,4 +1,4 @@
-"""The limited client: the contract of every client, which calls take a slot, and the package they are charged to."""
+"""The limited client: it fulfils the contract of every client, some calls take a slot, and a call is charged to its package."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -56,7 +56,7 @@ async def limited(limits: SlotLimits | None = None) -> AsyncIterator[tuple[Limit
 
 
 def used(slots: Slots) -> tuple[int, int]:
-    """Return the slots in use, and the waiting calls."""
+    """Return the numbers of used slots and of waiting calls."""
     numbers = slots.statistics().kinds[Kind.API]
     return numbers.used, numbers.waiting
 
@@ -153,7 +153,7 @@ async def test_a_call_is_charged_to_the_package_of_its_queue() -> None:
 
 
 async def test_a_package_that_floods_the_server_leaves_a_slot_for_others() -> None:
-    """With two slots and a hanging server, the flood occupies one of them, however many calls it makes."""
+    """The server hangs, and there are two slots. The flood occupies only one of them, however many calls it makes."""
     slots = Slots(SlotLimits(api=2))
     async with memory_cluster() as real:
         client = LimitedClient(real, slots)

@@ -1,4 +1,4 @@
-"""The rights of a daemon: queried exactly, listed if missing, waited for, and sufficient to work."""
+"""The rights of a daemon: it queries exactly those that it needs, lists missing ones, waits for them, and can work with them."""
 
 import json
 import re
@@ -203,7 +203,7 @@ async def test_the_rights_for_pools_are_checked_only_if_needed(autojump_clock: M
 
 
 def as_user(kubectl: Kubectl, folder: Path, name: str, role: JsonObject) -> Path:
-    """Create a service account with a ClusterRole; return its kubeconfig."""
+    """Create a service account with a ClusterRole, and return its kubeconfig."""
     made = {
         "account.json": {
             "apiVersion": "v1",
@@ -232,7 +232,7 @@ def as_user(kubectl: Kubectl, folder: Path, name: str, role: JsonObject) -> Path
 
 
 def without_definitions(name: str) -> JsonObject:
-    """A ClusterRole without the right to write definitions, as in the regression."""
+    """Return a ClusterRole without the right to write CustomResourceDefinitions."""
     role = cluster_role(name)
     rules: list[JsonObject] = [
         {**rule, "verbs": ["get", "list", "watch"]} if "customresourcedefinitions" in str(rule) else rule
@@ -243,7 +243,7 @@ def without_definitions(name: str) -> JsonObject:
 
 
 def and_config_maps(name: str) -> JsonObject:
-    """A ClusterRole with the rights of a daemon, and those for the objects in the test's chart."""
+    """Return a ClusterRole with the rights of a daemon, and with the rights for the objects in the test's chart."""
     role = cluster_role(name)
     extra: JsonObject = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch", "delete"]}
     return {**role, "rules": [*find_list(role, "rules"), extra]}

@@ -57,9 +57,7 @@ async def test_a_package_without_a_former_revision_is_refused_at_once(tmp_path: 
             await check_revision(client, "prod.shop", 0)
         store = ReleaseStore(client, lambda: AT)
         await store.create(record(1, ReleaseStatus.DEPLOYED))
-        await check_revision(
-            client, "prod.shop", 0
-        )  # the resource may request another version, of which there is no revision
+        await check_revision(client, "prod.shop", 0)  # the resource may request a version that has no revision
         status: JsonObject = {"observedGeneration": generation, "conditions": [], "summary": {"state": "Ready"}}
         await client.merge_patch(key, {"status": status}, subresource="status")
         with pytest.raises(NoRevisionError, match="revision 1 is the only one") as refused:
@@ -72,7 +70,7 @@ async def test_a_package_without_a_former_revision_is_refused_at_once(tmp_path: 
         with pytest.raises(NoRevisionError, match="there is no revision 7; these were deployed, and are recorded: 1"):
             await check_revision(client, "prod.shop", 7)
         await client.merge_patch(key, {"spec": {"packageVersion": "2.0.0"}})
-        await check_revision(client, "prod.shop", 0)  # a change that failed before it created a revision
+        await check_revision(client, "prod.shop", 0)  # the change failed before it created a revision
         await check_revision(client, "prod.shop", 1)
         await store.create(record(2, ReleaseStatus.FAILED))
         with pytest.raises(NoRevisionError, match="revision 2 was never deployed"):

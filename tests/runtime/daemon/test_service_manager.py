@@ -1,4 +1,4 @@
-"""sd_notify, against a real datagram socket."""
+"""sd_notify with a real datagram socket."""
 
 import os
 import signal

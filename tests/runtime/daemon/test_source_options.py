@@ -1,4 +1,4 @@
-"""The options about mirrors and tokens, and the proxies of the environment."""
+"""The options for mirrors and tokens, and the proxies from the environment."""
 
 import argparse
 from pathlib import Path

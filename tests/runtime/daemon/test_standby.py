@@ -1,4 +1,4 @@
-"""The standby state of a daemon, before it holds the Lease: it fills its caches, and writes nothing."""
+"""The standby state of a daemon, before it holds the Lease: the daemon fills its caches, and writes nothing."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 @asynccontextmanager
 async def standby(folder: Path, client: HttpClusterClient, connection: Connection) -> AsyncIterator[Standby]:
-    """The standby of a daemon with this client."""
+    """Open the standby of a daemon with this client."""
     state = folder / "state"
     (state / "scratch").mkdir(parents=True)
     config = DaemonConfig(None, "", state, state / "socket", Path("helm"), 30.0)

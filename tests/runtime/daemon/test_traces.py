@@ -1,4 +1,4 @@
-"""The export of traces: whether a daemon exports them."""
+"""The export of traces: when a daemon exports them, and when it does not."""
 
 import argparse
 import importlib.util

@@ -22,7 +22,7 @@ WATCHING = (
 
 
 def python(config: str, body: str) -> str:
-    """A hook with its configuration and its Python code."""
+    """Return a hook with this configuration and this Python code."""
     asked = f"if sys.argv[1:] == ['--config']:\n    print('{config}')\n    sys.exit()\n"
     return f"#!{sys.executable}\nimport os, sys\n{asked}{body}\n"
 
@@ -40,7 +40,7 @@ def config_map(value: str) -> str:
 
 
 def workers_of(pid: int) -> list[int]:
-    """The zygotes and workers among the children of a daemon; a worker has the command line of its zygote."""
+    """Return the zygotes and workers among the children of a daemon. A worker has the command line of its zygote."""
     return children(pid, "zygote_program")
 
 

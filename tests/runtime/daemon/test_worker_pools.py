@@ -73,7 +73,7 @@ def test_claims_get_pods_before_and_after_a_restart(tmp_path: Path) -> None:
             first.process.send_signal(signal.SIGTERM)
             assert first.wait() == 0
         kubectl("delete", "workerclaim/one", "--wait=true")
-        kubectl("wait", f"pod/{pod}", "--for=delete", "--timeout=60s")  # deleted by the garbage collector
+        kubectl("wait", f"pod/{pod}", "--for=delete", "--timeout=60s")  # the garbage collector deletes it
         kubectl.apply(tmp_path / "two.yaml", claim("two"))
         with daemon(tmp_path, kubeconfig, "--worker-pools") as second:
             second.wait_line("ready:")

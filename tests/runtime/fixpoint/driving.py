@@ -1,8 +1,8 @@
-"""A synchronous driver of the engine, whose next move is chosen by a tape, and a watcher that checks every step of it.
+"""A synchronous driver of the engine. A tape chooses its next move, and a watcher checks every step.
 
-`Drive` knows the possible moves of a driver: pull for one more body, let a running body look at its world, let it report, let
-the world outside change or answer, or make noise that must not matter (duplicates, stale reports, superfluous requests).
-Hypothesis generates the tape. `Watcher` has stamps of its own and checks every step against them: see its methods.
+`Drive` has the moves of a driver: it pulls the next dispatch, lets a running body look at its world or report, or lets the world
+outside make a change or answer. It may also send events that must not change any result (duplicates, stale reports, superfluous
+requests). Hypothesis generates the tape. `Watcher` has its own stamps, and checks every step against them.
 """
 
 from collections import Counter
@@ -94,7 +94,7 @@ class Drive:
     # --- running --------------------------------------------------------------------------------------------------------------
 
     def live(self, seeds: Iterable[Id] | None = None) -> "Drive":
-        """Run from the first seed until nothing is left to do; return itself."""
+        """Run from the first seed until nothing is left to do, and return this driver."""
         self.begin(seeds)
         ahead = list(self.changes)
         while self.move(ahead):
@@ -112,13 +112,13 @@ class Drive:
             self.tell(Arrived(emission(one)))
 
     def live_until(self, order: int) -> None:
-        """Run from the first seed until that dispatch, counted from 0, has been made."""
+        """Run from the first seed until the dispatch with this number, counted from 0, has been made."""
         self.begin()
         while len(self.dispatched) <= order:
             assert self.move([])
 
     def move(self, ahead: list[Change]) -> bool:
-        """Make one possible move, chosen by the tape; return False if there is none."""
+        """Make one possible move, which the tape chooses. Return False if no move is possible."""
         moves: list[tuple[str, Id | None]] = []
         if len(self.running) < self.limit and not self.idle:
             moves.append(("pull", None))
@@ -145,11 +145,11 @@ class Drive:
         return True
 
     def pick(self, among: int) -> int:
-        """Return the next number of the tape, below ``among``."""
+        """Return the next number of the tape, modulo ``among``."""
         return next(self._next) % among
 
     def look(self, one: Id) -> None:
-        """Let the body look at its world, and write its results, some time before it reports."""
+        """Let the body look at its world and write its results. It reports some time later."""
         body = self.running[one]
         if self.crash_at is not None and self.dispatched[self.crash_at : self.crash_at + 1] == [self._order(one)]:
             self.crashed[one] = body.run
@@ -196,7 +196,7 @@ class Drive:
         self.tell(noises[self.pick(len(noises))])
 
     def tell(self, event: Event) -> tuple[Effect, ...]:
-        """One step, watched."""
+        """Make one step of the engine, and let the watcher check it."""
         before = self.state
         after, effects = step(before, event)
         self.state = after
@@ -240,7 +240,7 @@ class Drive:
         return {one: verdict(self.state.result(one)) for one in there}
 
     def results(self) -> dict[Id, str | None]:
-        """Return the complete results of these nodes."""
+        """Return the full result of every existing node."""
         return {one: self.state.result(one) for one in self.verdicts()}
 
     def level(self) -> Level:
@@ -258,7 +258,7 @@ class Drive:
 
 @dataclass(slots=True)
 class Hand:
-    """The engine driven by hand, watched as well."""
+    """The engine, driven by hand. A watcher checks every step."""
 
     rules: Rules = field(default_factory=Rules)
     state: Fixpoint = field(init=False)
@@ -272,7 +272,7 @@ class Hand:
         self.watcher = Watcher(self.rules)
 
     def tell(self, event: Event) -> tuple[Effect, ...]:
-        """One step."""
+        """Make one step of the engine, and let the watcher check it."""
         before = self.state
         self.state, effects = step(before, event)
         self.watcher.saw(before, event, self.state, effects, self.running, cancelled=Cancelled() in self.told)
@@ -287,7 +287,7 @@ class Hand:
     told: list[Event] = field(default_factory=list)
 
     def seed(self, *ids: Id) -> None:
-        """Report seeds."""
+        """Report these ids as seeds."""
         self.tell(Seeded(ids))
 
     def pull(self) -> Dispatch | None:
@@ -296,7 +296,7 @@ class Hand:
         return orders[0] if orders else None
 
     def pull_all(self) -> list[Id]:
-        """Return all nodes that may run now, in the order of their dispatches."""
+        """Dispatch all nodes that may run now, and return them in the order of their dispatches."""
         ids = []
         while (order := self.pull()) is not None:
             ids.append(order.id)

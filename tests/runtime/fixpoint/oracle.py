@@ -1,12 +1,14 @@
-"""The expected results of the fixpoint engine, found without it: by evaluating everything again until nothing changes.
+"""The expected results of the fixpoint engine. The oracle finds them without the engine: it evaluates all until nothing changes.
 
-A `World` is declared: what each part needs, tolerates and emits, and how it ends. The oracle knows nothing of events, dispatches,
-wakes, levels in time or versions. It computes least fixpoints over the declarations, one rule after the other:
+A `World` is declared: what each part needs, tolerates and emits, and how it ends. The oracle does not know events, dispatches,
+wakes or versions, and not the times of levels. It applies these rules to the declarations, each up to its least fixpoint:
 
-1. A part becomes ready, and emits, if everything that it needs is ready (a tolerated dependency only delays, so it is no rule).
+1. A part becomes ready, and emits, if everything that it needs is ready. A tolerated dependency only delays, so it has no rule.
 2. A part fails if something that it needs has failed.
-3. A part fails if something that it needs is absent, or its expression stays false: nothing more can arrive.
-4. In each strongly connected component of the rest that waits for nothing outside itself, the lowest id is forced to end.
+3. A part fails if something that it needs is absent, or if an expression about it stays false. At this point nothing more can
+   arrive.
+4. Of the remaining parts, each strongly connected component that waits for nothing outside itself is forced: the part with the
+   lowest id has to end.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +31,7 @@ DATA: Final = "Data"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A node of a world, as data."""
+    """The declaration of one node of a world."""
 
     id: Id
     needs: tuple[Id, ...] = ()
@@ -53,7 +55,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Parts by id, and ids that exist without having been emitted."""
+    """The parts by id, and the ids that exist although no part has emitted them."""
 
     parts: Mapping[Id, Part]
     seeds: tuple[Id, ...]
@@ -68,7 +70,7 @@ class World:
         return made if made in self.parts else None
 
     def with_part(self, part: Part) -> "World":
-        """Return the same world with another declaration of a part."""
+        """Return the same world with this declaration of a part."""
         return replace(self, parts={**self.parts, part.id: part})
 
 
@@ -99,7 +101,7 @@ def expected(world: World) -> Expected:
 
 
 def decided_unjudged(world: World) -> bool:
-    """Return whether all parts, including tolerated ones, have a verdict without any judgement."""
+    """Return whether all parts get a verdict without any judgement, although each part waits for the parts that it tolerates."""
     found = Expected(present={*world.seeds, *world.brought})
     while True:
         before = len(found.verdicts), len(found.present)
@@ -175,7 +177,7 @@ def _judge_absent(world: World, found: Expected) -> None:
 
 
 def _bottom_components(world: World, found: Expected) -> list[set[Id]]:
-    """Return the strongly connected components of undecided parts from which no path leads to another one."""
+    """Return the strongly connected components of undecided parts that have no path to another component."""
     undecided = _undecided(world, found)
     reach = {one: {need for need in world.parts[one].needs if need in undecided} for one in undecided}
     for middle in undecided:

@@ -1,8 +1,8 @@
 """Tests that cover the cases of the reference's fixpoint scheduler (spec/schedulers §A.10).
 
-A case has the name that the reference gives it; its variants are the parameters of its test. As in `tests/spec_cases.py`, its
-value is the tests that cover it, or :class:`Elsewhere` if it is decided otherwise on purpose. `test_spec_table.py` checks that
-they exist.
+Each key is the name that the reference gives a case. The variants of a case are the parameters of its test. As in
+`tests/spec_cases.py`, each value lists the tests that cover the case, or is an :class:`Elsewhere` if this project intentionally
+differs. `test_spec_table.py` checks that these tests exist.
 """
 
 from typing import Final

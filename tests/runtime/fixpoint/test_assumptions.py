@@ -1,7 +1,7 @@
 """The assumptions of the engine's termination proof, and the properties that it does not assume.
 
-Each is either enforced by construction, or the test shows the effect of breaking it. The package's documentation names the
-tests of this file.
+Each assumption is enforced by construction, or its test shows what happens if it is broken. The docstring of the package names
+the tests of this file.
 """
 
 import re
@@ -45,7 +45,7 @@ def test_the_documentation_names_tests_that_exist() -> None:
 
 
 class Bodies:
-    """Bodies of which A has the given outcomes, and all others wait for A."""
+    """Bodies with which A has the given outcomes, and every other node waits for A."""
 
     def __init__(self, does: Callable[[], Outcome], sweeps: Callable[[], bool] = lambda: False) -> None:
         self.does = does
@@ -64,12 +64,12 @@ class Bodies:
 
 
 def bursts() -> bool:
-    """Raise errors at any place."""
+    """Raise an error, wherever this function is called."""
     raise LookupError("burst")
 
 
 def group() -> Outcome:
-    """Run in a nursery, as a body with a nursery of its own would."""
+    """Raise an ExceptionGroup, as a body with its own nursery may do."""
     raise ExceptionGroup("two", [ValueError("one"), KeyError("other")])
 
 
@@ -87,7 +87,7 @@ def group() -> Outcome:
     ids=["body", "whether it sweeps", "group", "waits for nobody"],
 )
 async def test_every_run_is_reported_once(bodies: Bodies, why: str) -> None:
-    """The driver reports every run; a second report, or one of another run, changes nothing."""
+    """The driver reports every run. A second report, or a report of another run, changes nothing."""
     with trio.fail_after(300):
         report = await converge(bodies, (B, A), limit=2)
     assert report.crashed == {A: why}
@@ -133,7 +133,7 @@ def test_blocking_creates_nothing() -> None:
 
 
 def test_creations_beside_the_outcome_count_as_outside() -> None:
-    """Check a body that creates an id directly and then blocks: the creation counts as a report from outside."""
+    """A body creates an id directly, and then blocks. The creation counts as a report from outside."""
     hand = Hand()
     hand.seed(A)
     for at in range(100):

@@ -17,7 +17,7 @@ A, B, C, D = (Id("Node", "", name) for name in "abcd")
 
 
 def charge(account: Account, *, episode: int = 1, budget: int = 2) -> Account | None:
-    """Charge one more run, which B caused."""
+    """Charge the account for one more run, which B caused."""
     return charged(account, budget=budget, episode=episode, cause=B)
 
 

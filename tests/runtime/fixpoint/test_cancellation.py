@@ -1,4 +1,4 @@
-"""Cancellation after every single dispatch, and a crash at each of them: in the machine, and in `converge` (A.6, A.12)."""
+"""Cancellations after each dispatch, and crashes in each dispatched run: in the machine, and in `converge` (A.6, A.12)."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -20,19 +20,19 @@ from wharfinger.runtime.fixpoint.state import Done, Parked, Rules
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 many = settings(max_examples=scaled(2000, 50), phases=PHASES, suppress_health_check=[HealthCheck.too_slow])
-# Each example is run once for every dispatch that it has.
+# Each example is run once for each of its dispatches.
 at_every_order = settings(many, max_examples=scaled(300, 50))
 limits = st.integers(1, 4)
 A, B, C = node("a"), node("b"), node("c")
 
 
 def some_of(orders: int, sample: int) -> range:
-    """Return every dispatch under `make test-full`, else about ``sample`` of them, from the first to near the last."""
+    """Return all dispatches under `make test-full`, and otherwise about ``sample`` of them, evenly spread."""
     return range(0, orders, max(1, orders // scaled(orders + 1, sample)))
 
 
 def sound(some: World) -> World:
-    """Return the same world without parts that fail by themselves; such a part reads nothing, so its failure is permanent."""
+    """Return the same world without crashes. A crashed part reads nothing, so its failure would be permanent."""
     return replace(some, parts={one: replace(part, crashes=False) for one, part in some.parts.items()})
 
 
@@ -96,12 +96,14 @@ def test_a_crash_of_any_run_leaves_the_other_verdicts_correct(some: World, tape:
 
 
 class StruckError(Exception):
-    """The error in which a body of these tests ends on request."""
+    """The error with which a body of these tests ends on request."""
 
 
 @dataclass(slots=True)
 class Living:
-    """The bodies of a world under `converge`: they take time, look at their world in the middle of it, and write at its end."""
+    """The bodies of a world under `converge`. They take time, look at their world and write their result halfway, and report at
+    the end.
+    """
 
     world: World
     tape: bytes = b""
@@ -119,7 +121,7 @@ class Living:
         self.store.there |= {*self.world.seeds, *self.world.brought}
 
     def time(self) -> float:
-        """Return the time until the next step, from the tape."""
+        """Return the duration of the next step, as chosen by the tape."""
         return self.tape[len(self.orders) % len(self.tape)] / 16 if self.tape else 1.0
 
     async def run(self, id: Id, level: Level, loop: tuple[Id, ...]) -> Outcome:  # noqa: A002
@@ -162,9 +164,9 @@ def within(bodies: Living, limit: int, *, rules: Rules = ROOMY) -> Report:
 
 
 def still(some: World) -> World:
-    """Return the same world without parts that wait for the world outside, because `converge` has none."""
+    """Return the same world, but no part waits for the world outside, because `converge` runs without one."""
     parts = {one: replace(part, outside=0) for one, part in some.parts.items()}
-    # Brought ids are emitted by a node here: converge takes nothing from outside.
+    # `converge` gets nothing from outside, so a node emits the ids that the world outside would bring.
     bringer = Part(node("bringer"), emits=tuple(sorted(some.brought)))
     return World({**parts, bringer.id: bringer}, (*some.seeds, bringer.id))
 
@@ -192,7 +194,7 @@ def test_converge_survives_an_error_of_any_run(some: World, tape: bytes, limit: 
         bodies = Living(some, tape, crash_at=at)
         report = within(bodies, limit)
         last = {order.id: index for index, order in enumerate(bodies.orders)}
-        # Bodies that end at the same time do so in any order, so this run may have had fewer dispatches.
+        # Bodies that end at the same time may end in any order, so this run may have had fewer dispatches.
         struck = frozenset(one for one, index in last.items() if index == at)
         there = frozenset(bodies.store.there)
         truth = expected(replace(some, brought=there, struck=struck))
@@ -245,7 +247,9 @@ def test_as_many_bodies_run_at_once_as_the_limit_allows(limit: int) -> None:
 
 
 def test_dependents_of_an_unresolved_node_end() -> None:
-    """Bodies under `converge` store their own results, and are not notified of nodes that the engine ended."""
+    """Bodies under `converge` see only results that bodies have stored, so they do not see that A is unresolved. B and C end
+    nevertheless.
+    """
     some = world(Part(A, needs=(GHOST,), stubborn=True), Part(B, needs=(A,)), Part(C, needs=(B,)), Part(node("d")))
     report = within(Living(some), 2)
     assert verdict(report.results[A]) == UNRESOLVED
@@ -256,7 +260,7 @@ def test_dependents_of_an_unresolved_node_end() -> None:
 
 
 def test_converge_does_not_hang_on_a_body_that_waits_for_the_world_outside() -> None:
-    """`converge` has no world outside, so it has to end such a body instead of waiting for ever."""
+    """`converge` has no world outside here, so it has to end such a body instead of waiting for ever."""
     bodies = Living(world(Part(A, outside=1), Part(B, needs=(A,)), Part(C)))
     report = within(bodies, 2)
     assert verdict(report.results[A]) != READY

@@ -14,7 +14,7 @@ A, B, C, D, E, X, Y = (node(name) for name in "abcdexy")
 
 
 def lacking(**lacks: str) -> Lacks:
-    """Return a graph of names of one letter; ids that are no keys are not parked."""
+    """Return a graph of nodes with one-letter names. Nodes that are no keys are not parked."""
     return {node(name): tuple(node(other) for other in others) for name, others in lacks.items()}
 
 

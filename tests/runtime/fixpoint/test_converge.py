@@ -1,4 +1,4 @@
-"""`converge`, which runs bodies until nothing is left to do: one task for each, and events from the world outside."""
+"""`converge` runs bodies until nothing is left to do. Each body has its own task, and events may come from the world outside."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ Does = Callable[[Level, tuple[Id, ...]], Awaitable[Outcome]]
 
 @dataclass
 class Bodies:
-    """Each node has the outcomes given here, or is ready at once."""
+    """Bodies with the outcomes that are given for some nodes. All other nodes are ready at once."""
 
     does: dict[Id, Does] = field(default_factory=dict)
     sweeping: set[Id] = field(default_factory=set)
@@ -54,7 +54,7 @@ class Bodies:
 
 
 def says(*outcomes: Outcome) -> Does:
-    """Return these outcomes one after the other, the last one again and again."""
+    """Return a body that has these outcomes one after the other, and then the last one again and again."""
     left = list(outcomes)
 
     async def run(level: Level, loop: tuple[Id, ...]) -> Outcome:
@@ -133,7 +133,7 @@ async def test_a_later_success_replaces_a_crash_or_an_unresolved_end() -> None:
         {
             A: says(Crashed("at first"), Terminal("ready")),
             B: says(*[Blocked((X,))] * 3, Terminal("after all", (), (emission(C),))),
-            # The node that was parked on b emits x, after b was unresolved.
+            # The node that was parked on B emits x after B was unresolved.
             C: says(Blocked((B,)), Terminal("ready", (), (emission(X),)), Noop()),
         },
         sweeping={A},
@@ -231,7 +231,7 @@ async def test_the_world_outside_can_request_add_and_remove_during_a_run() -> No
 
 @pytest.mark.parametrize("limit", [1, 2])
 async def test_a_cancellation_cancels_bodies_and_begins_none(limit: int) -> None:
-    """Even if a body takes time to end, and then reports that it is done."""
+    """This is also true if a body takes time to end, and then reports that it is done."""
     ended: list[str] = []
 
     async def lingers(level: Level, loop: tuple[Id, ...]) -> Outcome:

@@ -1,4 +1,4 @@
-"""The working copy of one step: it equals the state if nothing was done, and maintains the lists of parked nodes and readers."""
+"""The working copy of one step. Without changes it equals the state, and it maintains the lists of parked nodes and readers."""
 
 from tests.runtime.fixpoint.driving import Hand
 from tests.runtime.fixpoint.worlds import datum, node
@@ -11,7 +11,7 @@ X, Y, Z = datum("x"), datum("y"), datum("z")
 
 
 def state_with_one_parked(*, drain: bool = True) -> Fixpoint:
-    """A state in which A is parked on x and y."""
+    """Return a state in which A is parked on x and y."""
     hand = Hand(Rules(drain=drain))
     hand.seed(A)
     hand.run(A, Blocked((X, Y)))
@@ -41,14 +41,14 @@ def test_lists_follow_lacked_and_read_ids() -> None:
     assert ({key: set(who) for key, who in draft.parked_on.items()}) == {Y: {A}, Z: {A}}
     assert ({key: set(who) for key, who in draft.readers.items()}) == {X: {A}}
     found = found._replace(lacks=(Y, Z), reads=(X,))
-    draft.list_under(B, found, (), ())  # removing a node that is not listed is no error
+    draft.list_under(B, found, (), ())  # It is no error to remove a node that is not listed.
     assert ({key: set(who) for key, who in draft.parked_on.items()}) == {Y: {A}, Z: {A}}
     draft.list_under(A, found, (), ())
     assert (len(draft.parked_on), len(draft.readers)) == (0, 0)
 
 
 def test_a_discarded_list_is_created_again() -> None:
-    """A node that is notified is removed from one list only; its entries in other lists stay."""
+    """A notified node is removed from one list only, and its entries in other lists stay."""
     draft = Draft(state_with_one_parked())
     draft.parked_on = draft.parked_on.discard(X)
     draft.list_under(A, draft.nodes[A], (X, Y), ())

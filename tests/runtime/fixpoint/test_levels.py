@@ -1,4 +1,4 @@
-"""Fixpoints: which nodes are swept, at which level parked nodes run, and which nodes are unresolved."""
+"""Fixpoints: which nodes are swept, at which level parked nodes run, and which nodes end as unresolved."""
 
 import pytest
 
@@ -27,7 +27,7 @@ X, Y, Z = datum("x"), datum("y"), datum("z")
 
 
 def parked(**lacks: tuple[Id, ...]) -> Hand:
-    """Return nodes by name, each parked on these."""
+    """Return an engine with nodes of these names, each parked on the given ids."""
     hand = Hand()
     hand.seed(*(node(name) for name in lacks))
     for one in hand.pull_all():
@@ -36,7 +36,7 @@ def parked(**lacks: tuple[Id, ...]) -> Hand:
 
 
 def orders(hand: Hand) -> list[tuple[str, Level, str]]:
-    """Return the next dispatches, with their levels and loops."""
+    """Make the next dispatches, and return them with their levels and loops."""
     found = []
     while (order := hand.pull()) is not None:
         found.append((order.id.name, order.level, "".join(one.name for one in order.loop)))
@@ -70,7 +70,7 @@ def test_groups_are_independent() -> None:
 
 
 def test_a_node_that_lacks_a_finished_node_becomes_unresolved() -> None:
-    """No event wakes it, because nothing is going to change."""
+    """No event wakes B, because the node that it lacks has already ended."""
     hand = Hand()
     hand.seed(A, B)
     hand.run(A, Terminal("ready"))

@@ -77,7 +77,7 @@ def test_arriving_nodes_run_and_arriving_data_do_not() -> None:
 
 
 def test_data_that_become_a_node_run_even_with_the_same_content() -> None:
-    """A node stays a node until it is removed."""
+    """An id that arrives as data may become a node, and then stays a node until it is removed."""
     state = start()
     for digest, runnable, runs in (("1", False, False), ("1", True, True), ("1", False, False), ("2", False, True)):
         state, _ = step(state, Arrived(Emission(A, digest, runnable)))
@@ -111,7 +111,7 @@ def test_each_outcome_has_its_result(outcome: Outcome, result: str | None) -> No
 
 @pytest.mark.parametrize("between", [Terminal("one", (X,)), Blocked((Y,)), Crashed("boom"), Outside((Y,))])
 def test_a_noop_keeps_the_last_result_of_the_body(between: Outcome) -> None:
-    """Result and reads are kept even if the body blocked, crashed or waited in between."""
+    """The result and the reads are kept even if the body blocked, crashed or waited in between."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("one", (X,)))
@@ -280,7 +280,7 @@ def test_a_queued_node_removed_and_added_again_keeps_its_place() -> None:
 
 
 def run_if_ordered(hand: Hand, outcome: Outcome) -> None:
-    """Run one more body, if one is dispatched."""
+    """Run one more body if there is a dispatch."""
     if (order := hand.pull()) is not None:
         hand.end(order.id, outcome)
 

@@ -1,7 +1,8 @@
-"""Reports of overtaken bodies, which have to run again anyway: which parts of them count, and for which nodes.
+"""Reports of overtaken runs: which parts of them count, and for which nodes.
 
-The emissions of such a body are published, and its result is not. But bodies that store their results themselves have shown the
-result, so each node that may have seen it is notified once of the next published one.
+The node of an overtaken run has to run again anyway. The emissions of the run are published, and its result is not. But some
+bodies store their results themselves, so other nodes may already have seen the result. Each of them is notified once, when the
+next result is published.
 """
 
 import pytest
@@ -39,7 +40,7 @@ def test_parked_nodes_are_woken_by_the_end_after_an_overtaken_one() -> None:
 
 
 def overtaken(first: str, stale: str, last: Outcome) -> Hand:
-    """B has read A while A's result was ``first``; A then reports ``stale``, is overtaken, and reports ``last``."""
+    """Return an engine in which B has read A's result ``first``, and A has reported ``stale`` at the end of an overtaken run."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal(first))
@@ -71,7 +72,9 @@ def test_readers_of_an_overtaken_body_are_woken_once() -> None:
 
 
 def test_readers_of_a_withdrawn_result_are_woken() -> None:
-    """Bodies that store their results themselves show them before they report, so a reader may have seen ``new``."""
+    """Bodies that store their results themselves show them before they report, so a reader may have seen the withdrawn result
+    ``new``.
+    """
     hand = overtaken("old", "new", Terminal("old"))
     hand.seed(C)
     assert hand.pull_all() == [A, C]

@@ -1,7 +1,7 @@
 """Random worlds under random orders of all events, against the oracle (spec/schedulers §A.7, §A.12).
 
-Every run here is watched step by step (`watching.py`). At its end the verdicts are compared: with the oracle, with the same
-world under other seeds, finishing orders and limits, with a replay, and with the final world from scratch.
+Every run here is watched step by step (`watching.py`). At its end, the verdicts are compared with those of the oracle, of the
+same world with other seeds, orders of reports and limits, of a replay, and of a run that begins with the final world.
 """
 
 from dataclasses import replace
@@ -58,7 +58,7 @@ flags = st.booleans()
 
 
 def merged(verdicts: dict[Id, str]) -> dict[Id, str]:
-    """Return the verdicts without the distinction between members of a cycle, because the forced one may depend on the order."""
+    """Return the verdicts with all members of a cycle treated alike, because the order may decide which of them is forced."""
     return {one: DEPENDENCY if verdict == NOT_READY else verdict for one, verdict in verdicts.items()}
 
 
@@ -67,10 +67,10 @@ def tolerant(some: World) -> bool:
 
 
 def bound(drive: Drive) -> int:
-    """Return how many bodies may have run, by the proof of termination, with the numbers of this run.
+    """Return the number of runs of bodies that the proof of termination allows, with the numbers of this drive.
 
-    A finished body runs again only if it is charged, requested or swept; a blocked body only if an id that it lacks ended or
-    arrived, or at a fixpoint. There are at most three fixpoints between two ends or arrivals: one at each level.
+    A finished body runs again only if it is charged, requested or swept. A blocked body runs again only if an id that it lacks
+    ended or arrived, or at a fixpoint. There are at most three fixpoints between two ends or arrivals: one at each level.
     """
     outcomes = [event.outcome for event, _ in drive.log if isinstance(event, Finished)]
     ends = sum(not isinstance(outcome, Blocked | Outside) for outcome in outcomes)
@@ -211,7 +211,7 @@ def test_independent_parts_of_a_world_do_not_affect_each_other(
 
 
 class Chaos:
-    """Bodies whose outcomes the tape chooses: any outcome, about any of five ids."""
+    """Bodies whose outcomes the tape chooses. An outcome may name any of five ids."""
 
     def __init__(self, tape: bytes) -> None:
         self.again = cycle(tape or b"\0")
@@ -254,7 +254,7 @@ def test_the_number_of_runs_is_bounded_for_any_outcomes(tape: bytes, budget: int
             drive.idle = not drive.tell(Pulled())
         elif drive.running:
             one = sorted(drive.running)[chaos.pick(len(drive.running))]
-            # Outside is left out: it needs an answer from outside, and these may be endless.
+            # No body waits for the world outside, because such a wait needs an answer, and there may be endlessly many.
             drive.running[one].outcome = chaos.outcome(outside=False)
             drive.report(one, sweep=chaos.pick(2) == 0)
         else:
@@ -262,7 +262,7 @@ def test_the_number_of_runs_is_bounded_for_any_outcomes(tape: bytes, budget: int
         assert len(drive.dispatched) <= bound(drive)
     assert drive.converged == 1
     for one, runs in drive.runs_by_id().items():
-        # Ends of a body, except by free sweeps, are charged: (first + budget); there are at most as many sweeps as arrivals.
+        # A body ends at most 1 + budget times, except in free sweeps. There are at most as many sweeps as arrivals.
         assert drive.state.charges(one) <= budget
         done = sum(
             event.id == one and not isinstance(event.outcome, Blocked)

@@ -116,7 +116,7 @@ def test_a13_3_nodes_blocked_on_each_other_publish_nothing_and_are_judged() -> N
 
 
 def test_a13_5_a_lack_reported_after_the_fixpoint_is_not_judged() -> None:
-    """B waits for A, and only then looks at y. C, which A emits, brings y: it was not known that B would lack it."""
+    """B waits for A, and only then looks at y, so nobody knew that B would lack y. C, which A emits, is about to bring y."""
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -150,7 +150,7 @@ def test_a13_4_a_crash_is_an_outcome_that_wakes_dependents(when: str) -> None:
 
 
 def test_a13_5_arrivals_after_a_judgement_run_at_level_none() -> None:
-    """A is judged for the lack of x; then x arrives, and with it B, which waits for y and has not been judged."""
+    """A is judged because it lacks x. Then x and B arrive. B waits for y, and has not been judged yet."""
     some = world(Part(A, needs=(X,)), Part(B, needs=(Y,)), seeds=(A,))
     drive = Drive(some).live()
     assert drive.level() is Level.CASCADE
@@ -165,7 +165,7 @@ def test_a13_5_arrivals_after_a_judgement_run_at_level_none() -> None:
 
 
 def test_a13_5_nodes_created_during_a_judgement_run_at_level_none() -> None:
-    """B tolerates A, and continues once A is judged; the judgement does not extend to the nodes that B then emits."""
+    """B tolerates A, and continues once A is judged. The judgement does not apply to the nodes that B then emits."""
     some = world(
         Part(A, needs=(X,)), Part(B, tolerates=(A,), emits=(C, Y)), Part(C, needs=(Y, D)), Part(D), seeds=(A, B)
     )
@@ -176,7 +176,9 @@ def test_a13_5_nodes_created_during_a_judgement_run_at_level_none() -> None:
 
 
 def test_a13_5_levels_belong_to_components() -> None:
-    """One component is about to be forced while the other one gets the id that it lacks, and starts over."""
+    """One component is about to be forced. Meanwhile the other one gets the id that it lacks, and starts at the lowest level
+    again.
+    """
     hand = Hand()
     hand.seed(A, B, C)
     assert hand.pull_all() == [A, B, C]
@@ -252,7 +254,7 @@ def test_a13_7_the_order_does_not_depend_on_hashes() -> None:
 
 
 def test_a9_the_result_of_a_node_stays_visible_while_it_runs_again() -> None:
-    """#666: because of a reconciliation without changes, a dependent found its dependency not ready."""
+    """In issue #666, a dependent found its dependency not ready because of a reconciliation without changes."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -270,7 +272,7 @@ def test_a9_the_result_of_a_node_stays_visible_while_it_runs_again() -> None:
 
 
 def test_a9_no_node_is_unresolved_while_another_one_runs() -> None:
-    """#657-#660: the pool was idle for a moment, and all parked nodes were dropped."""
+    """In issues #657-#660, the pool was idle for a moment, and all parked nodes were dropped."""
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -289,7 +291,7 @@ def test_a9_no_node_is_unresolved_while_another_one_runs() -> None:
 
 
 def test_a9_new_content_wakes_a_parked_child() -> None:
-    """#102: the child continued with the content that it had read before it waited."""
+    """In issue #102, the child continued with the content that it had read before it waited."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready", (), (emission(B, "1"),)))
@@ -312,7 +314,7 @@ def test_a9_an_arrival_between_look_and_parking_is_not_lost(lacked: Id) -> None:
 
 
 def test_a9_emissions_with_random_content_exhaust_their_node_only() -> None:
-    """#828, #859: every run emitted new content, which caused another run of its node."""
+    """In issues #828 and #859, every run emitted new content, which caused another run of the same node."""
     hand = Hand()
     hand.seed(A, C)
     runs = 0
@@ -336,7 +338,7 @@ def test_a9_emissions_with_random_content_exhaust_their_node_only() -> None:
 @pytest.mark.parametrize("length", [5, 60])
 @pytest.mark.parametrize("dependents_first", [True, False])
 def test_a9_a_chain_with_an_absent_end_is_judged_within_three_runs_a_node(length: int, dependents_first: bool) -> None:
-    """#413: a typo cost a timeout; here it costs a level."""
+    """In issue #413, a typo cost a timeout. Here it costs a run at another level."""
     names = [node(f"n{at:03}") for at in range(length)]
     parts = [Part(one, needs=(needed,)) for one, needed in zip(names, [*names[1:], GHOST], strict=True)]
     some = world(*parts, seeds=names if dependents_first else names[::-1])
@@ -351,14 +353,14 @@ def test_a9_a_chain_with_an_absent_end_is_judged_within_three_runs_a_node(length
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("depth", [8, 32, 40])
 def test_a9_a_chain_of_selectors_is_evaluated_to_its_end(depth: int) -> None:
-    """Each stage is emitted from the emissions of the stage before it, and no stage names another one."""
+    """Each node looks for data that the node before it emits, and no node names another node."""
     hand = Hand()
     stages = [node(f"{at:02}") for at in range(depth)]
     hand.seed(*stages)
     hand.bring(datum("00"))
     runs: Counter[Id] = Counter()
     while ids := hand.pull_all():
-        # All bodies look before one reports, so each round brings only one stage: the worst case.
+        # All bodies look before one of them reports, so each round reaches only one more stage. This is the worst case.
         there = {one for one in ids if hand.state.present(datum(one.name))}
         for one in ids:
             made = (emission(datum(f"{int(one.name) + 1:02}")),) if one in there else ()
@@ -371,7 +373,7 @@ def test_a9_a_chain_of_selectors_is_evaluated_to_its_end(depth: int) -> None:
 
 
 def test_a9_new_content_of_a_failed_node_runs_it_and_its_dependents() -> None:
-    """#260: nodes that failed because of it have to notice its new run."""
+    """Nodes that failed because of A have to notice A's new run (issue #260)."""
     broken = Part(A, fails=True)
     drive = Drive(world(broken, Part(B, needs=(A,)), Part(C, needs=(B,)))).live()
     assert drive.verdicts() == {A: "failed", B: DEPENDENCY, C: DEPENDENCY}

@@ -1,4 +1,4 @@
-"""The cases of charges (spec/schedulers §A.10, ``schedule_accounting_test``); spec_cases.py has the table."""
+"""The cases about charges (spec/schedulers §A.10, ``schedule_accounting_test``). The table is in spec_cases.py."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -32,7 +32,9 @@ X, Y = datum("x"), datum("y")
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("depth", [8, 32, 40])
 def test_every_stage_of_a_selector_chain_is_emitted(depth: int) -> None:
-    """Each stage looks for the emissions of the one before, and cannot name it; all look before any of them reports."""
+    """Each node looks for data that the node before it emits, without naming that node. All nodes look before any of them
+    reports.
+    """
     hand = Hand()
     stages = [node(f"{at:02}") for at in range(depth)]
     hand.seed(*stages)
@@ -54,7 +56,7 @@ def test_every_stage_of_a_selector_chain_is_emitted(depth: int) -> None:
 
 
 def _immediate(hand: Hand) -> None:
-    """Request a run during a run, so that it runs again at once."""
+    """Request a run of A while A runs, so that A runs again at once."""
     hand.seed(A)
     hand.pull()
     hand.tell(Asked(A))
@@ -62,14 +64,14 @@ def _immediate(hand: Hand) -> None:
 
 
 def _parked(hand: Hand) -> None:
-    """Let the lacked id arrive."""
+    """Park A, and let the id that it lacks arrive."""
     hand.seed(A)
     hand.run(A, Blocked((X,)))
     hand.bring(X)
 
 
 def _recheck(hand: Hand) -> None:
-    """Let the lacked id arrive before the node is parked."""
+    """Let the id that A lacks arrive before A is parked."""
     hand.seed(A)
     hand.pull()
     hand.bring(X)
@@ -77,7 +79,7 @@ def _recheck(hand: Hand) -> None:
 
 
 def _sweep(hand: Hand) -> None:
-    """Let the node be swept, with another swept node that is dispatched first."""
+    """Let A be swept behind another node, which is dispatched first."""
     hand.seed(node("Z first"), A)
     for one in hand.pull_all():
         hand.end(one, Terminal("looked"), sweep=True)
@@ -86,7 +88,7 @@ def _sweep(hand: Hand) -> None:
 
 
 def _judged(hand: Hand, *, force: bool) -> None:
-    """Let the node be parked at a fixpoint, with another one that is dispatched first."""
+    """Let A be picked at a fixpoint behind another node, which is dispatched first."""
     first = node("Z first")
     hand.seed(first, A)
     for one in hand.pull_all():
@@ -98,7 +100,7 @@ def _judged(hand: Hand, *, force: bool) -> None:
 
 
 def _runnable(hand: Hand) -> None:
-    """Request a run of a finished node."""
+    """Request a run of A after its end."""
     hand.seed(A)
     hand.run(A, Terminal("ready"))
     hand.tell(Asked(A))
@@ -163,7 +165,7 @@ def test_retries_of_a_blocked_node_are_free(by: str) -> None:
 
 
 def test_an_arrival_while_a_body_waits_for_its_slot_is_a_second_run_and_one_charge() -> None:
-    """A dispatched node counts as running, whether its driver has begun it or not."""
+    """A dispatched node counts as running, even if its driver has not begun the body yet."""
     hand = Hand()
     hand.seed(A)
     assert hand.pull() is not None
@@ -175,7 +177,7 @@ def test_an_arrival_while_a_body_waits_for_its_slot_is_a_second_run_and_one_char
 
 
 def test_blocked_bodies_publish_nothing_and_are_judged() -> None:
-    """The reference ends only by a cancellation; here a blocked body has published nothing, so the engine ends by itself."""
+    """The reference needs a cancellation to end. Here a blocked body has published nothing, so the engine ends by itself."""
     hand = Hand()
     hand.seed(A, B)
     bodies = 0
@@ -214,7 +216,7 @@ def test_nodes_that_feed_each_other_are_exhausted_and_the_engine_converges() -> 
 
 @pytest.mark.parametrize("over", [False, True], ids=["coalesced", "over the cap"])
 def test_a_queued_run_is_upgraded_only_within_the_budget(over: bool) -> None:
-    """A paid run is not charged twice; without any budget left the run is not upgraded, and does not happen."""
+    """A queued free run becomes a charged run, and is charged once. If the budget is spent, the node is exhausted instead."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -230,7 +232,7 @@ def test_a_queued_run_is_upgraded_only_within_the_budget(over: bool) -> None:
 
 
 def test_each_outcome_has_its_meaning() -> None:
-    """Outcomes are types with their fields, instead of the reference's numbers."""
+    """Outcomes are types with fields. In the reference, they are numbers."""
     hand = Hand()
     hand.seed(A, B, C)
     hand.run(A, Terminal("ready"))
@@ -269,7 +271,9 @@ def test_changes_of_content_and_status_share_one_run(where: str, content_first: 
 
 
 def test_progress_upgrades_a_free_queued_run() -> None:
-    """A run is requested, and before it begins, the id for which it had failed becomes ready: one run, which is charged."""
+    """A run is requested. Before it begins, the id arrives because of which A had failed. Both causes share one run, which is
+    charged.
+    """
     hand = Hand()
     hand.seed(A)
     hand.run(A, DependencyFailed((X,), "for x"))
@@ -304,7 +308,7 @@ def test_an_upgraded_run_is_one_run() -> None:
 
 
 def test_a_change_of_content_during_a_run_does_not_hide_its_failure() -> None:
-    """Instead of a conservative retry, the stamps show both causes exactly, and one run serves them."""
+    """The stamps show both causes exactly, so one run is enough. The reference retries as a precaution."""
     hand = Hand()
     hand.seed(A)
     assert hand.pull() is not None

@@ -1,4 +1,6 @@
-"""The cases of recovery (spec/schedulers §A.10, ``recovery_test``): a node that failed for another one recovers with it."""
+"""The cases about recovery (spec/schedulers §A.10, ``recovery_test``): a node that failed because of another one recovers with
+it.
+"""
 
 import pytest
 
@@ -22,7 +24,7 @@ X = datum("x")
 
 
 def fails(*failed: object) -> DependencyFailed:
-    """A failure because of these ids."""
+    """Return a failure because of these ids."""
     return DependencyFailed(tuple(one for one in (A, B, C, D, X) if one in failed), "dependency")
 
 
@@ -69,7 +71,9 @@ def test_a_permanent_failure_is_not_retried() -> None:
 @pytest.mark.parametrize("wake_first", [True, False], ids=["wake, then end", "end, then wake"])
 @pytest.mark.parametrize("then", ["success", "other dependencies", "failure of its own", "cancelled"])
 def test_a_wake_by_an_id_no_longer_failed_for_causes_no_run(then: str, wake_first: bool) -> None:
-    """B, for which A had failed before, becomes ready around the end of a run of A."""
+    """A had failed because of B. Its next run does not read B, and B becomes ready shortly before or after the
+    end of this run.
+    """
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -109,7 +113,7 @@ def test_recovery_passes_through_several_hops() -> None:
     hand.run(A, fails(B))
     hand.run(B, fails(C))
     hand.run(C, fails(X))
-    hand.run(A, fails(B))  # the result of b has changed
+    hand.run(A, fails(B))  # the result of B has changed
     hand.run(B, fails(C))
     hand.pull_all()
     hand.bring(X)

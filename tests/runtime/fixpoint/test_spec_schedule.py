@@ -1,4 +1,4 @@
-"""The cases of the reference's scheduler itself (spec/schedulers §A.10, ``schedule_test``); spec_cases.py has the table."""
+"""The cases about the reference's scheduler itself (spec/schedulers §A.10, ``schedule_test``). The table is in spec_cases.py."""
 
 import pytest
 
@@ -21,7 +21,7 @@ X = datum("x")
 
 
 def fails(*failed: Id) -> DependencyFailed:
-    """A failure because of these ids."""
+    """Return a failure because of these ids."""
     return DependencyFailed(failed, "dependency")
 
 
@@ -87,7 +87,7 @@ def given_up(hand: Hand) -> list[Exhausted]:
 
 
 def content(hand: Hand, outcome: Outcome, times: int, *, running: bool) -> int:
-    """Return how often A ran if its content changed this often, during its runs or after them."""
+    """Change A's content this often, during its runs or after them, and return how often A ran."""
     runs = 0
     hand.seed(A)
     for at in range(times + 1):
@@ -142,7 +142,7 @@ def test_the_redispatch_budget_allows_convergence(outcome: Outcome) -> None:
 @pytest.mark.parametrize("times", [32, 33])
 @pytest.mark.parametrize("kind", ["terminal", "blocked", "alternating"])
 def test_changes_of_content_are_charged_whatever_the_outcomes(kind: str, times: int) -> None:
-    """The outcomes of a node in between do not change the number of charges."""
+    """The outcomes of the runs do not change the number of charges."""
     hand = Hand()
     hand.seed(A)
     for at in range(times + 1):

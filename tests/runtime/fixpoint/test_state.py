@@ -70,7 +70,7 @@ events: st.SearchStrategy[Event | Outcome] = st.one_of(
 
 
 def check_books(state: Fixpoint) -> None:
-    """Check every invariant of the module, computed in the slow way."""
+    """Compute every invariant of the module in the slow way, and check it."""
     stages = Counter(found.stage for found in state.nodes.values())
     assert state.queued == stages[Stage.RUNNABLE]
     assert state.running == stages[Stage.RUNNING]
@@ -200,7 +200,7 @@ def test_an_engine_at_rest_has_no_runnable_and_no_running_node(drain: bool) -> N
 
 
 def test_the_list_of_parked_nodes_is_at_most_twice_as_long_as_needed() -> None:
-    """One node always waits for the world outside, so there is no fixpoint."""
+    """One node waits for the world outside all the time, so no fixpoint empties the list."""
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]

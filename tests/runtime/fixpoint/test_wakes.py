@@ -1,4 +1,4 @@
-"""Wakes of nodes: why, how often and in which order nodes run again (spec/schedulers §A.4, §A.5; A.7 items 1, 3, 4)."""
+"""Wakes of nodes: why, how often, and in which order nodes run again (spec/schedulers §A.4, §A.5; A.7 items 1, 3, 4)."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_any_wakes_of_a_running_body_cause_one_more_run(wake: str, outcome: str)
     assert first is not None
     for event in WAKES[wake]:
         hand.tell(event)
-    assert hand.pull() is None  # never twice at once
+    assert hand.pull() is None  # a node never runs twice at the same time
     hand.end(A, OUTCOMES[outcome])
     looks_on = outcome not in {"crashed"} or wake != "a lacked or read id arrives"
     assert isinstance(hand.state.phase(A), Runnable) is looks_on
@@ -96,7 +96,7 @@ def test_every_end_wakes_parked_nodes_and_only_changes_wake_readers() -> None:
     hand.end(A, Terminal("ready"))
     hand.end(B, Blocked((A,)))
     hand.end(C, Terminal("ready", (A,)))
-    assert hand.pull_all() == [B, C]  # both began before a ended
+    assert hand.pull_all() == [B, C]  # both runs began before A ended
     hand.end(B, Blocked((A,)))
     hand.end(C, Terminal("ready", (A,)))
     hand.tell(Asked(A))
@@ -325,7 +325,7 @@ def test_a_removal_wakes_dependents(where: str) -> None:
         hand.run(A, before[where])
         hand.run(B, Terminal("saw it", (A,)))
     else:
-        # A stays queued or running while B has ended.
+        # A is still queued or running when B has ended.
         assert hand.pull_all() == [A, B]
         hand.end(B, Terminal("saw it", (A,)))
         if where == "runnable":

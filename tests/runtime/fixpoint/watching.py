@@ -1,17 +1,17 @@
-"""A check of every step of the engine, against stamps of its own.
+"""A check of every step of the engine. The check has its own stamps, and does not use those of the engine.
 
 These rules are checked after each event (spec/schedulers §A.7, and the causes of further runs):
 
-* A body is dispatched only when the driver pulls, one at a time, never twice at once, with a growing run number.
-* Every dispatch has a cause since the node's last one: it is the first one; an id that the node lacks or reads, or its own
-  content, changed; a node that it was parked on ended; it was requested or answered; or there was a fixpoint at which it was
-  parked, or at which it requested a sweep after an arrival.
-* Causes during a run are followed by exactly one more run; without a cause there is none.
+* A body is dispatched only when the driver pulls, one body per pull, never twice at the same time, and with a growing run number.
+* A node's first dispatch needs no cause. Every other dispatch has a cause that is later than the node's last dispatch. Either an id
+  that the node lacks or reads changed, or its own content did. Or a node that it was parked on ended, or it was requested or
+  answered. Or there was a fixpoint at which it was parked, or at which it requested a sweep after an arrival.
+* Causes during a run are followed by exactly one more run. Without a cause, there is no further run.
 * A parked or finished node stays so until there is such a cause. A node is judged only if it was parked at a fixpoint, while no
-  node waited for the world outside, and none of the ids that it lacks has arrived since.
+  node waited for the world outside, and if none of the ids that it lacks has arrived since then.
 * Convergence is reported only if no node is queued, running, parked or waiting for the world outside.
 * Nothing is dispatched or judged after a cancellation.
-* Charges never exceed the budget; queries agree with the reports.
+* The charges of a node never exceed the budget, and the answers to queries agree with the reports.
 """
 
 from collections.abc import Collection, Mapping
@@ -46,7 +46,7 @@ from wharfinger.runtime.fixpoint.state import Done, Fixpoint, Parked, Rules, Run
 
 
 def _reads(outcome: Outcome) -> tuple[Id, ...] | None:
-    """Return the ids that an ended body reads; None if its former reads stay."""
+    """Return the ids that an ended body reads, or None if it still reads the same ids as before."""
     match outcome:
         case Terminal(reads=reads) | Outside(reads=reads):
             return reads
@@ -60,7 +60,7 @@ def _reads(outcome: Outcome) -> tuple[Id, ...] | None:
 
 @dataclass(slots=True)
 class Watcher:
-    """A watcher of every step; an AssertionError names the broken rule."""
+    """A watcher of every step. Its AssertionError names the broken rule."""
 
     rules: Rules
     clock: int = 0
@@ -99,7 +99,7 @@ class Watcher:
         *,
         cancelled: bool,
     ) -> None:
-        """Check one step; ``running`` are the bodies that have not reported yet."""
+        """Check one step. ``running`` contains the bodies that have not reported yet."""
         self.clock += 1
         if isinstance(event, Pulled) and not any(
             isinstance(before.phase(one), Runnable | Running | Waiting) for one in self.known
@@ -139,7 +139,7 @@ class Watcher:
                 if self.runs.get(one) == run:
                     self.nudged[one] = self.clock
             case Finished(id=one, run=run, outcome=outcome):
-                # The driver has removed a reporting body from its list.
+                # The driver removes a body from its list when the body reports.
                 current = (
                     self.runs.get(one) == run and self.ended.get(one, 0) < self.ordered[one] and one not in running
                 )
@@ -186,7 +186,7 @@ class Watcher:
             case Noop():
                 pass
         if overtaken:
-            # Not published, but a body that stores its results itself has shown it.
+            # The result is not published, but a body that stores its results itself has shown it.
             if self.results.get(one) != said:
                 self.shown.add(one)
             return
@@ -229,7 +229,7 @@ class Watcher:
                     assert not parked, f"the engine has not converged: {parked}"
 
     def _judged(self, order: Dispatch) -> None:
-        """Check that a node is judged only if it is certain that the lacked ids will not arrive."""
+        """Check that a node is judged only once it is certain that the ids that it lacks will not arrive."""
         one = order.id
         assert self.rules.drain
         blocked = self.last.get(one)
@@ -285,7 +285,7 @@ class Watcher:
         for one in self.known:
             if before.result(one) != after.result(
                 one
-            ):  # this is all that is visible of a node that ends and is woken again in one step
+            ):  # A node may end and be woken again in one step. Then only its result shows this.
                 self.changed[one] = self.clock
         for one in sorted(self.known):
             was, now = before.phase(one), after.phase(one)
@@ -315,7 +315,7 @@ class Watcher:
         assert woken, f"{one} is no longer {was} after {event}"
 
     def _due(self, one: Id, after: Fixpoint) -> None:
-        """Check after a report that there is one more run exactly if there is a cause for it."""
+        """Check after a report that the node runs once more if and only if there is a cause for it."""
         now, since, outcome = after.phase(one), self.ordered[one], self.last[one]
         stamps: Mapping[Id, int] = self.changed
         due = self.nudged.get(one, 0) > since
