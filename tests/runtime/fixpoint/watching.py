@@ -3,8 +3,8 @@
 These rules are checked after each event (spec/schedulers §A.7, and the causes of further runs):
 
 * A body is dispatched only when the driver pulls, one body per pull, never twice at the same time, and with a growing run number.
-* A node's first dispatch needs no cause. Every other dispatch has a cause that is later than the node's last dispatch. Either an id
-  that the node lacks or reads changed, or its own content did. Or a node that it was parked on ended, or it was requested or
+* A node's first dispatch needs no cause. Every other dispatch has a cause that is later than the node's last dispatch. Either an
+  id that the node lacks or reads changed, or its own content did. Or a node that it was parked on ended, or it was requested or
   answered. Or there was a fixpoint at which it was parked, or at which it requested a sweep after an arrival.
 * Causes during a run are followed by exactly one more run. Without a cause, there is no further run.
 * A parked or finished node stays so until there is such a cause. A node is judged only if it was parked at a fixpoint, while no

@@ -1,4 +1,4 @@
-"""The metrics of a working daemon: a scraper sees the actual state."""
+"""The metrics of a working daemon: they show a scraper the actual state."""
 
 import re
 from dataclasses import replace
@@ -72,8 +72,16 @@ def test_exactly_the_existing_metrics_are_documented() -> None:
 
 
 FIXED = {
-    *("state", "kind", "operation", "source", "start", "outcome", "client"),  # fixed words of the daemon
-    "version",  # of the daemon; that of a package is in a bounded family
+    *(
+        "state",
+        "kind",
+        "operation",
+        "source",
+        "start",
+        "outcome",
+        "client",
+    ),  # their values are fixed words of the daemon
+    "version",  # the daemon's version; the versions of packages are in a bounded family
 }
 """Labels with few values, independent of what users install."""
 LIMITED = {
@@ -92,7 +100,9 @@ LIMITED = {
 
 
 def test_every_label_is_bounded() -> None:
-    """A label that is not in FIXED is in a family with a limit. There are three pools of workers, and four interpreters."""
+    """Each family with a label whose values users choose has a limit. There are at most three pools of workers, and four
+    interpreters.
+    """
     assert MAX_INTERPRETERS == 4
     few = {"pool", "interpreter"}
     growing = {each.name for each in (*DAEMON_METRICS, *HOOK_METRICS) if set(each.labels) - FIXED - few}
@@ -146,7 +156,7 @@ async def test_all_metrics_of_a_working_daemon_have_their_values(tmp_path: Path)
         await world.runtime.queues.wait_idle("prod.app")
         found = await scraped(world)
         elsewhere = (*WARM_METRICS, *POD_METRICS, *RECORDER_METRICS, *WATCH_METRICS)
-        # no --warm-hooks, --worker-pools, recorder, or client
+        # these options are not used here: --warm-hooks, --worker-pools, a recorder, and a client
         assert set(found) == {each.name for each in DAEMON_METRICS if each not in elsewhere}
         assert found["wharfinger_ready"].value() == 1
         assert found["wharfinger_packages"].value(kind="Application", state="Ready") == 1

@@ -1,4 +1,4 @@
-"""The diff of a package: empty before and after an apply, with a user's change, and with the reason if it is unknown."""
+"""The diff of a package: empty before and after an apply, with a user's change, and with a reason if it cannot be computed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ async def test_the_diff_shows_the_changes_of_the_next_apply(tmp_path: Path) -> N
 
         applied = world.runtime.instances["prod.shop"].applied
         assert await difference("shop") == DifferenceSnapshot("prod.shop", unchanged=1)
-        assert world.runtime.instances["prod.shop"].applied is applied  # a prediction stores nothing
+        assert world.runtime.instances["prod.shop"].applied is applied  # a prediction does not store anything
         assert "on purpose" in (await difference("broken")).problem
         assert (await difference("absent")).problem == NOT_LOADED
         await world.change("prod", "shop", {"suspend": True})

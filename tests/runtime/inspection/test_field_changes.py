@@ -1,4 +1,6 @@
-"""The fields of a change: exact, and without a secret; a secret that changes is shown as a change."""
+"""The changed fields of an object. They are exact, and contain no secrets: of a changed secret, they show
+only that it changed.
+"""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The objects that the hooks of a package would see now; without the contents of Secrets."""
+"""The objects that the hooks of a package would see now. The contents of Secrets are left out."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The stored log lines: by package, redacted before they are stored, and bounded in every way."""
+"""The stored log lines: they are stored by package, without secrets, and within limits."""
 
 import logging
 import threading
@@ -40,13 +40,13 @@ def messages(logs: PackageLogs, package: str, after: int = 0) -> list[str]:
 
 
 def test_lines_are_not_read_while_another_thread_logs() -> None:
-    """A line that arrives during the iteration would be an error of the deque."""
+    """A line that arrives while the deque of lines is iterated would raise an error."""
     with kept() as logs:
         with acting_for("a"):
             log.info("hello")
         found: list[list[str]] = []
         reader = threading.Thread(target=lambda: found.append(messages(logs, "a")))
-        logs.acquire()  # as logging does around `emit`
+        logs.acquire()  # logging does this around `emit`
         try:
             reader.start()
             reader.join(0.1)
@@ -113,7 +113,7 @@ def test_lines_of_one_package_are_bounded() -> None:
         assert ([line.message for line in one.lines], one.dropped) == (["one more"], 0)
         behind = logs.of("a", after=2)
         assert behind is not None
-        assert behind.dropped == 4  # lines 3 to 6; the reader has got the others
+        assert behind.dropped == 4  # these are the lines 3 to 6; the reader has read the others
         for _ in range(200):
             log.info("x" * MAX_LINE_CHARS)
         assert sum(map(len, messages(logs, "a"))) <= MAX_PACKAGE_CHARS

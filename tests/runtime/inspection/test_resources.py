@@ -1,4 +1,4 @@
-"""The current objects of a package, also after a failure."""
+"""The current objects of a package. They are also shown after a failure."""
 
 from pathlib import Path
 

@@ -82,7 +82,7 @@ async def test_rendered_manifests_and_scheduler_nodes_are_shown(tmp_path: Path) 
 
 
 async def test_the_causes_of_a_blocked_package_are_explained(tmp_path: Path) -> None:
-    """A ready package, one with a missing repository, and one that does not exist. More cases are in test_why."""
+    """The cases are a ready package, a package with a missing repository, and an unknown package. More cases are in test_why."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push("web", "1.0.0")

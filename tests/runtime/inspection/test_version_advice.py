@@ -1,4 +1,6 @@
-"""Versions that would work, in explanations: from a real registry, for packages with and without followed versions."""
+"""Explanations that name versions which would work. They come from a real registry, for packages with followed and with exact
+versions.
+"""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,13 +26,15 @@ from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 
 async def push_shop(world: World, version: str, constraint: str) -> None:
-    """A package that needs the Application ``database``."""
+    """Push a package that needs the Application ``database``."""
     needs = f"}}, applications: {{mandatory: [{{name: database, constraint: '{constraint}'}}]"
     await push(world, "shop", version=version, more=needs)
 
 
 def looked_up(world: World) -> list[str]:
-    """Return the requests for versions; the check of a repository without followed packages may come at any time."""
+    """Return the requests for versions, without the check of a repository that no package follows. This check may come at any
+    time.
+    """
     return [each for each in world.downloads if not each.endswith("checked-by-wharfinger")]
 
 

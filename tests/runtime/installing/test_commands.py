@@ -54,7 +54,7 @@ def test_a_folder_is_checked_before_the_cluster_is_contacted(
 @pytest.mark.slow
 @pytest.mark.measured
 def test_a_folder_is_installed_and_removed_by_commands(tmp_path: Path) -> None:
-    """A real daemon with its embedded control plane, and both commands as programs."""
+    """The commands run as programs, with a real daemon and its embedded control plane."""
     folder = chart(tmp_path / "web", "web", "1.0.0")
     with embedded_daemon(tmp_path) as running:
         running.wait_line("ready:")

@@ -1,4 +1,4 @@
-"""Install and uninstall against a control plane with the daemon's inner part, real files and a real registry."""
+"""Install and uninstall with a control plane, the runtime of the daemon, real files and a real registry."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {
 
 
 async def names(world: World, made_by_install: str = "wharfinger.dev/made-by=install") -> tuple[list[str], list[str]]:
-    """Return the repositories and Secrets that install created."""
+    """Return the names of the repositories and Secrets that install created."""
     found: list[list[str]] = []
     for resource in (PACKAGE_REPOSITORY, SECRET):
         listed = await world.client.list(resource, label_selector=made_by_install)
@@ -50,7 +50,7 @@ async def test_a_local_folder_is_installed_changed_and_removed(
         assert said[-1].startswith("Ready")
         repositories, secrets = await names(world)
         assert (len(repositories), len(secrets)) == (1, 1)
-        (folder / "templates/more.yaml").write_text(manifest("more"))  # the version stays
+        (folder / "templates/more.yaml").write_text(manifest("more"))  # the version does not change
         await install(world.client, wanted(folder), wait=True)
         assert await world.config_map("prod", "more") is not None
         await world.until_no_object(ObjectKey(PACKAGE_REPOSITORY, "", repositories[0]))
@@ -68,7 +68,7 @@ async def test_the_warnings_of_an_installed_package_are_printed(
     folder = tmp_path / "quiet"
     (folder / "hooks").mkdir(parents=True)
     (folder / "package.yaml").write_text("type: Application\nname: quiet\nversion: 1.0.0\n")
-    (folder / "hooks" / "count.sh").write_text("#!/bin/sh\n")  # not executable
+    (folder / "hooks" / "count.sh").write_text("#!/bin/sh\n")  # the file is not executable
     async with open_world(tmp_path) as world:
         await install(world.client, wanted(folder), wait=True)
         last = capsys.readouterr().err.splitlines()[-1]
@@ -150,7 +150,7 @@ class Unlisting(Restricted):
 
 
 def restricted(client: ClusterClient, *resources: str) -> ClusterClient:
-    """A client of a user who may not read some resources."""
+    """Return a client of a user who may not read some resources."""
     return cast("ClusterClient", Restricted(client, *resources))
 
 
@@ -215,7 +215,7 @@ async def test_a_second_package_of_a_registry_uses_the_same_repository(tmp_path:
         obj = await world.client.get(ObjectKey(APPLICATION, "prod", "shop1"))
         assert find_str(obj, "status", "currentVersion", "version") == "1.1.0"
         await remove(world.client, "prod", "shop0", lambda _: None)
-        assert (await names(world))[0] == repositories  # the other Application uses it
+        assert (await names(world))[0] == repositories  # another Application still uses the repository
         await remove(world.client, "prod", "shop1", lambda _: None)
         await world.until_no_object(ObjectKey(PACKAGE_REPOSITORY, "", repositories[0]))
 

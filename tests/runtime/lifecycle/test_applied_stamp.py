@@ -1,4 +1,4 @@
-"""Stamps of revisions: only stamps written by the daemon count, even if users change the records."""
+"""Stamps of revisions: only stamps that the daemon wrote count, even if users change the records."""
 
 import pytest
 
@@ -26,14 +26,14 @@ def test_a_stamp_fits_into_a_label() -> None:
         ([], (0, "")),
         ([revision(1, DEPLOYED, f"1.{STAMP}")], (1, STAMP)),
         ([revision(1, SUPERSEDED, f"1.{STAMP}"), revision(2, DEPLOYED, "2.b.c")], (2, "b.c")),
-        # the failed revision was not applied completely
+        # The failed revision was not applied completely.
         ([revision(1, DEPLOYED, f"1.{STAMP}"), revision(2, FAILED, "2.b.c")], (1, STAMP)),
-        # helm copied the label to a user's revision, and rewrote the daemon's record without its holder
+        # Helm copied the label to a user's revision, and rewrote the daemon's record without its holder.
         (
             [revision(1, SUPERSEDED, f"1.{STAMP}", ours=False), revision(2, DEPLOYED, f"1.{STAMP}", ours=False)],
             (1, STAMP),
         ),
-        # an older daemon, or one that wrote the state, was the last
+        # The last revision is that of an older daemon, or of a daemon that wrote the state.
         ([revision(1, SUPERSEDED, f"1.{STAMP}"), revision(2, DEPLOYED)], (0, "")),
         ([revision(1, DEPLOYED, "no number")], (0, "")),
     ],

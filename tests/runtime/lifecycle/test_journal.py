@@ -1,4 +1,4 @@
-"""The journal of operations in a file: the next process finds all completed steps, however the previous process ended."""
+"""The journal of operations in a file. The next process finds all completed steps, however the previous process ended."""
 
 import random
 import shutil
@@ -26,14 +26,14 @@ SHOP = "default.shop"
 
 @contextmanager
 def journal(folder: Path) -> Iterator[Journal]:
-    """Open the journal as a process does; the next process finds the rows that it wrote."""
+    """Open the journal as a process does. The next process finds the rows that this process wrote."""
     with closing(JournalFile(folder / "journal.db")) as file:
         yield Journal(file)
         assert file.warnings == ()
 
 
 def altered(folder: Path, script: str) -> None:
-    """Change the file as a user or a bad disk might."""
+    """Change the file as a user or a bad disk might do."""
     with closing(sqlite3.connect(folder / "journal.db")) as database:
         database.executescript(script)
 
@@ -131,7 +131,7 @@ def test_a_step_that_cannot_be_written_is_not_complete(tmp_path: Path) -> None:
 
 
 def test_a_damaged_journal_fails_one_step_and_continues(tmp_path: Path) -> None:
-    """Earlier completed steps are lost to the next process, which repeats them; this process still knows them."""
+    """This process still knows the steps completed earlier. The next process does not, and repeats them."""
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         one = Journal(file)
         one.begin(SHOP, UPDATE, "f")
@@ -175,7 +175,7 @@ def test_an_altered_row_makes_every_operation_start_again(tmp_path: Path) -> Non
 
 
 def of_another_boot(folder: Path, *operations: Operation) -> None:
-    """Change the rows of these operations as if the machine had been rebooted since."""
+    """Change the rows of these operations as if the machine had been rebooted since then."""
     with closing(JournalFile(folder / "journal.db")) as file:
         table = file.table(OPERATION_STEPS)
         rows = [row for row in table.rows() if row[1] in operations]
@@ -184,7 +184,7 @@ def of_another_boot(folder: Path, *operations: Operation) -> None:
 
 
 def test_steps_before_a_reboot_are_not_complete(tmp_path: Path) -> None:
-    """A power cut may undo the last writes of an apply although its rows in the journal are intact."""
+    """A power cut may undo the last writes of an apply, although the rows for them in the journal are intact."""
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         one = Journal(file)
         one.begin(SHOP, RECONCILIATION, "f")
@@ -192,7 +192,7 @@ def test_steps_before_a_reboot_are_not_complete(tmp_path: Path) -> None:
         one.complete(SHOP, RECONCILIATION, "apply/1", "7 sum")
         disk = tmp_path / "disk"
         disk.mkdir()
-        for name in ("journal.db", "journal.db-wal"):  # later writes did not reach the disk
+        for name in ("journal.db", "journal.db-wal"):  # the later writes did not reach the disk
             shutil.copy(tmp_path / name, disk / name)
         one.begin(SHOP, DISABLE, "x")
         one.start(SHOP, DISABLE, "uninstall")
@@ -204,7 +204,7 @@ def test_steps_before_a_reboot_are_not_complete(tmp_path: Path) -> None:
         assert two.completed(SHOP, RECONCILIATION, "apply/1") is None
         two.start(SHOP, RECONCILIATION, "Download")
         two.complete(SHOP, RECONCILIATION, "Download")
-    with journal(disk) as three:  # and no earlier row is among the rows written now
+    with journal(disk) as three:  # no row from before the reboot is written again
         assert [(entry.completed, entry.interrupted) for entry in three.entries()] == [(("Download",), ())]
 
 
@@ -303,7 +303,7 @@ for lap in range(1000):
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_after_kill_9_exactly_the_reported_steps_are_complete(tmp_path: Path) -> None:
-    """The first lap of a writer continues the operations of the killed writer; every writer reports its progress."""
+    """The first lap of a writer continues the operations of the killed writer. Every writer reports its progress."""
     chance = random.Random(5)  # noqa: S311 - how much is written before the end; no secret
     for _ in range(scaled(200, 8)):
         said = acknowledged(killed_at_random(WRITER, [str(tmp_path / "journal.db")], chance))
@@ -312,10 +312,10 @@ def test_after_kill_9_exactly_the_reported_steps_are_complete(tmp_path: Path) ->
             done = len(entries[0].completed) if entries else 0
             flying = len(entries[0].interrupted) if entries else 0
             answered, in_flight = divmod(said % 20, 2)
-            # One more call may have returned, or be half done, if the process was killed before it reported the call.
+            # If the process was killed before it reported a call, this call may have returned, or be half done.
             allowed = {(answered, in_flight), (answered + in_flight, 1 - in_flight)}
             if answered == 0 and in_flight == 0:
-                allowed |= {(10, 0), (0, 0)}  # before the last finish, or after it
+                allowed |= {(10, 0), (0, 0)}  # the last finish may have happened or not
             assert (done, flying) in allowed, (said, done, flying)
             found.begin("p", UPDATE, "f")
             assert [found.completed("p", UPDATE, str(step)) is not None for step in range(10)] == [

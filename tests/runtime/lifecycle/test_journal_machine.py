@@ -1,10 +1,10 @@
-"""The journal of one package against its history. Invariants for every interleaving of operations and crashes:
+"""The journal of one package, compared with its history. These invariants hold for every interleaving of operations and crashes:
 
-* A step is complete exactly if its completion was reported while it was in flight, after the operation last started from its
-  first step. So a complete step is never repeated, and a step that was in flight at a crash is.
+* A step is complete if and only if its completion was reported while it was in flight, after the operation last started from its
+  first step. So a complete step is never repeated, and a step that was in flight at a crash is repeated.
 * An operation continues only after a crash, once, with the same fingerprint, and only if no other operation invalidated it.
 * Within one process, every operation starts from its first step.
-* A crash loses only memory: the rows contain the whole state.
+* A crash loses only memory, because the rows contain the whole state.
 """
 
 from dataclasses import dataclass, field, replace
@@ -86,7 +86,7 @@ def interrupted(operation: Operation = UPDATE) -> World:
     world(Begin(operation, "f"), Start(operation, "Download"), Complete(operation, "Download", "sha256:1"))
     world(Start(operation, "Install"))
     world.crash()
-    assert world.done(operation) == {}  # this process has not begun it
+    assert world.done(operation) == {}  # this process has not begun the operation
     return world
 
 
@@ -95,7 +95,7 @@ def test_completed_steps_stay_complete_and_steps_in_flight_do_not() -> None:
     assert world(Begin(UPDATE, "f")) == ()
     assert world.done(UPDATE) == {"Download": "sha256:1"}
     assert world.state[UPDATE].steps["Install"].phase is Phase.INTERRUPTED
-    assert world(Start(UPDATE, "Install")) == ()  # its row has this phase already
+    assert world(Start(UPDATE, "Install")) == ()  # the row of the step already has this phase
     assert [effect.number for effect in world(Complete(UPDATE, "Install")) if isinstance(effect, Keep)] == [2]
     assert world.done(UPDATE) == {"Download": "sha256:1", "Install": ""}
 
@@ -192,12 +192,12 @@ def test_steps_and_results_are_limited() -> None:
 
 
 class JournalModel(RuleBasedStateMachine):
-    """The model is the history itself: completed steps are found by reading it backwards."""
+    """The journal, compared with its whole history. The expected steps are found by reading the history backwards."""
 
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
-        self.history: list[Event | None] = []  # None: a crash
+        self.history: list[Event | None] = []  # None stands for a crash
 
     @initialize()
     def nothing(self) -> None:
@@ -275,7 +275,7 @@ def told(history: list[Event | None], operation: Operation) -> dict[str, str]:
 
 
 def last_beginning(history: list[Event | None], operation: Operation) -> int | None:
-    """Return the position where the operation began, unless something ended or invalidated it."""
+    """Return the position at which the operation last began, or None if it has ended or was invalidated since then."""
     enemies = {
         UPDATE: {REMOVAL},
         RECONCILIATION: {DISABLE, REMOVAL},
@@ -298,7 +298,9 @@ def last_beginning(history: list[Event | None], operation: Operation) -> int | N
 
 
 def steps_since(history: list[Event | None], beginning: int, operation: Operation) -> dict[str, str]:
-    """Return the steps completed since the start, including those before a crash from which this beginning continues."""
+    """Return the steps completed since the operation began at this position, and those before a crash if the operation continues
+    them.
+    """
     begun = history[beginning]
     assert isinstance(begun, Begin)
     done: dict[str, str] = {}
@@ -313,7 +315,7 @@ def steps_since(history: list[Event | None], beginning: int, operation: Operatio
     for event in history[beginning:]:
         match event:
             case None:
-                break  # events after the crash belong to another beginning
+                break  # later events belong to another beginning
             case Start(operation=of, step=name) if of is operation and name not in done:
                 flying.add(name)
             case Complete(operation=of, step=name, result=result) if of is operation and name in flying:

@@ -2,11 +2,11 @@
 
 Invariants that hold after every step:
 
-* At most one operation of each kind runs at a time: of its scopes, at most one is open.
-* After a removal is complete, nothing runs: a forgotten package has no open scope, and none begins until the package is desired
+* At most one operation of each kind runs at a time, so at most one scope of each kind is open.
+* After a removal is complete, nothing runs. A forgotten package has no open scope, and none begins until the package is desired
   again.
-* During a removal, only the scope of the removal is open; during a suspension, only that of the suspension.
-* Every scope that has begun is cancelled or ended exactly once, and not before it has begun; a cancel has a cause.
+* During a removal, only the scope of the removal is open. During a suspension, only that of the suspension is.
+* Every scope that has begun is cancelled or ended exactly once, and not before it has begun. A cancellation has a cause.
 * A desired state is either adopted, or answered with REMOVING.
 * A refused event changes nothing.
 """
@@ -54,7 +54,7 @@ PLAIN: Final = (Operation.UPDATE, Operation.DISABLE, Operation.VOTE)
 
 
 def begin(operation: Operation, scope: int) -> Event:
-    """The event that begins this operation."""
+    """Return the event that begins this operation."""
     if operation is Operation.RECONCILIATION:
         return BeginReconciliation(scope, "because")
     return Begin(operation, scope)
@@ -179,7 +179,7 @@ def test_a_reconciliation_needs_its_own_event_and_a_reason() -> None:
 
 
 class LifecycleMachine(RuleBasedStateMachine):
-    """The store of one package, with a model of its open scopes and its adopted desired state."""
+    """The store of one package, with a model of its open scopes and of its adopted desired state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ class LifecycleMachine(RuleBasedStateMachine):
         assert (scope in self.live) is self.may_begin(operation, scope)
 
     def may_begin(self, operation: Operation, scope: int) -> bool:
-        """Return whether the model lets an operation begin, by the adopted state and the open scopes."""
+        """Return whether the model allows an operation to begin, given the adopted state and the open scopes."""
         if self.adopted is None or any(old is Operation.REMOVAL for n, old in self.live.items() if n != scope):
             return False
         if operation is Operation.REMOVAL:

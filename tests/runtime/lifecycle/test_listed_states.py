@@ -1,4 +1,6 @@
-"""The states of all packages in one list: each is taken once, and a package reads its own state if it is not listed."""
+"""The states of all packages in one list. Each is taken once, and a package reads its own state if the list
+does not contain it.
+"""
 
 import pytest
 import trio
@@ -30,7 +32,7 @@ async def test_a_state_is_taken_once(autojump_clock: MockClock) -> None:
         assert secret is not None
         assert decoded(secret).version == "1.0.0"
         assert states.take(KEY) is None
-        assert states.take(ObjectKey(KEY.resource, "default", "own")) is None  # a chart's own Secret
+        assert states.take(ObjectKey(KEY.resource, "default", "own")) is None  # a Secret of a chart
 
 
 async def test_a_record_is_made_from_the_list_once(autojump_clock: MockClock) -> None:
@@ -54,7 +56,7 @@ async def test_the_state_of_another_daemons_package_is_not_stored(autojump_clock
         assert states.take(KEY) is None
         await states.read(client, {"default.shop"})
         states.forget("default.other")
-        states.forget("default.shop")  # it was handed over to another daemon, and comes back
+        states.forget("default.shop")  # the package was handed over to another daemon, and may come back
         assert states.take(KEY) is None
 
 

@@ -1,4 +1,4 @@
-"""The state that survives the process: written by compare-and-set, and read by the next process."""
+"""The state that outlives the process: it is written by compare-and-set, and read by the next process."""
 
 import base64
 import binascii
@@ -93,17 +93,17 @@ async def test_a_later_revision_shows_the_applied_inputs() -> None:
     async with open_cluster() as client:
         record = state_record(client, APP)
         record.compare([stamped(1, "a", "b")])
-        assert record.state == PackageState()  # there is no state, or a user deleted it as a reset
+        assert record.state == PackageState()  # either no state was written yet, or a user deleted it as a reset
         await record.update(lambda state: state.applied_as("c", "d", "e", 2))
         record.compare([stamped(1, "a", "b"), stamped(2, "a", "b")])
         assert record.state.is_applied("c", "d")
         record.compare([stamped(2, "a", "b"), stamped(3, "f", "g")])
         assert (record.state.is_applied("f", "g"), record.state.is_of("c")) == (True, False)
-        assert (await state_record(client, APP).read()).is_applied("c", "d")  # nothing was written
+        assert (await state_record(client, APP).read()).is_applied("c", "d")  # `compare` wrote nothing
         other = state_record(client, APP)
         await other.read()
         await other.update(lambda state: state.startup_done("theirs"))
-        await record.update(lambda state: state.startup_done("ours"))  # a conflict: the state is read again
+        await record.update(lambda state: state.startup_done("ours"))  # there is a conflict, so the state is read again
         found = await state_record(client, APP).read()
         assert found.is_applied("f", "g")
         assert found.revision == 3
@@ -127,7 +127,7 @@ async def test_in_a_terminating_namespace_no_record_is_created() -> None:
         await client.create(namespace)
         await client.create(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": held}
-        )  # the namespace stays Terminating
+        )  # this object keeps the namespace in Terminating
         record = state_record(client, AppId("going", "shop"))
         await record.read()
         await record.update(done("a"))
@@ -145,7 +145,7 @@ def done(hook: str) -> Callable[[PackageState], PackageState]:
 
 
 class LosesAnswers:
-    """A client that passes calls on; while ``losing``, writes succeed but their answers are lost."""
+    """A client that passes calls on. While ``losing`` is true, writes succeed but their answers are lost."""
 
     def __init__(self, client: HttpClusterClient) -> None:
         self.client = client
@@ -265,7 +265,7 @@ async def test_a_state_of_a_newer_program_is_refused_and_not_changed() -> None:
 
 
 async def test_a_state_of_the_first_version_is_migrated() -> None:
-    """The text was written by a program before the second version."""
+    """The text is that of a program from the time before the second version."""
     first = (
         '{"digest":"sha256:a","patches":[{"op":"add","path":"/web/a","value":1}],'
         '"source":"https://r.example/p web","started":["h"],"version":"1.0.0"}'
@@ -371,7 +371,7 @@ WHOLE = encoded(
 
 
 def test_any_content_of_the_secret_is_a_state_or_a_declared_error() -> None:
-    """Bytes are changed, cut and doubled, in the document and in its base64."""
+    """The test changes, cuts and doubles bytes, in the document and in its base64 form."""
     chance = random.Random(13)  # noqa: S311 - the same inputs every time
     text = find_str(WHOLE, "data", "state.json")
     read = refused = 0

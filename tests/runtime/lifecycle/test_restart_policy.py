@@ -1,4 +1,4 @@
-"""Work that is repeated at a start of the daemon, by option and layout."""
+"""The work that a daemon repeats at its start. It depends on an option and on the layout of the package."""
 
 import pytest
 

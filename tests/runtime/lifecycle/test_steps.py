@@ -1,4 +1,4 @@
-"""Steps of operations are journalled; steps that a killed process completed are skipped once."""
+"""Steps of operations are written to the journal, and steps that a killed process completed are skipped once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The model of operations (spec/runtime §2.2): which operation cancels another, and which is refused."""
+"""The model of operations (spec/runtime §2.2): which operation cancels another one, and which operation is refused."""
 
 from dataclasses import replace
 
@@ -156,7 +156,7 @@ def test_disabling_cancels_an_update_and_reports_it() -> None:
     assert (update.cause, run.cause) == ("disabled", "disabled")
     again = store.begin_update("a")
     assert again is not None
-    assert scope.cause == ""  # an unwanted package is disabled even during an update
+    assert scope.cause == ""  # a package that is off is disabled even during an update
     assert store.begin_disable("a")[1]
     assert scope.cause == "disabled"
     second, _ = store.begin_disable("a")
@@ -214,7 +214,7 @@ def test_a_running_removal_can_be_restarted() -> None:
     assert first.cause == "removal started again"
     assert store.is_removing("a")
     store.finish_removal("a")
-    assert store.restart_removal("a") is None  # nothing is left that could be started again
+    assert store.restart_removal("a") is None  # no step is left that could be started again
     assert store.is_removing("a")
     assert store.complete_removal("a")
     assert second.cause == "removal complete"

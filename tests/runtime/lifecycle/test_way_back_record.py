@@ -1,4 +1,4 @@
-"""Rollback records in the state of a package."""
+"""The record of a rollback in the state of a package."""
 
 from dataclasses import replace
 from typing import Final
@@ -48,11 +48,11 @@ def test_rollback_and_ready_records_are_part_of_a_state() -> None:
 
 def test_a_rollback_ends_when_another_generation_is_ready() -> None:
     state = PackageState(ready=READY, rollback=BACK)
-    # The package is Ready in its previous revision.
+    # The package is Ready with its previous revision.
     assert state.ready_as(replace(READY, asked=""), 2).rollback == BACK
-    # The package follows a range, and was Ready with another version from the range for the same generation.
+    # The package follows a range. For the same generation, it was Ready with another version of the range.
     assert state.ready_as(replace(READY, asked="asked-3"), 2).rollback == BACK
-    # The resource of the package was changed.
+    # A user has changed the resource of the package.
     assert state.ready_as(replace(READY, asked="asked-3"), 3).rollback is None
-    # The failed attempt is Ready after all.
+    # The version whose attempt had failed is Ready in the end.
     assert state.ready_as(replace(READY, asked="asked-2"), 2).rollback is None

@@ -1,4 +1,4 @@
-"""The operations of a package, as its step sees them."""
+"""The operations of a package, in the form in which the machine's step gets them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Decisions of the scheduler: the effects of its answers and orders on a package."""
+"""Decisions of the scheduler: how its answers and its orders affect a package."""
 
 from dataclasses import replace
 
@@ -147,9 +147,9 @@ def test_a_refused_node_leaves_the_previous_node_in_place() -> None:
     refusal = NodeRefused(CYCLE, fresh=True, established=())
     assert effects(new, refusal) == (*effects(installed(new), refusal), Tell(NodeRemoved(NAME)))
     assert GiveWay(0, at_once=True) in effects(new, refusal)
-    # An installed version whose changed dependencies are refused is not another version.
+    # The installed version stays: its changed dependencies are refused, but this makes no other version.
     assert after(before, NodeRefused(CYCLE, fresh=False, established=())).node.refused is None
-    # An approval is about the earlier version, and is not shown.
+    # The approval is about the earlier version, so it is not shown.
     shown = after(known, DecisionReported(Decided(NAME, allowed=True, reason="Met", message="")))
     assert shown.status.stages[Stage.REQUIREMENTS].reason == Reason.DEPENDENCY_CYCLE
     shown = after(before, DecisionReported(Decided(NAME, allowed=True, reason="Met", message="")))

@@ -1,4 +1,4 @@
-"""The effects of a package: each describes its action, and all that begin or enqueue an operation are marked as such."""
+"""The effects of a package: each describes its action, and each that begins or enqueues an operation is marked as such."""
 
 from typing import get_args
 

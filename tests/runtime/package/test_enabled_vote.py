@@ -1,4 +1,6 @@
-"""Votes of enabled scripts: the keys of cached votes, scripts that run again, and other packages, which never wait."""
+"""Votes of enabled scripts: the keys of cached votes, scripts that run again, and other packages, which never
+wait for a script.
+"""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -76,7 +78,7 @@ def test_the_state_of_a_package_is_hidden_from_its_own_script(others: list[str])
 
 
 def voting(folder: Path, script: str = "") -> Path:
-    """Write a module whose script records its runs, runs more commands, and votes no if its mode is ``night``."""
+    """Write a module with a script that records its runs, runs ``script``, and votes no if the module's mode is ``night``."""
     files = {
         "module.yaml": "name: voting\nversion: 1.0.0\n",
         "enabled": f'#!/usr/bin/env bash\necho asked >>"{folder.parent}/asks"\n{script}\n'
@@ -142,7 +144,7 @@ async def test_a_requested_reconciliation_runs_the_script_again(tmp_path: Path) 
 
 @dataclass
 class Globally:
-    """A Host that records votes, and has its own values under ``global``."""
+    """A Host that records votes, and has its own global values."""
 
     global_values_now: JsonObject
     votes: list[tuple[bool | None, str, bool]] = field(default_factory=list)
@@ -178,7 +180,7 @@ async def test_other_enabled_modules_are_an_input_of_a_script(tmp_path: Path) ->
         for _ in range(2):
             await ask_enabled_script(instance, tools, cast("Host", host))
         assert asks(tmp_path) == 2
-        # The vote is reported to the scheduler every time, because the scheduler may have dropped the node meanwhile.
+        # The vote is reported to the scheduler each time, because the scheduler may have dropped the node in the meantime.
         assert host.votes == [(True, "not at night", False)] * 3
 
 

@@ -1,4 +1,4 @@
-"""The events of a package: each is of one kind."""
+"""The events of a package: each is of exactly one kind."""
 
 import dataclasses
 from typing import get_args
@@ -18,7 +18,7 @@ CLASSES = [
 @pytest.mark.parametrize("event", CLASSES, ids=lambda event: event.__name__)
 def test_an_event_is_of_one_kind(event: type) -> None:
     (kind,) = (kind for kind, members in KINDS.items() if event in members)
-    assert issubclass(event, vars(events)[f"{kind}Base"])  # by which the machine recognizes it
+    assert issubclass(event, vars(events)[f"{kind}Base"])  # the machine recognizes the kind by this base class
     assert dataclasses.is_dataclass(event)
     assert "__slots__" in vars(event)
 

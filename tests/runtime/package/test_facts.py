@@ -1,4 +1,4 @@
-"""The facts about a package: each is about one subject, and only findings are facts and events."""
+"""The facts about a package: each is about one subject, and only findings are both facts and events."""
 
 from typing import get_args
 
@@ -14,7 +14,7 @@ CLASSES = get_args(facts.Fact)
 def test_a_fact_is_about_one_subject(fact: type) -> None:
     subjects = [name for name, members in SUBJECTS.items() if fact in members]
     assert len(subjects) == 1 or (not subjects and fact.__name__ in {"StatusSet", "Warned", "Renamed"})
-    # The machine recognizes the subject by the base.
+    # The machine recognizes the subject by the base class.
     assert all(issubclass(fact, vars(findings)[subject.replace("Fact", "Base")]) for subject in subjects)
 
 

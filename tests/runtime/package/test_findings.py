@@ -1,4 +1,4 @@
-"""The findings about a package: reported facts, and the only way in which a task changes a package."""
+"""Findings are facts about a package that tasks report. A task changes a package in no other way."""
 
 import ast
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ WRITERS: Final = frozenset({"wharfinger.runtime.package.transitions", "wharfinge
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Return the expression before the last attribute of each call, and that attribute: ``self.instance``, ``take``."""
+    """Yield the object and the attribute of each call of an attribute, such as ``self.instance`` and ``take``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield ast.unparse(node.func.value), node.func.attr
@@ -31,7 +31,7 @@ def steps_a_package(tree: ast.Module) -> bool:
 
 
 def writes_a_package(tree: ast.Module) -> bool:
-    """Return whether a module imports a function that changes packages, steps an instance, or sets its state."""
+    """Return whether a module changes packages: by an imported function, by a step of an instance, or by setting its state."""
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     named = {
         f"{node.module}.{alias.name}"
@@ -52,7 +52,7 @@ def modules(room: str = "") -> dict[str, ast.Module]:
 
 
 def test_no_task_writes_a_package() -> None:
-    """A task returns its result, or reports it to its host."""
+    """A task returns its result, or reports it to its host, but never changes the package itself."""
     tasks = modules("tasks")
     assert len(tasks) > 20
     assert [name for name, tree in tasks.items() if writes_a_package(tree)] == []

@@ -1,4 +1,4 @@
-"""Waiting for first attempts, and for no later attempts."""
+"""Waiting for the first attempts of packages, but not for later attempts."""
 
 import trio
 import trio.testing
@@ -60,7 +60,7 @@ async def test_an_attempt_that_is_begun_again_at_once_is_waited_for(nursery: tri
     first = phase.attempt("a")
     phase.end("a")
     phase.begin("a")
-    phase.end("a", first)  # the end of the attempt before is not that of this one
+    phase.end("a", first)  # the end of the earlier attempt does not end this attempt
     await trio.testing.wait_all_tasks_blocked()
     assert not over.is_set()
     phase.end("a", phase.attempt("a"))
@@ -68,7 +68,7 @@ async def test_an_attempt_that_is_begun_again_at_once_is_waited_for(nursery: tri
 
 
 async def test_a_stream_of_new_attempts_does_not_starve_a_wait(nursery: trio.Nursery) -> None:
-    """Each attempt begins before the previous attempt has ended."""
+    """Each attempt begins before the previous attempt has ended. The wait ends nevertheless."""
     phase, over = Tries(), trio.Event()
 
     async def wait() -> None:
@@ -117,7 +117,7 @@ def test_the_end_of_an_attempt_ends_no_later_attempt() -> None:
     phase.begin("b")
     first, other = phase.attempt("a"), phase.attempt("b")
     assert 0 < first < other
-    phase.begin("a")  # again, while the previous attempt has not ended
+    phase.begin("a")  # begins again, although the previous attempt has not ended
     second = phase.attempt("a")
     assert second > other
     phase.end("a", first)
@@ -127,5 +127,5 @@ def test_the_end_of_an_attempt_ends_no_later_attempt() -> None:
     phase.end("a", second)
     assert (phase.attempt("a"), phase.trying()) == (0, ("b",))
     phase.end("a", second)
-    phase.end("b")  # any attempt: there will be no further attempts
+    phase.end("b")  # ends any attempt of this package, because no further attempts will follow
     assert phase.trying() == ()

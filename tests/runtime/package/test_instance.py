@@ -1,4 +1,4 @@
-"""Properties of an instance: masked secrets, and values that exist only after a task."""
+"""Properties of an instance: masked secrets, and values that exist only after a task has run."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -99,7 +99,7 @@ def test_write_only_settings_are_masked_once_the_schema_is_loaded(tmp_path: Path
 
 async def test_a_signal_wakes_all_waiting_tasks_each_time() -> None:
     signal, woken = Signal(), list[str]()
-    signal.notify()  # no task waits, and the signal is not stored
+    signal.notify()  # no task waits for the signal, and it is not stored
 
     async def wait(name: str) -> None:
         for _ in range(2):

@@ -64,7 +64,7 @@ IDLE: Final = Around(NOW, None)
 
 
 def operations(*, suspended: bool = False, loading: bool = False, applying: bool = False) -> Around:
-    """Return the surroundings in which these operations run."""
+    """Return the surroundings of a package for which these operations are running."""
     store = LifecycleStore()
     store.reconcile(NAME, DESIRED)
     if loading:
@@ -89,7 +89,7 @@ def package(*facts: Fact, identity: PackageId = APP) -> Package:
 
 
 def loaded(definition: Definition = PLAIN) -> Package:
-    """Return a package whose definition is the scheduler's node."""
+    """Return a package whose definition was accepted as the scheduler's node."""
     return after(package(PackageRead(definition, ())), NodeAccepted(definition, fresh=True, stored=False))
 
 

@@ -2,15 +2,16 @@
 
 Invariants that hold after every step of a story:
 
-* A run that the scheduler ordered is answered exactly once: it is completed, fails or begins, or the node is offered again.
-* The task of the CRDs has at most one open scope, and none once an update, a Disable, a suspension or a removal has begun. A
-  package that is on, and waits for nothing else, has one until its CRDs are established.
-* A missed Disable begins as soon as the package is known to be off, unless a later decision allows the package.
+* A run that the scheduler ordered gets exactly one answer: it is completed, or it fails, or it begins, or the node is offered
+  again.
+* The task that applies the CRDs has at most one open scope. Once an update, a Disable, a suspension or a removal has begun, it
+  has none. A package that is on, and waits for nothing else, has such a scope until its CRDs are established.
+* A Disable that could not begin begins as soon as the package is known to be off, unless a later decision allows the package.
 * A suspended package has no running Disable, and begins no operation.
 * During a removal, no other operation begins.
-* A refused definition is not the node, and the next offer ends the refusal.
-* A changed specification of a loaded package is never lost: the package is run or offered again, its script is running, or an
-  operation that outranks a run has begun.
+* A refused definition does not become the node of the scheduler, and the next offer ends the refusal.
+* A changed specification of a loaded package is never lost. Either the package is run or offered again, or its script is running,
+  or an operation that outranks a run has begun.
 * While the hooks of a run fail, the status shows their failure, and not the failure or the success of an event hook.
 * The same state and event give the same state and effects, and a report never begins an operation.
 """
@@ -187,7 +188,7 @@ class PackageStory(RuleBasedStateMachine):
                 pass
 
     def forget(self) -> None:
-        """Delete the package; another package of this name may be created."""
+        """Delete the package. Another package of this name may be created later."""
         self.store.finish_removal(NAME)
         assert self.store.complete_removal(NAME)
         assert not any(True for _ in self.live_ends())
@@ -214,7 +215,7 @@ class PackageStory(RuleBasedStateMachine):
         }
         if isinstance(effect, EnqueueUpdate | EnqueueSuspend | EnqueueRemoval):
             self.owed = False
-        if isinstance(effect, EnqueueUpdate | EnqueueDisable):  # both begin the stages of the run again
+        if isinstance(effect, EnqueueUpdate | EnqueueDisable):  # both start the stages of the run again
             self.run_fails = False
         if isinstance(effect, EnqueueUpdate | EnqueueDisable | EnqueueSuspend | EnqueueRemoval):
             assert all(one.cancelled for one in self.crds)
@@ -260,7 +261,7 @@ class PackageStory(RuleBasedStateMachine):
             return
         at = data.draw(st.sampled_from(live))
         event = self.waiting[at]
-        if isinstance(event, UpdateDone):  # Load reads the package again each time
+        if isinstance(event, UpdateDone):  # the task Load reads the package each time
             self.send(PackageRead(replace(self.package.files.definition or PLAIN), ()))
         del self.waiting[at], self.scopes[at]
         self.send(event)
@@ -343,7 +344,9 @@ class PackageStory(RuleBasedStateMachine):
             assert not self.store.is_removing(NAME)
 
     def is_at_rest(self) -> bool:
-        """Return whether the loaded definition is the node, and no user's desired state keeps the package from following it."""
+        """Return whether the loaded definition is the node, and no suspension, update or removal prevents the package from
+        following it.
+        """
         kept = self.store.is_suspended(NAME) or self.store.is_loading(NAME) or self.store.is_removing(NAME)
         return not kept and self.package.node.joined is self.package.files.definition is not None
 

@@ -1,4 +1,4 @@
-"""Events without news: the machine would ignore them."""
+"""Events without news, which the machine would ignore."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -75,7 +75,7 @@ def test_events_without_news_change_nothing(events: list[Event], before: bool) -
         if not is_news(known, event):
             assert step(known, event, IDLE) == (known, ())
         known = after(known, event)
-        if isinstance(event, Released):  # as in each task: the external conditions follow with the stage
+        if isinstance(event, Released):  # in each task, the conditions of the stage follow
             known = after(known, Succeeded(Stage.APPLIED))
 
 

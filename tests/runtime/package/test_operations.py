@@ -1,4 +1,4 @@
-"""The operations of a package: the effects of the beginning and the end of each."""
+"""The operations of a package: the effects of the beginning and of the end of each operation."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The effect of reports on the status, with the machine alone."""
+"""The effect of reports on the status, tested with the machine alone."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def condition(known: Package, stage: Stage) -> tuple[Truth, str]:
 
 
 def ready() -> Package:
-    """Return a package whose release was applied and judged."""
+    """Return a package whose release was applied and was found healthy."""
     return told(installed(loaded()), *(Succeeded(stage) for stage in Stage))
 
 
@@ -120,7 +120,7 @@ def test_event_hooks_fail_and_recover_by_lane() -> None:
     known = told(ready(), EventHookDone("b", "main", "b is broken"), EventHookDone("a", "main", "a is broken"))
     assert known.status.stages[Stage.HOOKS].message == "a is broken"
     assert told(known, EventHookDone("a", "slow", "")) is known
-    # A completed run does not end the failure of a lane.
+    # A completed run does not end the failure of an event hook in a lane.
     assert condition(told(known, Succeeded(Stage.APPLIED), Succeeded(Stage.HOOKS)), Stage.HOOKS)[0] is Truth.FALSE
     known = told(known, EventHookDone("a", "main", ""))
     assert known.status.stages[Stage.HOOKS].message == "b is broken"
@@ -128,7 +128,7 @@ def test_event_hooks_fail_and_recover_by_lane() -> None:
 
 
 def test_the_failure_of_a_run_outranks_a_failed_event_hook() -> None:
-    """A parked run stays parked for its user, also if an event hook fails or recovers meanwhile."""
+    """A parked run stays parked until its user acts, even if an event hook fails or recovers in the meantime."""
     stuck = StageFailed(Stage.HOOKS, replace(BROKEN, permanent=True))
     lane = EventHookDone("a", "main", "a is broken")
     for known in (told(ready(), stuck, lane), told(ready(), lane, stuck)):
@@ -170,7 +170,7 @@ def test_changed_values_request_a_run_now_or_after_the_current_run() -> None:
     applying = operations(applying=True)
     assert effects(loaded(), ValuesChanged("a"), applying) == ()
     assert after(loaded(), ValuesChanged("a"), applying).applied.dirty
-    # A parked run does not read values any more.
+    # A parked run does not read the values any more.
     stalled = told(ready(), StageFailed(Stage.APPLIED, replace(BROKEN, permanent=True)))
     assert effects(stalled, ValuesChanged("a"), applying) == (again,)
 

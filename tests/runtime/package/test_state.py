@@ -1,4 +1,4 @@
-"""The records of a package: each has few fields, and only one module writes them."""
+"""The records of a package: each has few fields, and only one module changes them."""
 
 import ast
 import dataclasses
@@ -32,7 +32,9 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def ends_of(node: ast.expr) -> tuple[str, str]:
-    """Return the expression before the last attribute, and the attribute: ``instance.state``, ``desired``."""
+    """Return the expression before the last attribute, and the last attribute. For ``instance.desired``, these
+    are the two names.
+    """
     return (ast.unparse(node.value), node.attr) if isinstance(node, ast.Attribute) else ("", ast.unparse(node))
 
 
@@ -77,7 +79,7 @@ def test_records_are_created_in_one_module() -> None:
         and node.func.id in names
         and imports(tree, node)
     }
-    # A hook that never ran is shown with an empty history, and a state is read from a recording.
+    # The snapshot shows an empty history for a hook that never ran, and the recording reads states.
     assert makers <= {WRITER, "runtime/core/package_snapshot.py", "runtime/recording/package_form.py"}
 
 

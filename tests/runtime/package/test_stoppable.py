@@ -13,7 +13,7 @@ from wharfinger.runtime.package.stoppable import waiting
 
 
 class OnlyStopping:
-    """The part of the tools that waits use."""
+    """The part of the tools that a wait uses."""
 
     def __init__(self) -> None:
         self.stopping = WorkScope("the daemon")
@@ -23,7 +23,7 @@ async def test_a_wait_ends_with_its_block() -> None:
     tools = OnlyStopping()
     with waiting(cast("Tools", tools)):
         await trio.lowlevel.checkpoint()
-    tools.stopping.cancel("the daemon stops")  # no wait is registered any more
+    tools.stopping.cancel("the daemon stops")  # the wait is not registered any more
 
 
 async def test_the_end_of_the_daemon_ends_a_wait(nursery: trio.Nursery) -> None:

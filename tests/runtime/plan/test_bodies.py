@@ -17,7 +17,7 @@ from wharfinger.runtime.versions.version_policy import read_version
 
 
 def run(specs: list[PackageSpec], *nodes: Node) -> tuple[dict[str, Finding], Report]:
-    """Return the findings of a plan, and the report of the engine."""
+    """Run a plan, and return its findings and the report of the engine."""
 
     async def main() -> tuple[dict[str, Finding], Report]:
         bodies = PlanBodies(specs, Facts(), Packages(*nodes).load)
@@ -54,7 +54,8 @@ def test_a_chain_is_judged_without_a_drain() -> None:
     assert report.level is Level.NONE
     assert report.results[Id("Module", "", "m29")] == "on"
     assert report.results[Id("Definition", "m00", "1.0.0")] == "loaded"
-    # A resource first reads its definition, then waits, and then is judged. Each step notifies the resources that refer to it.
+    # A resource first reads its definition, then waits, and then is judged. After each step, the resources that refer to it run
+    # again.
     assert max(report.runs.values()) <= 5
 
 
@@ -81,7 +82,7 @@ def test_every_package_on_a_cycle_is_refused_with_the_path() -> None:
 
 
 def test_two_cycles_in_one_circle_are_distinguished() -> None:
-    """The cycles are connected only by any-of groups, so the live scheduler would refuse one node of each."""
+    """Only any-of groups connect the two cycles. The live scheduler would also refuse one node of each cycle."""
     first = [node("a", "b", any_of=[group("any", "c")]), node("b", "a")]
     second = [node("c", "d"), node("d", "c", any_of=[group("any", "a")])]
     findings, report = all_of(*first, *second)
@@ -98,7 +99,7 @@ def test_a_package_tied_to_a_cycle_by_a_group_is_judged_without_the_cycle() -> N
 
 
 def test_mutually_exclusive_packages_are_judged_together() -> None:
-    """The two packages exclude each other: the first in order is on (spec/runtime §4.6), in either order of reading."""
+    """Each of the two packages excludes the other one. The first in order is on (spec/runtime §4.6), whichever is read first."""
     nodes = [node("a", none_of=[group("none", "b")]), node("b", none_of=[group("none", "a")])]
     findings, report = all_of(*nodes)
     assert sorted(judged(each).decision.on for each in findings.values()) == [False, True]

@@ -1,4 +1,4 @@
-"""`wharfinger plan`, as a user types it."""
+"""`wharfinger plan`, as users run it."""
 
 import io
 import json
@@ -26,7 +26,7 @@ from wharfinger.runtime.plan.input import PlanInputError
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder of packages, and a file of resources."""
+    """A folder of packages, and a file with resources."""
 
     root: Path
 
@@ -41,7 +41,7 @@ class Place:
         return ("plan", "-f", f"{self.root}/apps.yaml", "--packages", f"{self.root}/packages", *more)
 
     def run(self, *more: str) -> tuple[int, str, str]:
-        """Run the command in this process, which is faster; return its exit code, stdout and stderr."""
+        """Run the command in this process, which is faster, and return its exit code, stdout and stderr."""
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
             try:
@@ -51,7 +51,7 @@ class Place:
         return code, out.getvalue(), err.getvalue()
 
     def run_really(self, *more: str) -> tuple[int, str, str]:
-        """Run the real command; return its exit code, stdout and stderr."""
+        """Run the command as a program, and return its exit code, stdout and stderr."""
         done = subprocess.run(
             (*WHARFINGER, *self.command(*more)),
             cwd=ROOT,
@@ -273,7 +273,7 @@ def test_sixty_packages_are_planned_in_order(place: Place) -> None:
 
 @pytest.mark.slow
 def test_an_interrupted_plan_leaves_a_clean_terminal(place: Place) -> None:
-    """It reads from a pipe without a writer, like a package on a disk that does not respond."""
+    """The plan reads a pipe to which nobody writes, as if a package were on a disk that does not respond."""
     place.resources(SHOP)
     os.mkfifo(place.root / "typed.yaml")
     with (
@@ -281,7 +281,7 @@ def test_an_interrupted_plan_leaves_a_clean_terminal(place: Place) -> None:
             *WHARFINGER, "plan", "-f", f"{place.root}/typed.yaml", "--packages", f"{place.root}/packages"
         ) as running,
         (place.root / "typed.yaml").open("wb"),
-    ):  # until it is opened to be read, this waits
+    ):  # the opening waits until the plan opens the pipe to read it
         running.process.send_signal(signal.SIGINT)
         assert running.wait() == 130
     assert running.lines == []

@@ -1,4 +1,4 @@
-"""Plans: the packages that would be on, their order, and the reasons of all others. The live scheduler decides the same."""
+"""Plans: the packages that would be on, their order, and why all others would be off. The live scheduler decides the same."""
 
 from dataclasses import replace
 
@@ -239,7 +239,7 @@ def _constrained(draw: st.DrawFn, names: object) -> list[str]:
 
 
 def live(nodes: list[Node], intents: dict[str, bool | None], facts: Facts) -> tuple[Scheduler, tuple[Effect, ...]]:
-    """Return a scheduler with the same input, and its effects when it begins."""
+    """Return a scheduler with the same input, and the effects of its start."""
     scheduler = Scheduler()
     scheduler.apply(FactsChanged(facts))
     for each in nodes:

@@ -1,4 +1,4 @@
-"""Options about the platform on the command line."""
+"""The options for the platform on the command line."""
 
 import argparse
 

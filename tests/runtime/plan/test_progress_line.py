@@ -1,4 +1,4 @@
-"""The progress line: when it is drawn, what a terminal shows, and its removal at the end."""
+"""The progress line: when it is drawn, what a terminal shows, and how it is removed at the end."""
 
 import io
 

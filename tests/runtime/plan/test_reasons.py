@@ -1,4 +1,4 @@
-"""Reasons of packages that are not on: each is traced to its root cause, with a remedy."""
+"""The reasons why packages are off: each is traced to its root cause, and has a remedy."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,6 @@
-"""Receipts are sufficient and necessary: with exactly the roles a package works, and without any one of their rules it fails."""
+"""Receipts are sufficient and necessary: a package works with exactly the roles of its receipt, and fails if any one rule is
+missing.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +52,7 @@ def objects(text: str) -> tuple[JsonObject, ...]:
 
 
 async def check(folder: Path, work: Path, more: str = "") -> int:
-    """Make the receipt, run a trial without each of its rules, and return the number of rules."""
+    """Make the receipt, run one trial for each rule without this rule, and return the number of rules."""
     wanted = plan(folder, objects=objects(more))
     receipt = await make_receipt(wanted, programs(), open_judge, work / "receipt")
     rules = single_rules(receipt.grant)
@@ -76,7 +78,7 @@ async def test_the_receipts_of_the_examples_are_sufficient_and_necessary(tmp_pat
 
 @pytest.mark.slow
 async def test_rules_can_be_restricted_to_the_names_of_objects(tmp_path: Path) -> None:
-    """The package works with exactly the named objects, and fails with another name in one of the rules."""
+    """The package works if the rules name exactly its objects, and fails if one rule names another object."""
     wanted = plan(chart(tmp_path / "web", "web", "1.0.0", {"templates/drawn.yaml": DRAWN}))
     receipt = await make_receipt(wanted, programs(), open_judge, tmp_path / "work", with_names=True)
     patch = Access("", "configmaps", "patch", "default")

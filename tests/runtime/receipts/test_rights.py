@@ -1,4 +1,4 @@
-"""Rights and roles, from recorded requests."""
+"""Rights and roles that are derived from recorded requests."""
 
 import json
 from dataclasses import replace

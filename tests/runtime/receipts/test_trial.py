@@ -1,4 +1,4 @@
-"""Trials of a small package: with all rights, and with too few of them in each part."""
+"""Trials of a small package: with all rights, and with rights missing in each of its parts."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -91,7 +91,9 @@ def test_a_record_with_other_names_is_refused() -> None:
 
 
 def test_the_names_in_recordings_belong_to_their_format() -> None:
-    """Raise FORMAT when this fails, and write the new digest here: recordings of the former format cannot be read any more."""
+    """If this fails, increase FORMAT and write the new digest here, because recordings of the former format cannot be read any
+    more.
+    """
     names = {name: machine.codec.names() for name, machine in sorted(MACHINES.items())}
     assert (FORMAT, hashlib.sha256(msgspec.json.encode(names, order="sorted")).hexdigest()[:16]) == (
         6,

@@ -1,4 +1,4 @@
-"""`wharfinger replay`, and answers from a recording: golden transcripts and exit codes, without a daemon."""
+"""`wharfinger replay`, and commands that read a recording: their expected outputs and exit codes, without a daemon."""
 
 import argparse
 import json
@@ -37,7 +37,7 @@ def test_an_unchanged_recording_replays_identically(tmp_path: Path, capsys: pyte
 
 
 def changed(story: Install, folder: Path) -> Path:
-    """Write the recording with one change: the scheduler stops web where it had decided to run it."""
+    """Write the recording with one change: the scheduler left web active at the moment at which it had scheduled it."""
     folder.mkdir()
     records = []
     for data in story.log.records:
@@ -88,7 +88,7 @@ async def test_records_after_an_unread_part_are_no_difference(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The next file begins with whole states, which do not continue from the last record that was read."""
+    """The file after the unread part begins with whole states. They need not continue from the last record that was read."""
     log = await prepared(tmp_path, lambda: 1_767_225_600.0, FILES * 16 * 1024)
     story = Story(1, log=log)
     while log.file < 6:
@@ -139,7 +139,7 @@ def test_a_recording_of_another_form_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_state_depends_on_the_hashes_of_a_process(tmp_path: Path) -> None:
-    """The order of sets and maps differs in each process, and no decision may depend on it."""
+    """The iteration order of sets differs between processes, and no state may depend on it."""
     for seed in range(20):
         (tmp_path / file_name(seed + 1)).write_bytes(Story(seed).tell(150).log.as_file())
     for hashes in ("1", "2"):

@@ -1,4 +1,4 @@
-"""The log on disk: modes, rotation, a bounded size, and a full disk, which loses only records."""
+"""The log on disk: file modes, rotation, a bounded size, and a full disk, which only causes lost records."""
 
 import errno
 import os
@@ -60,7 +60,7 @@ async def test_the_size_is_bounded_and_each_file_is_replayed_alone(tmp_path: Pat
 
 
 async def test_the_mode_of_an_existing_folder_is_not_changed(tmp_path: Path) -> None:
-    """The folder may be shared with other programs, such as a folder of all logs."""
+    """Other programs may use the folder too, for example if it contains all logs."""
     tmp_path.chmod(0o755)
     for folder, mode in ((tmp_path, 0o755), (tmp_path / "new", 0o700)):
         async with open_flight_log(folder, now) as log:
@@ -77,7 +77,7 @@ async def test_a_start_continues_the_numbers_of_the_files(tmp_path: Path) -> Non
 
 
 class _FullDisk:
-    """`os.write` of a disk that is full while ``full`` is set, after the bytes that still fit."""
+    """A replacement of `os.write`. While ``full`` is true, it writes only the few bytes that still fit, and then fails."""
 
     def __init__(self, write: Callable[[int, memoryview], int]) -> None:
         self.full = False
@@ -132,7 +132,7 @@ async def test_a_full_disk_loses_records_and_is_reported_once(
 async def test_a_record_that_cannot_be_encoded_is_the_only_one_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The thread of the log encodes the state of the scheduler, and a text in it may have a lone surrogate."""
+    """The thread of the log encodes the state of the scheduler, and a text in this state may contain a lone surrogate."""
     broken = StateRecord(1, 1.0, "scheduler", "", {"name": "\udcff"}, Why.BEGINS)
     async with open_flight_log(tmp_path, now) as log:
         log.append(RECORD, lambda: encoded(broken), lambda: encoded(broken), RECORD)

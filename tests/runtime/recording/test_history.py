@@ -1,4 +1,4 @@
-"""The history of a package, from memory and from a recording: a golden transcript."""
+"""The history of a package, from memory and from a recording, compared with an expected output."""
 
 from pathlib import Path
 

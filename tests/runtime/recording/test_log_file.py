@@ -1,4 +1,6 @@
-"""Frames of the flight recorder's files: written records are read, a torn end is accepted, and damage is detected."""
+"""Frames in the flight recorder's files: written records are read, an incomplete last frame is accepted, and
+damage is detected.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st

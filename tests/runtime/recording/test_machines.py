@@ -26,7 +26,7 @@ def test_all_machines_are_registered_by_name() -> None:
 
 
 def test_the_choice_of_a_version_can_be_recorded() -> None:
-    """Each class in a status must be known to the codec, or neither history nor replay works."""
+    """The codec has to know each class that may occur in a status. Otherwise neither history nor replay works."""
     before = Package(AppId("shop", "web"), statuses.fresh(1, T0))
     note = VersionNote("range >=1", "1.0.0", "AwaitsApproval", "1.1.0 waits", pending="1.1.0")
     back = RollbackNote(2, "1.0.0", "1.1.0", "Requested", "1.1.0 is slow")

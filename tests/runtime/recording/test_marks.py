@@ -1,4 +1,4 @@
-"""Marks of objects that are not recorded, and their stand-ins."""
+"""Marks for objects that are not recorded, and the objects that stand in for them at a replay."""
 
 from dataclasses import replace
 

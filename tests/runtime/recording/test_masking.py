@@ -1,4 +1,4 @@
-"""Texts without secrets: the same text always in the same form, different texts in different ones."""
+"""Texts without their secrets: equal texts always get the same form, and different texts get different forms."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The form of a package's state: all fields are written, and the form of a step has the changed fields."""
+"""The recorded form of a package's state: it has all fields, and the form of a step has the changed fields."""
 
 from pathlib import Path
 
@@ -68,7 +68,7 @@ def test_invalid_forms_are_refused(form: JsonValue) -> None:
 
 
 def test_objects_in_tuples_are_marked() -> None:
-    """Otherwise a later whole state would have another number for the same object."""
+    """If they were not marked, a later whole state would give the same object another number."""
     use = ChartUse()
     package = structs.replace(FRESH, files=structs.replace(FRESH.files, chart_use=("sha256:a", use)))
     assert any(each is use for each in marked_objects(package))

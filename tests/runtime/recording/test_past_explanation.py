@@ -1,4 +1,4 @@
-"""Explanations of past states: memory and a recording give the same explanation at each moment of a story."""
+"""Explanations of past states. At each moment of a story, memory and a recording give the same explanation."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The writer of records: steps of one moment share their changes, and one invalid text does not lose a batch."""
+"""The writer of records: several steps at the same moment share their changes, and one invalid text does not lose a batch."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def test_the_last_step_of_a_batch_has_the_changes_of_all(monkeypatch: pytest.Mon
     log = MemoryLog()
     store = LifecycleStore(observe=Recorder(lambda _: (), log, T0.timestamp).lifecycle)
     store.reconcile("shop.web", V1)
-    log.drain()  # the steps are written in separate batches
+    log.drain()  # this writes the steps in separate batches
     store.begin_update("shop.web")
     store.complete_update("shop.web")
     states = [each.state for each in log.read() if isinstance(each, EventRecord)]

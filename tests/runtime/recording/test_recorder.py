@@ -1,4 +1,4 @@
-"""The recorder at the shells of the machines: no secrets, no lost records, and no effect on the observed machine."""
+"""The recorder, which observes the machines: no secrets, no lost records, and no effect on the observed machine."""
 
 from collections.abc import Callable
 
@@ -59,7 +59,7 @@ def test_a_recreated_package_is_recorded_from_its_whole_state() -> None:
     store.reconcile("shop.web", V1)
     store.begin_removal("shop.web")
     store.complete_removal("shop.web")
-    store.complete_run("shop.web")  # refused: nothing is recorded
+    store.complete_run("shop.web")  # this event is refused, so it is not recorded
     count = len(log.records)
     assert recorder.rings.names() == ()
     assert recorder.rings.get("shop.web") is not None
@@ -139,7 +139,7 @@ def test_a_state_written_late_has_no_secret() -> None:
     log.drain()
     log.late.clear()
     log.file += 1
-    scheduler.apply(NodeAdded(node("shop.db")), T0)  # the whole state follows, and is written by another thread later
+    scheduler.apply(NodeAdded(node("shop.db")), T0)  # the whole state follows later, because another thread writes it
     log.drain()
     recorder.masking("shop.web")("of another")
     secrets.append("another")

@@ -1,4 +1,4 @@
-"""Stories are recorded and replayed: every state has the same bytes, and any change is found."""
+"""Stories are recorded and replayed. Every state has the same bytes, and any change of the recording is found."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ STORIES = scaled(1_000, 12)
 @pytest.mark.parametrize("part", range(4))
 def test_stories_replay_byte_identically(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     events = 0
-    if part >= 2:  # half of the stories are compared after each event
+    if part >= 2:  # in half of the stories, the states are compared after each event
         monkeypatch.setattr(record_writer, "MOST_TOGETHER", 1)
     for seed in range(part, STORIES, 4):
         story = Story(seed, secrets=SECRETS if seed % 2 else ()).tell(120)
@@ -64,7 +64,7 @@ def test_a_changed_record_is_the_first_difference(machine: str, field: str, monk
 
 
 def _changed(record: EventRecord, field: str) -> EventRecord | None:
-    """Return the record with one changed number, boolean or text in this field; None if the field has none."""
+    """Return the record with a change of one number, boolean or text in this field, or None if nothing can be changed."""
     text = msgspec.json.encode(getattr(record, field)).decode()
     for old, new in (("true", "false"), ('"Failed"', '"Finished"'), ("1", "7"), ("2", "8"), ("null", "true")):
         if old in text:
@@ -123,7 +123,7 @@ def test_after_a_gap_every_machine_begins_from_a_whole_state() -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_expanded_records_equal_records_of_single_steps(seed: int) -> None:
-    """A ring stores each step, so its records are made from the states before and after the step."""
+    """A ring stores each single step. Its records are made from the states before and after the step."""
     story = Story(seed).tell(120)
     for name in story.recorder.rings.names():
         ring = story.recorder.rings.get(name)

@@ -1,4 +1,4 @@
-"""The last steps of each package: bounded, with the state before the first of them."""
+"""The last steps of each package: their number is limited, and the state before the first of them is stored."""
 
 from tests.runtime.support.nodes import node
 from tests.runtime.support.recorded import NAMES, Story

@@ -1,4 +1,4 @@
-"""The changes of a status: the status before and the changes give the status after it."""
+"""The recorded changes of a status. Applied to the status before them, they give the status after them."""
 
 import pytest
 

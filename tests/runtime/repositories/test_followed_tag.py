@@ -1,4 +1,4 @@
-"""The tag of a build that a policy follows."""
+"""The tag of a build, if a policy follows builds."""
 
 from pathlib import Path
 

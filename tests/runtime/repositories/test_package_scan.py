@@ -22,7 +22,7 @@ WEB = "packages/web"
 
 
 class Counted:
-    """A Registry whose requests are counted."""
+    """A Registry that counts its requests."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -110,7 +110,9 @@ async def test_a_full_scan_finds_moved_tags_that_are_not_in_use(tmp_path: Path) 
 
 
 async def test_a_channel_has_the_version_of_its_content(tmp_path: Path) -> None:
-    """The version is read from the manifest if no recent version tag has this content. A tag without a version is no channel."""
+    """If no recent version tag has this content, the version is read from the manifest. A tag without a version
+    is not a channel.
+    """
     layout = OciLayout(tmp_path)
     digest = await push_config(layout, "1.0.0", {})
     manifest = await layout.manifest(WEB, digest)
@@ -159,7 +161,7 @@ async def test_a_tag_that_is_no_package_is_listed_with_the_reason(tmp_path: Path
 
 @pytest.mark.parametrize("newest", [True, False])
 async def test_a_version_without_content_is_read_again_and_hides_no_other(newest: bool, tmp_path: Path) -> None:
-    """A registry loses content by a garbage collection or an interrupted copy. The same content may be pushed again."""
+    """A registry may lose content by a garbage collection or an interrupted copy. The same content may be pushed again later."""
     layout = OciLayout(tmp_path)
     lost = await push_config(layout, "1.0.0", {"description": "lost"})
     await push_config(layout, "0.9.0" if newest else "1.1.0", {"description": "whole"})

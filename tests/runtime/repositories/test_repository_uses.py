@@ -1,4 +1,4 @@
-"""The uses of repositories: how a use follows from a resource, and the register of uses."""
+"""The uses of repositories: how a use is derived from a resource, and the register of all uses."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The schedule of scans of a repository: the rows of the table, and random sequences of events."""
+"""The schedule of a repository's scans: the rows of its table, and random sequences of events."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,7 +78,7 @@ EVENTS = st.sampled_from(("ok", "fails", "edit", "request", "follow"))
 
 @given(st.lists(st.tuples(EVENTS, st.floats(0, 2 * HOUR)), max_size=30))
 def test_every_repository_is_scanned_within_its_interval(life: list[tuple[str, float]]) -> None:
-    """The next whole scan is always due within the interval, and every used package is scanned by then."""
+    """The next whole scan is always due within the interval. After each scan, every used package is scanned."""
     scans, of, requested, wanted, now_s = Scans(), "0", "", dict(WEB), 0.0
     for number, (event, pause_s) in enumerate(life):
         now_s += pause_s

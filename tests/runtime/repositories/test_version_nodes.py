@@ -34,7 +34,7 @@ def test_only_versions_with_valid_details_become_nodes() -> None:
 
 
 class Read:
-    """Versions of packages, with a list of the packages that were read."""
+    """A reader of package versions, which lists the packages that were read."""
 
     def __init__(self, *nodes: Node) -> None:
         self.nodes = nodes
@@ -68,7 +68,7 @@ async def test_the_number_of_packages_read_is_limited() -> None:
 
 
 async def test_a_search_without_a_result_names_unread_packages() -> None:
-    """A version of an unread package might work, even if some other versions were judged."""
+    """A version of an unread package might work, even if other versions of other packages were tried without success."""
     names = [f"p{number:02}" for number in range(MAX_PACKAGES + 1)]
     graph = graph_of(*map(node, names), node("shop", *(f"{name} >=2" for name in names)))
     read = Read(*(node(name, version="2.0.0") for name in names))

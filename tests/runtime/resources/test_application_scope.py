@@ -1,4 +1,4 @@
-"""An Application's chart writes only in its own namespace: refused objects, the label that allows them, and its removal."""
+"""An Application's chart may write only in its own namespace: refused objects, the label that allows them, and its removal."""
 
 import base64
 import logging
@@ -116,7 +116,7 @@ async def is_there(client: ClusterClient, key: ObjectKey) -> bool:
 
 
 def refused(obj: JsonObject, named: str) -> bool:
-    """Return whether the status has the reason, the object's name and the remedy."""
+    """Return whether the status contains the reason, the given object's name, and the remedy."""
     stalled = World.condition(obj, "Stalled")
     message = find_str(obj, "status", "summary", "message")
     return (
@@ -140,7 +140,7 @@ async def test_objects_outside_of_the_namespace_are_refused_before_any_write(tmp
             assert not await is_there(world.client, key), name
             assert await world.config_map("prod", name) is None, f"{name}: its own ConfigMap was written"
         assert find(await world.client.get(ObjectKey(NAMESPACE, "", "prod")), "metadata", "labels", "taken") is None
-        # A Module may have the same objects.
+        # A Module may contain the same objects.
         await world.create_module("roles", package="cluster-scoped")
         await world.until_state("", "roles", "Ready")
         assert await is_there(world.client, ObjectKey(ROLE, "", "admin-of-all"))
@@ -193,7 +193,8 @@ async def test_an_upgrade_with_foreign_objects_needs_the_label(tmp_path: Path) -
         await world.until_state("prod", "app", "Ready")
         role = ObjectKey(ROLE, "", "admin-of-all")
         assert await is_there(world.client, role)
-        # Without the label, objects are refused at once; existing ones remain, uncorrected, until the Application is deleted.
+        # Without the label, objects are refused at once. Existing objects stay until the Application is deleted, but are not
+        # corrected.
         await world.allow_cluster(allowed=False)
         await world.until("prod", "app", lambda obj: refused(obj, "ConfigMap kube-system/far"))
         theirs: JsonObject = {"name": "far", "namespace": "kube-system"}
@@ -224,7 +225,7 @@ async def test_other_values_and_places_of_the_label_allow_nothing(tmp_path: Path
 async def test_a_hook_of_a_forged_record_is_not_run_at_removal(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A user who may write Secrets in the namespace can forge the record of a release."""
+    """A user who may write Secrets in the namespace can forge the record of a release and add hooks to it."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

@@ -1,4 +1,4 @@
-"""Options of the reconciler: each is passed on, and invalid values are refused."""
+"""The options of the reconciler: valid values are passed on, and invalid values are refused."""
 
 import argparse
 from dataclasses import replace

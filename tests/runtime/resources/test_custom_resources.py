@@ -1,4 +1,4 @@
-"""The bundled CRDs: complete, consistent with the code that reads them, and established on a real control plane."""
+"""The bundled CRDs: they are complete, agree with the code that reads them, and are established on a real control plane."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ def test_crds_have_the_names_and_versions_of_the_code() -> None:
 
 
 def undescribed(schema: JsonObject, path: str) -> list[str]:
-    """Return fields without a description, except for fields of all objects, which the API server describes."""
+    """Return the fields without a description, except for fields that all objects have, which the API server describes."""
     found: list[str] = []
     for name, each in find_object(schema, "properties").items():
         if path or name not in ("apiVersion", "kind", "metadata"):
@@ -88,7 +88,7 @@ def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
     status = statuses.rolled_back(status, RollbackNote(1, "1.0.0", "2.0.0", "UpgradeFailed", "why"), now)
     written = statuses.external(status)
     declared = cast("JsonObject", find(properties, "properties"))
-    assert set(written) == set(declared) - {SHARD_FIELD}  # written by itself, by compare-and-set
+    assert set(written) == set(declared) - {SHARD_FIELD}  # the shard is written separately, by compare-and-set
     condition = cast("JsonObject", find(declared, "conditions", "items", "properties"))
     for entry in find_list(written, "conditions"):
         assert isinstance(entry, dict)
@@ -161,7 +161,7 @@ def depending(kind: str, *entries: JsonValue) -> JsonObject:
 
 @pytest.mark.parametrize("kind", ["Application", "Module"])
 async def test_dependencies_are_validated_by_the_api_server(kind: str) -> None:
-    """The schema covers most rules; the reader refuses all other mistakes."""
+    """The schema covers most rules. The daemon refuses all other mistakes when it reads the resource."""
     ingress: JsonObject = {"kind": "Module", "name": "ingress"}
     wrong: list[tuple[tuple[JsonValue, ...], str]] = [
         (({"kind": "Pod", "name": "a"},), "spec.dependsOn[0].kind"),
@@ -209,7 +209,7 @@ async def test_dependencies_are_validated_by_the_api_server(kind: str) -> None:
 async def test_namespaces_of_dependencies_are_validated_by_cel_rules(
     kind: str, entry: JsonObject, said: list[str]
 ) -> None:
-    """These rules are written in CEL, which the embedded control plane does not evaluate."""
+    """These rules are written in CEL. The embedded control plane does not evaluate CEL, so the test does."""
     document = as_object(find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema"), kind)
     schema = compile_schema(document, what=kind)
     assert schema.rules is not None
@@ -228,7 +228,7 @@ async def test_spec_enabled_of_a_module_has_no_default() -> None:
 
 @dataclass
 class NamesTaken:
-    """A client of a cluster in which another CRD already has the same names."""
+    """A client of a cluster in which another CRD already uses the same names."""
 
     client: ClusterClient
 

@@ -1,4 +1,4 @@
-"""Packages that act as service accounts: the default of the namespace, missing rules, another account, and removal."""
+"""Packages that act as service accounts: the namespace's default account, missing rules, a change of the account, and removal."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ VERBS = ("get", "create", "patch", "delete")
 
 
 async def grant(client: ClusterClient, account: str, verbs: tuple[str, ...], namespace: str = "prod") -> None:
-    """Allow a service account these verbs on ConfigMaps of a namespace."""
+    """Allow a service account to use these verbs on the ConfigMaps of a namespace."""
     meta: JsonObject = {"name": account, "namespace": namespace}
     rule: JsonObject = {"apiGroups": [""], "resources": ["configmaps"], "verbs": list(verbs)}
     api = "rbac.authorization.k8s.io/v1"
@@ -42,7 +42,7 @@ async def label(client: ClusterClient, account: str | None) -> None:
 
 
 def misses(obj: JsonObject, account: str, verb: str) -> bool:
-    """Return whether the status names verb, resource, account and rule."""
+    """Return whether the status names the verb, the resource, the account, and the missing rule."""
     said = find_str(obj, "status", "summary", "message")
     return (
         f'User "system:serviceaccount:prod:{account}" cannot {verb} resource "configmaps"' in said
@@ -71,7 +71,7 @@ async def test_a_package_acts_as_its_account_and_names_each_missing_rule(tmp_pat
         made = await world.config_map("prod", "app")
         assert made is not None
         assert find_list(made, "metadata", "managedFields")
-        # Removal needs its own rule, which the status names.
+        # The removal needs a rule of its own, and the status names it.
         await world.delete("prod", "app")
         obj = await world.until("prod", "app", lambda obj: misses(obj, "deployer", "delete"))
         assert find_str(obj, "metadata", "deletionTimestamp")
@@ -88,13 +88,13 @@ async def test_changed_accounts_of_namespace_or_resource_are_applied(tmp_path: P
         await label(world.client, "first")
         await world.create("prod", "app")
         await world.until_state("prod", "app", "Ready")
-        # Only the account of the package has changed, and its objects are applied as that account.
+        # Only the account of the package has changed. Its objects are applied again, as the new account.
         await label(world.client, "second")
         await world.until("prod", "app", lambda obj: misses(obj, "second", "get"))
         await grant(world.client, "second", VERBS)
         await world.request("prod", "app")
         await world.until_state("prod", "app", "Ready")
-        # The account of the resource outranks that of the namespace.
+        # The account in the resource takes precedence over that of the namespace.
         await world.change("prod", "app", {"serviceAccountName": "third"})
         await world.until("prod", "app", lambda obj: misses(obj, "third", "get"))
         await world.change("prod", "app", {"serviceAccountName": None})
@@ -117,7 +117,7 @@ async def test_packages_without_a_required_account_are_refused(tmp_path: Path) -
             await grant(world.client, "deployer", VERBS)
             await label(world.client, "deployer")
             await world.until_state("prod", "app", "Ready")
-            # Without an account again, it is not removed with the daemon's rights either.
+            # If the account is gone again, the daemon does not use its own rights for the removal either.
             await label(world.client, None)
             await world.until("prod", "app", is_refused)
             await world.delete("prod", "app")

@@ -1,4 +1,4 @@
-"""From settings to manifests, without a cluster."""
+"""The way from settings to manifests, without a cluster."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_a_render_request_has_all_inputs(tmp_path: Path) -> None:
         "shop",
         "prod",
     )
-    assert request.values == {"a": 1}  # Helm merges those of a plain chart itself
+    assert request.values == {"a": 1}  # for a plain chart, Helm itself merges the chart's values
     assert (request.is_upgrade, request.confined, request.kube_version) == (True, True, "v1.34.0")
 
 

@@ -1,4 +1,4 @@
-"""Referenced Secrets and ConfigMaps: each is watched, and its users are notified."""
+"""Referenced Secrets and ConfigMaps: each of them is watched, and the packages that use it are notified."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ TWO = ObjectKey(CONFIG_MAP, "default", "two")
 
 @dataclass
 class Told:
-    """The notified names, and a way to wait for the next notification."""
+    """The names of notified packages, and a way to wait for the next notification."""
 
     names: list[str] = field(default_factory=list)
     rung: trio.Event = field(default_factory=trio.Event)

@@ -1,4 +1,4 @@
-"""The release policy: fields of a spec that are read or refused."""
+"""The release policy: fields of a spec that are read, and fields that are refused."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_the_digest_covers_all_fields_but_the_deletion_policy() -> None:
     health, empty = read_release_policy({"healthChecks": [RULE]}), read_release_policy({"allowEmpty": True})
     assert len({warn.digest, off.digest, ReleasePolicy().digest, health.digest, empty.digest}) == 5
     assert warn.digest == read_release_policy({"drift": {"mode": "warn"}}).digest
-    # The deletion policy has an effect only when the package is removed.
+    # The deletion policy only has an effect when the package is removed.
     assert read_release_policy({"deletionPolicy": "DeleteAll"}).digest == ReleasePolicy().digest
 
 

@@ -1,4 +1,4 @@
-"""PackageRepositories: sources of packages, and their logins."""
+"""PackageRepositories: the sources of packages that they name, and their logins."""
 
 import base64
 import json

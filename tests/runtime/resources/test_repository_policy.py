@@ -1,4 +1,4 @@
-"""``spec.verify``: keys, and mistakes that make a repository unusable."""
+"""``spec.verify``: its keys, and the mistakes that make a repository unusable."""
 
 from pathlib import Path
 
@@ -49,7 +49,9 @@ def test_keyless_identities_are_read() -> None:
 
 
 def test_packages_are_fetched_again_after_a_policy_change() -> None:
-    """The name of the source is part of what the daemon has recorded for a package."""
+    """The daemon fetches a package again if the name of its source differs from the recorded one. Each policy
+    gives another name.
+    """
     policies: list[JsonObject] = [
         {"keys": [PEM]},
         {"keys": [SECOND]},

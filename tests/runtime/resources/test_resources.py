@@ -1,4 +1,4 @@
-"""Reading of Applications and Modules, valid and invalid ones."""
+"""The parsing of Applications and Modules, with valid and with invalid fields."""
 
 from collections.abc import Callable
 
@@ -194,7 +194,7 @@ def test_dependencies_of_an_application_are_read() -> None:
 
 
 def test_dependencies_of_a_module_are_read() -> None:
-    # The namespace of its release is not a namespace of the Module itself.
+    # The namespace of a Module's release is not a namespace of the Module itself.
     in_edge = module("m", spec={"namespace": "edge"})
     entries: list[JsonValue] = [{"kind": "Application", "name": "db", "namespace": "prod"}]
     (found,) = read_module(with_spec(in_edge, dependsOn=entries)).directives.depends_on

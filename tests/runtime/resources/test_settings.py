@@ -1,4 +1,4 @@
-"""Settings from their layers, and secret parts that must be hidden."""
+"""Settings that are merged from their layers, and the secret parts that must be hidden."""
 
 import base64
 
@@ -164,7 +164,7 @@ HIDING = ResolvedSettings(
 def test_a_conversion_hides_values_that_may_come_from_secrets(
     settings: JsonObject, hidden: set[tuple[str, ...]], found: set[str]
 ) -> None:
-    """If any value came from a Secret, changed values may contain it, but values that stayed where they were do not."""
+    """If any value came from a Secret, changed values may contain it. Values at the same path as before do not."""
     after = carried_over(HIDING, settings, 2)
     assert (after.settings, after.version) == (settings, 2)
     assert after.hidden == hidden

@@ -1,4 +1,4 @@
-"""The events and effects of rounds: comparable values, each of which is in one union."""
+"""The events and effects of rounds: values that can be compared, each a member of exactly one union."""
 
 import dataclasses
 from enum import Enum

@@ -207,7 +207,7 @@ FLAGS: Final = st.dictionaries(st.sampled_from(NAMES), st.booleans(), max_size=2
 
 
 class RoundsStory(RuleBasedStateMachine):
-    """The Module and the other packages. The story chooses the answers of the hooks and the scheduler."""
+    """The Module of the global hooks and the other packages. The story chooses the answers of the hooks and the scheduler."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -287,7 +287,7 @@ class RoundsStory(RuleBasedStateMachine):
     @precondition(lambda self: self.running and not self.live())
     @rule(changes=st.booleans(), flags=FLAGS)
     def its_run_ends(self, changes: bool, flags: Mapping[str, bool]) -> None:
-        """End the run, which waits behind the turn of the previous round in the same lane."""
+        """End the run. It has to wait for the turn of the previous round, because both use the same lane."""
         self.running, self.wanted = False, flags
         self.values += changes
         self.send(RunEnded(str(self.values), flags))
@@ -322,7 +322,7 @@ class RoundsStory(RuleBasedStateMachine):
     def a_turn_fails(self, data: st.DataObject) -> None:
         scope = data.draw(st.sampled_from(self.scopes))
         self.send(TurnFailed(scope))
-        if self.rounds.is_superseded(scope):  # then it is not run again, and its task succeeds
+        if self.rounds.is_superseded(scope):  # a superseded turn does not run again, and its task succeeds
             self.end(scope)
 
     @precondition(lambda self: bool(self.live()))
@@ -349,7 +349,7 @@ class RoundsStory(RuleBasedStateMachine):
 
     @rule()
     def it_comes_to_rest(self) -> None:
-        """Check that without further changes at most two rounds run, and that the last round runs its afterAll hooks."""
+        """Check that at most two rounds run if nothing else changes, and that the last of them runs its afterAll hooks."""
         self.active = True
         for _ in range(3):
             for scope in self.live():

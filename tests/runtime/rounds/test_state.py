@@ -1,4 +1,4 @@
-"""The state of rounds: frozen, small, and with the current turn."""
+"""The state of rounds: it is frozen and small, and contains the current turn."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Events and effects of the scheduler: plain data that is compared by value."""
+"""The events and effects of the scheduler: plain data that is compared by value."""
 
 import dataclasses
 from typing import get_args
@@ -22,6 +22,6 @@ def test_every_event_and_effect_is_frozen_and_documented(kind: type) -> None:
 
 
 def test_an_order_names_its_package() -> None:
-    """The inbox keeps one entry for each name (`runtime.scheduler.pending_decisions`)."""
+    """The inbox needs the name, because it keeps one entry for each package (`runtime.scheduler.pending_decisions`)."""
     for kind in get_args(events.Effect):
         assert "name" in {field.name for field in dataclasses.fields(kind)}

@@ -1,4 +1,4 @@
-"""Exclusive groups: the one Module of a group that is on, for any sequence of events."""
+"""Exclusive groups: only one Module of a group is on, for any sequence of events."""
 
 from dataclasses import replace
 
@@ -79,7 +79,9 @@ def test_a_paused_module_still_occupies_its_group() -> None:
 
 
 def test_blocked_modules_name_the_paused_module_of_their_group() -> None:
-    """They do not name another blocked Module whose name sorts first, because disabling that Module would change nothing."""
+    """Of the other Modules in the group, the message has to name the one that blocks. To disable another blocked Module would not
+    help.
+    """
     scheduler = started()
     scheduler.apply(NodeAdded(grouped("weave", "mesh", order=1)))
     scheduler.apply(NodeAdded(grouped("calico", order=2)))
@@ -147,7 +149,9 @@ EVENTS = st.one_of(
 
 @given(st.lists(EVENTS, max_size=15))
 def test_decisions_do_not_depend_on_the_sequence_of_events(events: list[NodeAdded | NodeRemoved | IntentSet]) -> None:
-    """The first wanted Module of each group is on, and all Modules without a group: only the last nodes and intents matter."""
+    """The first wanted Module of each group is on, and so is each wanted Module without a group. Only the last nodes and intents
+    matter.
+    """
     scheduler, nodes, intents = started(), dict[str, Node](), dict[str, bool | None]()
     for event in events:
         scheduler.apply(event)

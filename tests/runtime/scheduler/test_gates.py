@@ -55,7 +55,7 @@ def test_a_late_any_of_member_counts_once_another_reason_enables_it() -> None:
 
 
 def test_a_contradictory_cycle_is_decided_in_a_fixed_way() -> None:
-    """M needs x, x needs n, and n excludes m, so m would be on if and only if it is off. Then x never counts for m."""
+    """M needs x, x needs n, and n excludes m, so m would be on if and only if it were off. Therefore x never counts for m."""
     m, x, n = node("m", any_of=[group("g", "x")]), node("x", "n", optional=["m"]), node("n", none_of=[group("g", "m")])
     assert ordered(m, x, n) == ("m", "n", "x")
     assert on(m, x, n) == on(n, x, m) == {"n", "x"}
@@ -91,7 +91,9 @@ def test_decisions_are_consistent_for_any_order_of_nodes(
 
 
 def plain_decisions(nodes: dict[str, Node], opinions: dict[str, Opinion]) -> dict[str, Decision]:
-    """Return decisions by judging whole knots repeatedly, each time with the results of the previous pass."""
+    """Return the decisions of a simple algorithm. It judges a whole knot again and again, each time with the results of the last
+    pass.
+    """
     order = topology(nodes)
     decided: dict[str, Decision] = {}
 
@@ -110,7 +112,7 @@ def plain_decisions(nodes: dict[str, Node], opinions: dict[str, Opinion]) -> dic
     for name in order.sorted(nodes, nodes):
         members = order.knots[name].members if name in order.knots else (name,)
         if name != members[-1]:
-            continue  # the whole knot has its turn with its last one
+            continue  # a knot is judged as a whole when its last member is reached
         assumed: set[str] = set()
         refuted: set[str] = set()
         while True:
@@ -136,7 +138,7 @@ def test_decisions_equal_those_of_repeated_full_evaluation(nodes: list[Node], un
 
 
 def test_a_long_chain_of_late_members_is_judged_in_linear_time() -> None:
-    """Each package is on once the next one is on, which depends on it optionally: one pass for each package."""
+    """Each package needs the next one, and the next one depends on it optionally. The number of judgements grows linearly."""
     count = 300
     chain = [
         node(
@@ -208,7 +210,7 @@ def test_votes_of_all_rules_are_listed_in_order() -> None:
 
 
 def test_votes_about_a_knot_are_those_of_its_decision() -> None:
-    """X is on and would satisfy m, but does not count, because x would be off if m were on."""
+    """X is on and would satisfy m. But x does not count for m, because x would be off if m were on."""
     m, x, n = node("m", any_of=[group("g", "x")]), node("x", "n", optional=["m"]), node("n", none_of=[group("g", "m")])
     assert on(m, x, n) == {"n", "x"}
     assert votes(m, x, n) == [Reason.ENABLED_BY_DEFAULT, Reason.ANY_OF_UNMET]
@@ -217,7 +219,7 @@ def test_votes_about_a_knot_are_those_of_its_decision() -> None:
         Reason.ENABLED_BY_DEFAULT,
         Reason.NONE_OF_UNMET,
         Reason.NONE_OF_UNMET,
-    ]  # one for a, and one for b
+    ]  # one vote is about a, and one about b
     assert votes(b, a) == [Reason.ENABLED_BY_DEFAULT]
 
 

@@ -24,7 +24,9 @@ def test_only_flags_are_read_from_patches() -> None:
 
 
 def test_global_hooks_flag_only_other_modules() -> None:
-    """They cannot flag Applications, nor their own Module, which could never enable itself again."""
+    """Global hooks can flag neither Applications nor their own Module. If their Module were off, it could never enable itself
+    again.
+    """
     assert flags_in([add("/globalEnabled", value=False), add("/prod.webEnabled", value=False)]) == {}
     assert [may_be_flagged(name) for name in ("web", "global", "prod.web")] == [True, False, False]
 

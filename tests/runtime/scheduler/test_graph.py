@@ -1,4 +1,4 @@
-"""Orders, edges and cycles of the graph. Single changes are tested in test_scheduler_changes.py."""
+"""Orders, edges and cycles of the graph. The tests of single changes are in test_scheduler_changes.py."""
 
 import itertools
 from random import Random

@@ -1,4 +1,4 @@
-"""The cases of the scheduler (spec/runtime §12), and further guarantees of its design."""
+"""The scheduler's cases in the specification (spec/runtime §12), and further guarantees of its design."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -393,7 +393,7 @@ def test_a_node_follows_neither_itself_nor_former_sources() -> None:
 
 
 def test_enabling_a_module_does_not_cancel_other_runs() -> None:
-    """The peer reschedules its whole graph (spec/runtime §13 item 13), which would cancel running work."""
+    """The peer addon-operator reschedules its whole graph (spec/runtime §13 item 13), which would cancel running work."""
     world = World(node("app"), module("mod"), node("other"))
     world.said()
     world.tell(IntentSet("mod", enabled=True))
@@ -401,7 +401,7 @@ def test_enabling_a_module_does_not_cancel_other_runs() -> None:
 
 
 def test_a_hundred_tiers_are_scheduled_one_by_one() -> None:
-    """A waiting package parks on the tier right below it, so the release of a lower tier does not wake it."""
+    """A waiting package waits only for the tier right below its own, so the release of a lower tier does not wake it."""
     world = World(*(node(f"n{order:03}", order=order) for order in range(100)))
     for order in range(100):
         assert world.scheduled() == [f"n{order:03}"]
@@ -440,7 +440,7 @@ def test_dynamic_disable_overrides_the_bundle() -> None:
 
 
 def test_packages_that_wait_for_a_failed_one_do_not_hold_their_tier() -> None:
-    """``crit-b`` needs ``crit-a``, which failed: both orders are released, and packages that need neither run."""
+    """``crit-b`` needs ``crit-a``, which has failed. Both orders are released, and packages that need neither of them run."""
     world = World(
         node("crit-a", order=10), node("crit-b", "crit-a", order=20), node("more", "crit-b", order=30), node("shop")
     )

@@ -1,4 +1,4 @@
-"""Pending decisions: one entry for each package, with the last verdict and order."""
+"""Pending decisions: one entry for each package, with its last verdict and its last order to run."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Rules, one by one."""
+"""The rules of the scheduler, each tested alone."""
 
 import pytest
 
@@ -125,7 +125,7 @@ def test_dependencies_must_be_on_in_a_suitable_version(
 
 
 RANGES = [
-    # Installed version, range, and the result: prerelease and build metadata of the installed version are ignored.
+    # Installed version, range, and result. The prerelease and build metadata of the installed version are ignored.
     ("1.2.0", ">=1.2.0", True),
     ("1.2.0-rc1", ">=1.2.0", True),
     ("v1.2.0-rc.1+build.5", "=1.2.0", True),
@@ -334,7 +334,9 @@ def test_the_bundle_of_the_platform_enables_a_module(
 
 
 def test_messages_do_not_depend_on_the_order_of_requirements() -> None:
-    """The peer iterates over a map, so it reports a different one of several unmet requirements each time."""
+    """The peer addon-operator iterates over a map. If several requirements are unmet, it reports a different one of them each
+    time.
+    """
     needs = ["zeta >=2", "alpha", "mid >=3"]
     members = ["nfs", "ceph >=2"]
     there = node("zeta"), node("ceph"), module("alpha")

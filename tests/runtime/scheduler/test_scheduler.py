@@ -89,7 +89,9 @@ REJECTED = [
 def test_admission_rejects_unmet_constraints_with_their_reason(
     candidate: Node, reason: str, message: str, *, paused: bool
 ) -> None:
-    """Admission precedes the node (spec/runtime §4.8): the error has the reason of the future decision, and nothing changes."""
+    """Admission comes before the node (spec/runtime §4.8). Its error has the reason of the later decision, and
+    nothing changes.
+    """
     scheduler = scheduler_with(node("db"), module("off"), resumed=not paused)
     scheduler.apply(FactsChanged(Facts("1.30.0", "")))
     before = scheduler.nodes()
@@ -101,7 +103,7 @@ def test_admission_rejects_unmet_constraints_with_their_reason(
 
 
 def test_admission_accepts_packages_that_could_be_on() -> None:
-    """Admission does not depend on intents and votes of scripts."""
+    """The admission ignores intents and the votes of scripts."""
     rivals = group("rivals", "off", "gone", "app")
     scheduler = scheduler_with(node("db", version="1.2.0"), module("off"))
     scheduler.apply(FactsChanged(Facts("1.30.0", "2.0.0")))
@@ -129,7 +131,6 @@ def test_admission_checks_constraints_before_cycles() -> None:
 
 @pytest.mark.parametrize(("candidate", "reason", "message"), REJECTED)
 def test_a_node_added_without_admission_is_off_for_the_same_reason(candidate: Node, reason: str, message: str) -> None:
-    """A node that was added without a check is off for the same reason."""
     scheduler = scheduler_with(node("db"), module("off"))
     scheduler.apply(FactsChanged(Facts("1.30.0", "")))
     effects = scheduler.apply(NodeAdded(candidate))
@@ -210,7 +211,9 @@ def test_the_dump_shows_since_when_a_state_lasts() -> None:
 
 
 def test_a_new_decision_has_a_new_time() -> None:
-    """This also holds for a node that is active before and after: a disabled node with a new reason has a new time."""
+    """A node that is active may get a new decision and stay active, and a disabled node may get a new reason. Both have a new
+    time.
+    """
     scheduler, times = Scheduler(), [datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in range(6)]
 
     def told(event: Event, at: datetime) -> tuple[str, str, datetime | None]:

@@ -1,4 +1,4 @@
-"""Snapshots of nodes, in addition to the tests of the scheduler's dump."""
+"""Snapshots of nodes. The tests of the scheduler's dump cover the rest."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_snapshots_of_all_nodes_equal_single_snapshots() -> None:
 
 
 def test_holders_of_a_tier_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise ten thousand packages behind one tier would cause ten thousand lookups each."""
+    """A lookup for each package would be too slow with ten thousand packages behind one tier."""
     world = World(node("first", order=1), *(node(f"n{number:03}") for number in range(100)))
     looks: list[int] = []
 

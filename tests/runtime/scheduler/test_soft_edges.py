@@ -1,4 +1,4 @@
-"""Knots, compared with a simple reference algorithm, which checks each pair against all pairs chosen before it."""
+"""Knots, compared with a simple reference algorithm, which checks each edge against all edges chosen before it."""
 
 from collections.abc import Mapping
 
@@ -26,12 +26,12 @@ def knot(
 
 
 def choice(knot: Knot) -> tuple[dict[str, set[str]], set[str], Mapping[str, tuple[str, ...]]]:
-    """Return chosen any-of members, late members, and refusers."""
+    """Return the chosen any-of members, the late members, and the refusers."""
     return {name: set(kept) for name, kept in knot.kept.items()}, set(knot.late), knot.refused_by
 
 
 def plain(hard: Pairs, any_of: Pairs, none_of: Pairs) -> tuple[Pairs, set[str], Mapping[str, tuple[str, ...]], Pairs]:
-    """Return chosen any-of members, late members, refusers, and all predecessors of each."""
+    """Return the chosen any-of members, the late members, the refusers, and the direct predecessors of each node."""
     before = {name: {each for each in hard[name] if each in hard} for name in hard}
 
     def builds_on(name: str, other: str) -> bool:
@@ -91,7 +91,7 @@ SOME = st.sets(st.sampled_from(NAMES), max_size=3)
 
 @st.composite
 def knots(draw: st.DrawFn) -> tuple[Pairs, Pairs, Pairs]:
-    """Draw hard edges from later to earlier or absent names, and soft edges to any other name."""
+    """Draw hard edges from later names to earlier or absent names, and soft edges to any other name."""
     names = NAMES[: draw(st.integers(1, len(NAMES)))]
     hard = {
         name: {each for each in draw(SOME) if each < name} | draw(st.sampled_from([set(), {"z"}])) for name in names
@@ -115,7 +115,7 @@ def test_the_choice_equals_that_of_the_reference_algorithm(
 
 
 def test_a_large_ring_of_fallbacks_has_one_late_member() -> None:
-    """In a ring of a thousand fallbacks, only the member whose edge closes the ring is late."""
+    """Only the member whose edge closes the ring is late."""
     names = [f"n{number:03}" for number in range(1000)]
     ring = {name: {names[number - 1]} for number, name in enumerate(names)}
     nothing: Pairs = {name: set() for name in names}

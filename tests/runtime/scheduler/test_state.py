@@ -1,4 +1,4 @@
-"""The state of the scheduler: frozen, and read without copies."""
+"""The state of the scheduler: it is frozen, and is read without copies."""
 
 from dataclasses import FrozenInstanceError
 

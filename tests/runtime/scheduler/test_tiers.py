@@ -1,4 +1,4 @@
-"""Counts of the packages that hold each order."""
+"""Counts of the packages that hold back each order."""
 
 import pytest
 from hypothesis import given

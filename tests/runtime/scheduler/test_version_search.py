@@ -1,4 +1,4 @@
-"""The search for versions that would work: the smallest change, no other package is disabled, and bounded time."""
+"""The search for versions that would work: it finds the smallest change, disables no other package, and ends in bounded time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def graph_of(*nodes: Node, facts: Facts | None = None) -> Graph:
 
 
 def among(*nodes: Node) -> Callable[[str], Sequence[Node]]:
-    """Return the given candidates, the newest first."""
+    """Return a function that returns the candidates of a package."""
     return lambda name: [each for each in nodes if each.name == name]
 
 
@@ -77,7 +77,7 @@ def test_a_set_that_disables_another_package_is_rejected() -> None:
 
 
 def test_a_dependency_that_is_off_is_changed() -> None:
-    """The root cause is the version of Kubernetes, two packages away."""
+    """The version of Kubernetes is the root cause, and it affects a package that shop needs indirectly."""
     facts = Facts(kubernetes="1.30.0")
     graph = graph_of(node("db", kubernetes=">=1.31"), node("api", "db"), node("shop", "api"), facts=facts)
     assert found(graph, "shop", node("db", version="0.9.0")) == "these versions would work: db 0.9.0 (now 1.0.0)"
@@ -136,7 +136,7 @@ VERSIONS = ("1.0.0", "2.0.0", "3.0.0")
 
 @st.composite
 def worlds(draw: st.DrawFn) -> list[list[Node]]:
-    """Draw three packages with three versions each, which depend on some versions of each other."""
+    """Draw three packages with three versions each. A version may depend on versions of the packages before it."""
     names = ("a", "b", "c")
     ranges = st.sampled_from(("", " >=2", " <2", " <3", " >=3"))
     worlds = []

@@ -1,4 +1,4 @@
-"""The owner of an Application is written by compare-and-set."""
+"""The owner of an Application, which is written by compare-and-set."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ async def test_only_one_of_two_writers_succeeds(tmp_path: Path) -> None:
         assert await set_owner(world.client, KEY, obj, "blue")
         assert not await set_owner(world.client, KEY, obj, "red")
         assert find_str(await world.client.get(KEY), "status", "shard") == "blue"
-        # The daemon stops its work, because its Application has another owner now.
+        # The daemon stops its work on the Application, which has another owner now.
         await world.until_runtime(lambda: "prod.app" not in world.runtime.instances)
         assert not await set_owner(world.client, ObjectKey(KEY.resource, "prod", "none"), obj, "red")
         assert await world.client.get(ObjectKey(NAMESPACE, "", "prod"))

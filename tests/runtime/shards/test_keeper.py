@@ -1,4 +1,4 @@
-"""Two daemons on one control plane: their Applications, and the moves between them."""
+"""Two daemons with one control plane: which Applications each of them manages, and how an Application moves."""
 
 import random
 from functools import partial
@@ -59,7 +59,7 @@ def knows(world: World) -> bool:
 
 
 async def test_each_daemon_owns_its_namespaces_and_a_label_moves_them(tmp_path: Path) -> None:
-    """A move applies and removes nothing; the next owner performs later changes and the removal."""
+    """A move applies and removes nothing. Later changes, and the removal, are the work of the new owner."""
     with one_error():
         async with open_ground(tmp_path) as ground, ground.open_world() as main, open_shard(ground, "blue") as blue:
             await prepared(main)
@@ -80,7 +80,7 @@ async def test_each_daemon_owns_its_namespaces_and_a_label_moves_them(tmp_path: 
             await blue.until_runtime(lambda: "prod.app" in blue.runtime.instances)
             page = ObjectKey(await main.client.resource_type("v1", "ConfigMap"), "prod", "app-page")
             await main.until_object(page, lambda obj: find_str(obj, "data", "text") == "other")
-            # A revision is recorded after its objects.
+            # The revision is recorded after its objects were applied.
             secret = await main.client.resource_type("v1", "Secret")
             await main.until_object(ObjectKey(secret, "prod", "sh.helm.release.v1.app.v2"), lambda record: True)
             assert (await versions(main))[2] == before[2] + 1
@@ -90,7 +90,9 @@ async def test_each_daemon_owns_its_namespaces_and_a_label_moves_them(tmp_path: 
 
 
 async def test_a_run_is_ended_before_its_package_moves(tmp_path: Path) -> None:
-    """Its hook would never end; the next owner runs it again, and the first owner runs nothing any more."""
+    """The hook would run for ten minutes, so it is killed. Then the new owner runs it again, and the first owner runs nothing any
+    more.
+    """
     notes = tmp_path / "notes"
     hook = bash("{configVersion: v1, beforeHelm: 1}", f'echo "$$" >>"{notes}"; [ -e "{tmp_path}/go" ] || sleep 600')
     with one_error():
@@ -109,7 +111,9 @@ async def test_a_run_is_ended_before_its_package_moves(tmp_path: Path) -> None:
 
 
 async def test_state_recorded_by_the_previous_owner_is_used(tmp_path: Path) -> None:
-    """A daemon lists the states of packages when it starts. A hook changes the values of a package, and then it moves there."""
+    """A daemon lists the states of all packages when it starts. Later a hook changes the values of a package, and the package
+    moves to it.
+    """
     config = (
         "{configVersion: v1, kubernetes: [{apiVersion: v1, kind: ConfigMap, nameSelector: {matchNames: [trigger]}, "
         "executeHookOnSynchronization: false}]}"
@@ -137,14 +141,16 @@ async def test_state_recorded_by_the_previous_owner_is_used(tmp_path: Path) -> N
 
 
 def seen(world: World) -> str:
-    """Return the desired value in the release engine of a daemon."""
+    """Return the value that a daemon wants to apply, from its release engine."""
     found = world.runtime.tools.releases.wanted(Owner("app", "prod"), {"ConfigMap"})
     return find_str(found[0], "data", "seen") if found else ""
 
 
 @pytest.mark.slow
 async def test_frequent_label_changes_leave_one_owner_and_one_revision(tmp_path: Path) -> None:
-    """Labels change while packages are installed, moved and verified; two daemons never work on one package at a time."""
+    """The labels change while packages are installed, moved and verified. Two daemons never work on the same package at the same
+    time.
+    """
     names = [f"app{number}" for number in range(4)]
     with one_error():
         async with (
@@ -182,7 +188,7 @@ def is_verified(world: World, name: str) -> bool:
 
 @pytest.mark.parametrize("arrives", [True, False])
 async def test_after_a_write_without_an_answer_the_owner_is_read_first(tmp_path: Path, *, arrives: bool) -> None:
-    """The label names the first shard again, but the watch still shows the Application without the write."""
+    """The label names the first shard again, but the Application in the watch does not contain the write yet."""
     with one_error():
         async with open_ground(tmp_path) as ground, open_shard(ground, "other") as world:
             await world.create("prod", "app", package="page")

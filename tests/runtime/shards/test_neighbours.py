@@ -24,7 +24,7 @@ spec:
 
 
 async def test_packages_of_other_shards_satisfy_requirements(tmp_path: Path) -> None:
-    """The main daemon owns a Module; an Application of a shard requires it, and follows a range of versions."""
+    """The main daemon owns a Module. An Application of another shard requires it, and follows a range of versions."""
     definition = "type: Application\nname: page\nrequirements: {modules: {mandatory: [{name: base}]}}\n"
     with one_error():
         async with open_ground(tmp_path) as ground, ground.open_world() as main, open_shard(ground, "blue") as blue:

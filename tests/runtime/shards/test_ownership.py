@@ -12,7 +12,7 @@ KEY = ObjectKey(APPLICATION, "team", "app")
 
 
 def owned(shard: str | None, *, deleting: bool = False) -> JsonObject:
-    """Return an Application of a shard; None: without an owner."""
+    """Return an Application of a shard, or an Application without an owner if the shard is None."""
     obj = application("team", "app")
     if shard is not None:
         find_object(obj, "metadata")["finalizers"] = [FINALIZER]

@@ -60,7 +60,7 @@ async def test_a_shard_without_a_daemon_is_taken_over_when_its_lease_is_free(tmp
 
 @pytest.mark.parametrize("owner", ["a/../b", "Blue", "x" * 64])
 async def test_an_owner_with_an_invalid_name_has_no_lease(owner: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Any user who may write statuses can have written ``status.shard``."""
+    """The name may be invalid because any user with the right to write statuses can write ``status.shard``."""
     async with open_client(Connection(LOCAL)) as client:
         seizures = Seizures(client, client, "blue", "me", 15, lambda: datetime.now(UTC))
         seizures.want(owner)
@@ -69,7 +69,7 @@ async def test_an_owner_with_an_invalid_name_has_no_lease(owner: str, caplog: py
 
 
 class Watched:
-    """Applications of the namespaces ``a``, ``b``…, as a watch shows them to the next shard."""
+    """Applications of the namespaces ``a``, ``b`` and so on, as the watch of the next shard shows them."""
 
     def __init__(self, client: ClusterClient) -> None:
         self.client = client
@@ -99,7 +99,7 @@ class Watched:
 
 
 async def test_applications_labelled_during_a_takeover_are_taken_over(autojump_clock: MockClock) -> None:
-    """Each round takes over all waiting Applications, and another shard with a running daemon delays nothing."""
+    """Each round takes over all waiting Applications. A shard whose daemon is running does not delay the others."""
     async with (
         open_control_plane(storage=await storage_to_begin_with()) as control_plane,
         open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,
@@ -122,7 +122,8 @@ async def test_applications_labelled_during_a_takeover_are_taken_over(autojump_c
             seizures.want("red")
             with trio.fail_after(60):
                 await watched.until_kept_by(one, "blue")
-                watched.owners[two] = "red"  # its namespace is labelled before the watch reports the first one
+                # the namespace of this Application is labelled before the watch reports the change of the first one
+                watched.owners[two] = "red"
                 await trio.sleep(3)
                 del watched.owners[one]
                 await watched.until_kept_by(two, "blue")
