@@ -29,7 +29,7 @@ def add_logs(parser: argparse.ArgumentParser) -> None:
         "-f",
         "--follow",
         action="store_true",
-        help="then print new lines until Ctrl-C; the command asks the daemon about once a second",
+        help="after the kept lines, print new lines until Ctrl-C; the command asks the daemon about once a second",
     )
     parser.add_argument(
         "--tail",
