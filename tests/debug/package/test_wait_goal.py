@@ -39,7 +39,7 @@ def test_invalid_goals_are_refused(text: str) -> None:
 
 
 def test_a_package_is_never_ready_unknown() -> None:
-    with pytest.raises(ValueError, match=r"^Ready is only True or False; found 'condition=Ready=Unknown'$"):
+    with pytest.raises(ValueError, match=r"^Ready can only be True or False, found 'condition=Ready=Unknown'$"):
         read_goal("condition=Ready=Unknown")
 
 

@@ -60,7 +60,7 @@ def read_goal(text: str) -> Goal:
         if kind.lower() != READY:
             return HasCondition(kind, found)
         if found == "Unknown":
-            raise ValueError(f"{kind} is only True or False; found {text!r}")
+            raise ValueError(f"{kind} can only be True or False, found {text!r}")
         return Ready(found == "True")
     raise ValueError(f"expected ready, deleted or condition=TYPE[=True|False|Unknown], found {text!r}")
 

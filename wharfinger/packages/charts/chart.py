@@ -5,7 +5,6 @@ sorted, times are zero, there are no owners, modes are 0644 or 0755. A link that
 the archive would contain a file of the machine it was packed on.
 """
 
-import errno
 import gzip
 import io
 import os
@@ -23,6 +22,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_
 from wharfinger.packages.charts.chart_metadata import read_metadata
 from wharfinger.packages.charts.helmignore import FILE_NAME, MAX_BYTES, Rule, is_ignored, read_rules
 from wharfinger.packages.errors import ArtifactError
+from wharfinger.packages.files.package_files import follow_links
 
 CHART_FILE: Final = "Chart.yaml"
 MAX_CHART_FILE: Final = 1024 * 1024
@@ -32,8 +32,6 @@ MAX_TOTAL: Final = 100 * 1024 * 1024
 MAX_PATHS: Final = 50_000
 """The largest number of files and folders, with links followed: a few links to folders can lead to a huge number of paths."""
 MAX_FOLDERS_DEEP: Final = 64
-_BROKEN: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
-"""The errors of a link that has no target, or that is part of a circle."""
 _ALWAYS_IN_CHARTS: Final = frozenset({CHART_FILE, "package.yaml", "module.yaml"})
 """The files that determine the layout of a package's folder; they are always packed."""
 _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
@@ -295,12 +293,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _inside(path: Path, root: Path) -> Path:
     """Return the path with links followed. Raises ArtifactError if the path leaves the chart's folder."""
-    try:
-        real = path.resolve(strict=True)
-    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before Python 3.13
-        if isinstance(error, OSError) and error.errno not in _BROKEN:
-            raise ArtifactError(f"{path}: cannot be read: {error.strerror}; correct or remove it") from error
-        raise ArtifactError(f"{path}: a broken link; remove it") from error
+    real = follow_links(path, str(path))
     if not real.is_relative_to(root):
         raise ArtifactError(f"{path}: a link that leaves the chart's folder; copy its target into the chart")
     return real

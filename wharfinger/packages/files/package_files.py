@@ -4,6 +4,7 @@ A tree comes from a registry or a user's folder. A link is followed only if its 
 waited for, and nothing is read beyond its limit. Errors name a file relative to the package.
 """
 
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.errors import ArtifactError
 
 MAX_FILE: Final = 4 * 1024 * 1024
+_BROKEN: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+"""The errors of a link that has no target, or that is part of a circle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +99,20 @@ class PackageFiles:
         path = self.root / name
         if not os.path.lexists(path):
             return None
-        try:
-            real = path.resolve(strict=True)
-        except (OSError, RuntimeError) as error:
-            raise ArtifactError(f"{name}: a broken link; remove it") from error
+        real = follow_links(path, name)
         if not real.is_relative_to(self.root):
             raise ArtifactError(f"{name}: a link that leaves the package; copy its target into the package")
         return real
+
+
+def follow_links(path: Path, what: str) -> Path:
+    """Return the path with links followed; errors name ``what``. Raises ArtifactError if a link is broken, or cannot be read."""
+    try:
+        return path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before Python 3.13
+        if isinstance(error, OSError) and error.errno not in _BROKEN:
+            raise ArtifactError(f"{what}: cannot be read: {error.strerror}; correct or remove it") from error
+        raise ArtifactError(f"{what}: a broken link; remove it") from error
 
 
 def open_files(tree: Path, name: str) -> PackageFiles:
