@@ -1,4 +1,4 @@
-"""Cached discovery, against scripted servers."""
+"""The cached discovery of a client, with scripted servers."""
 
 from collections.abc import Callable
 from contextlib import suppress

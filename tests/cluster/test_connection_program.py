@@ -1,4 +1,4 @@
-"""Connections encoded as JSON."""
+"""Connections that are passed to another program as JSON."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ FULL = Connection(
 
 
 class _Renewed:
-    """Credentials of a plugin."""
+    """Credentials that can be renewed, as those of a plugin."""
 
     def header(self, *, renew: bool) -> str:
         return str(renew)

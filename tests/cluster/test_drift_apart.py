@@ -1,4 +1,4 @@
-"""The drift monitor while one part fails, hangs or is paused: all other parts continue.
+"""The drift monitor while one of its parts fails, hangs or is paused. All other parts continue.
 
 The peer's weakness (spec/runtime §13.15): one failed list made everything unknown, a lock was held during calls, and the
 pause of a release was lost when its monitor was replaced.
@@ -30,7 +30,7 @@ def other() -> JsonObject:
 async def test_a_kind_that_cannot_be_listed_does_not_affect_others(
     autojump_clock: MockClock, config: JsonObject
 ) -> None:
-    """Kinds are compared in their order; ConfigMaps come first here and cannot be listed."""
+    """Kinds are compared one after the other. Here the first kind, ConfigMap, cannot be listed."""
     secret = yaml_object(SECRET)
     async with drift_keeper(full_s=600) as keeper:
         for desired in (config, secret):
@@ -53,7 +53,7 @@ async def test_a_kind_that_cannot_be_listed_does_not_affect_others(
 async def test_a_hanging_call_blocks_nothing_else(
     hangs: str, autojump_clock: MockClock, config: JsonObject, other: JsonObject
 ) -> None:
-    """Pauses, queries and the drift of other objects do not wait for the missing answer."""
+    """Pauses, queries and the drift of other objects do not wait for the answer that is missing."""
     async with drift_keeper(full_s=600) as keeper:
         await keeper.put(config)
         await keeper.put(other)
@@ -80,7 +80,7 @@ async def test_a_hanging_call_blocks_nothing_else(
 
 
 async def test_a_pause_outlives_the_rows_at_its_beginning(autojump_clock: MockClock, config: JsonObject) -> None:
-    """Every upgrade replaces rows and baselines; only an explicit resume ends the pause."""
+    """An upgrade during the pause replaces rows and baselines. Only an explicit resume ends the pause."""
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         keeper.monitor.pause_corrections(OWNER)
@@ -101,7 +101,7 @@ async def test_a_pause_outlives_the_rows_at_its_beginning(autojump_clock: MockCl
 
 
 async def test_resuming_without_a_pause_changes_nothing(autojump_clock: MockClock, config: JsonObject) -> None:
-    """All objects are read once, and nothing is reported or written."""
+    """A resume without a pause reads each object once, and reports and writes nothing."""
     async with drift_keeper() as keeper:
         await keeper.put(config)
         keeper.sent.requests.clear()

@@ -1,4 +1,4 @@
-"""Objects that no server should send: whatever managedFields contain, the comparison does not break."""
+"""Objects that no server should send. The comparison does not break, whatever their managedFields contain."""
 
 import copy
 import random

@@ -1,4 +1,4 @@
-"""Applied objects with ignored fields: none of the ignored fields, and all others."""
+"""Applied objects with ignored fields. All fields are applied except the ignored ones."""
 
 import copy
 from typing import Final
@@ -15,7 +15,7 @@ AT: Final = "/spec/template/spec/containers"
 
 
 async def left_out(change: Change, rule: IgnoreRule, *, own_updates: bool = False) -> JsonObject:
-    """Return the object that would be applied after a change."""
+    """Return the object that is applied after another manager's change: the desired object without the ignored fields."""
     desired = yaml_object(DEPLOYMENT)
     before = copy.deepcopy(desired)
     async with drift_bench() as bench:
@@ -24,7 +24,7 @@ async def left_out(change: Change, rule: IgnoreRule, *, own_updates: bool = Fals
         live = await bench.ours.get(await bench.key(desired))
         rest = without_ignored(desired, live, MANAGER, [rule], own_updates=own_updates)
         assert desired == before, "the desired object is not changed"
-        # Applying the rest reverts nothing of it and releases no other field.
+        # This apply neither reverts the change nor removes any other field.
         await bench.ours.apply(rest, field_manager=MANAGER)
         after = await bench.ours.get(await bench.key(desired))
         assert after["spec"] == live["spec"]

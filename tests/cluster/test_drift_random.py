@@ -1,7 +1,7 @@
-"""Random objects, foreign writes and server defaults: exactly the changed fields are found, with their writers.
+"""Random objects, random writes by others, and server defaults. Exactly the changed fields are found, with their writers.
 
-The expectation follows from the documents alone, as they were after each write. The result follows from the managers that
-the server stores. Neither uses the other.
+The expectation is computed only from the documents after each write. The result is computed only from the managers that
+the server stores.
 """
 
 import copy
@@ -68,7 +68,7 @@ _NUMBERS: Final = st.integers(0, 3)
 
 @st.composite
 def items(draw: st.DrawFn) -> list[JsonValue]:
-    """Return items identified by two keys, one of which may be left to the server."""
+    """Return list items that are identified by two keys. One of the keys may be left to the server's default."""
     found: dict[tuple[str, str], JsonValue] = {}
     for name, proto in draw(st.lists(st.tuples(_WORDS, st.sampled_from(["TCP", "UDP"])), unique=True, max_size=3)):
         item: JsonObject = {"name": name}
@@ -96,7 +96,7 @@ SPECS: Final = st.fixed_dictionaries(
 
 @dataclass(frozen=True)
 class Write:
-    """A write: an update replaces members of ``spec`` (and drops others), and an apply sends them."""
+    """A write by some manager: an apply of ``spec``, or an update that replaces members of ``spec`` and drops others."""
 
     by: str
     applies: bool
@@ -156,7 +156,7 @@ def pointer(leaf: Leaf, wanted: JsonObject) -> str:
 
 
 class Changes:
-    """The current owner of each field that is no longer ours; several owners if one applied a value that another had set."""
+    """The current owners of each field that is no longer ours. Several managers own a field if they applied an equal value."""
 
     def __init__(self, wanted: JsonObject, answered: JsonObject) -> None:
         self._wanted = wanted
@@ -177,16 +177,16 @@ class Changes:
             elif one.is_apply and leaf in said and leaf in self._by:
                 self._by[leaf] |= {one.by}
             elif one.is_apply and one.by in self._by.get(leaf, ()):
-                self._by[leaf] |= {""}  # released, and set by the server again
+                self._by[leaf] |= {""}  # the writer removed the field, and the server set its default
         self._last = now
 
     def expected(self) -> Expected:
-        """Return pointers with the writers that may be named."""
+        """Return the pointers of all drifted fields, each with the writers that may be named for it."""
         return {pointer(leaf, self._wanted): by for leaf, by in self._by.items() if MANAGER not in by}
 
 
 def as_without_schema(expected: Expected, wanted: JsonObject, managed: list[JsonValue]) -> Expected:
-    """Return the report without a baseline for fields without any owner.
+    """Return the expected drift if the fields without any owner are compared without a baseline.
 
     A list is reported as a whole, because its item keys are unknown. A map is reported by its members, because it is unknown
     whether it changes only as a whole.
@@ -212,14 +212,14 @@ def _has_items(entry: JsonValue, name: str) -> bool:
 
 
 class Server:
-    """The verbs of the embedded control plane without its other layers."""
+    """A server made only of the verbs of the embedded control plane, without its other layers."""
 
     def __init__(self) -> None:
         self._backend = new_backend()
         self._kind = widgets(self._backend, schema={"openAPIV3Schema": yaml_object(SCHEMA)})
 
     def begin(self) -> None:
-        """Begin without the object."""
+        """Delete the object if it exists."""
         key = self._backend.key(self._kind, "default", "t")
         if self._backend.get(self._kind, "default", "t") is not None:
             self._backend.delete(key)
@@ -253,7 +253,7 @@ def found(desired: JsonObject, applied: Applied | None, live: JsonObject) -> dic
 
 
 def differences(told: dict[str, str], expected: Expected) -> list[str]:
-    """Return missing and unexpected reports; a reported item covers its fields."""
+    """Return the missing and the unexpected reports. A report about a list item counts for all fields of the item."""
     wrong = [f"{place} by {by}" for place, by in told.items() if by not in expected.get(place, ())]
     for place, by in expected.items():
         parts = place.split("/")

@@ -1,4 +1,4 @@
-"""Writes of a former Lease holder, held at each point where a write can wait until another daemon took over.
+"""Writes of a former Lease holder. Each is held at a point where a write can wait, until another daemon has taken over.
 
 The server, the connections and both clients are real. The old leader's clock is moved by hand.
 """
@@ -48,12 +48,12 @@ class Leaders:
     clock: Clock
 
     async def write(self, client: HttpClusterClient, value: str) -> None:
-        """Apply the object that both leaders write."""
+        """Apply the object that both leaders write, with a value."""
         body: JsonObject = {**config_map("a"), "data": {"v": value}}
         await client.apply(body, field_manager="wharfinger", force=True)
 
     async def take_over(self) -> None:
-        """Expire the Lease of the old leader, and write with the new one."""
+        """Advance the old leader's clock past the end of its Lease, and write with the new leader."""
         self.clock.now += 60.0
         await self.write(self.new, "new")
 
@@ -63,7 +63,7 @@ class Leaders:
 
 @asynccontextmanager
 async def leaders(folder: Path, *, at_once: int = 8, rules: tuple[Rule, ...] = ()) -> AsyncIterator[Leaders]:
-    """Open two clients of one control plane over TLS; the old leader may write for ten seconds of its clock."""
+    """Open two clients of one control plane over TLS. The old leader may write for ten seconds of its clock."""
     path, clock = folder / "kubeconfig", Clock()
     fence = Fence(clock, clock)
     fence.permit(10.0)

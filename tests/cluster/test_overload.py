@@ -1,4 +1,4 @@
-"""A server that refuses requests for a minute: nothing fails, and the client sends no storm of requests. Time is virtual."""
+"""A server that refuses requests for a minute. No call fails, and the client sends no storm of requests. Time is virtual."""
 
 import random
 from collections import Counter
@@ -26,7 +26,7 @@ CEILING = 64
 
 
 class Overloaded(httpx.AsyncBaseTransport):
-    """A server that answers some requests with 429 while it is overloaded; it counts all requests by the second."""
+    """A server that answers some requests with 429 while it is overloaded. It counts the requests of each second."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport, refuses: Callable[[], bool]) -> None:
         self._inner = inner

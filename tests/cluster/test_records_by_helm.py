@@ -1,4 +1,4 @@
-"""Real helm (4 and 3) on records of the store, and the store's view of changes by helm, over loopback TCP."""
+"""Records of the store, used by the real helm (4 and 3), and changes by helm as the store sees them, over loopback TCP."""
 
 import os
 import random
@@ -186,7 +186,7 @@ async def test_helm_shows_all_records(helm: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
 async def test_helm_uses_the_newest_of_several_deployed_revisions(helm: str, tmp_path: Path) -> None:
-    """A quick change leaves the revision before it deployed for a minute."""
+    """A quick change leaves the previous revision in the status "deployed" for a minute."""
 
     async def statuses() -> list[str]:
         return [one.release.status.value for one in await at.store.history("web", "default")]

@@ -1,4 +1,4 @@
-"""The progress of an operation: the objects of the release that are not done yet, and nothing else."""
+"""The reported progress of an operation: the objects of the release that are not done yet, and nothing else."""
 
 import httpx
 from trio.testing import MockClock
@@ -9,7 +9,7 @@ from wharfinger.cluster.watch.object_waits import Laggards
 
 
 async def test_progress_lists_only_unfinished_objects_of_the_release(autojump_clock: MockClock) -> None:
-    """Its records, its Lease and its reads are not listed, and finished objects are not listed again."""
+    """The progress does not list the release's records, its Lease, objects that are only read, or finished objects."""
     told: list[list[str]] = []
 
     def tell(laggards: Laggards) -> None:

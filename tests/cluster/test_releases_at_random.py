@@ -1,4 +1,4 @@
-"""Releases with random faults: upgrades fail, are superseded or interrupted; the next successful one repairs everything."""
+"""Releases with random faults: upgrades fail, are superseded or are interrupted. The next successful one repairs everything."""
 
 from random import Random
 
@@ -22,7 +22,7 @@ STEPS = 12
 
 
 def some_request(random: Random, name: str, version: int) -> tuple[ReleaseRequest, dict[str, str]]:
-    """Return a release with some of its possible objects, and their contents."""
+    """Return a release with a random selection of objects, and the content of each object."""
     wanted = {f"{name}-{one}": str(version) for one in NAMES if random.random() < 0.5}
     wanted[f"{name}-always"] = "0"
     return request(*(config_map(one, v=v) for one, v in wanted.items()), name=name), wanted
@@ -55,7 +55,7 @@ async def meddle(at: Bench, random: Random, name: str) -> None:
         if random.random() < 0.5:
             await at.client.delete(key(which))
         else:
-            # With its UID: an object deleted meanwhile is not created again without an owner.
+            # The UID ensures that the apply does not create an object without an owner if the object was deleted meanwhile.
             uid = find_str(await at.client.get(key(which)), "metadata", "uid")
             metadata: JsonObject = {"name": which, "namespace": "default", "uid": uid}
             edit: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"v": "person"}}
@@ -65,7 +65,7 @@ async def meddle(at: Bench, random: Random, name: str) -> None:
 
 
 async def live_many_lives(at: Bench, random: Random, weather: Weather, name: str) -> None:
-    """Run upgrades with faults, some of them interrupted, some invalid."""
+    """Run upgrades and uninstalls with faults. Some of the upgrades are interrupted, and some are invalid."""
     for version in range(STEPS):
         asked, _ = some_request(random, name, version)
         if random.random() < 0.2:
@@ -93,7 +93,7 @@ async def test_the_next_successful_upgrade_restores_the_desired_state(seed: int,
         async with trio.open_nursery() as nursery:
             for name in ("one", "two"):
                 nursery.start_soon(live_many_lives, at, random, weather, name)
-        weather.bad = 0  # for both at once, because they share one network
+        weather.bad = 0  # both releases share one network
         with trio.fail_after(10_000):
             async with trio.open_nursery() as nursery:
                 for name in ("one", "two"):

@@ -1,4 +1,4 @@
-"""Releases after their installation: corrected, watched, and restored after a restart."""
+"""Releases after their installation: the engine corrects and watches them, and restores them after a restart."""
 
 from dataclasses import replace
 
@@ -262,5 +262,5 @@ async def test_objects_read_before_hooks_are_read_again(autojump_clock: MockCloc
             await wait_all_tasks_blocked()
             await at.client.apply(edited(v="9"), field_manager="ann", force=True)
             held.set()
-        # Drift is not corrected, so the taken field stays; but the object was compared again.
+        # Drift is not corrected, so the changed field stays as it is. However, the object was compared again.
         assert "GET a" in at.transport.requests[at.transport.requests.index("POST configmaps") :]

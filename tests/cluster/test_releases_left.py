@@ -1,4 +1,4 @@
-"""The remains of failed operations, and suspended releases: nothing happens to either without a request."""
+"""Objects that failed operations left, and suspended releases. The engine does not change either without a request."""
 
 import json
 
@@ -39,7 +39,7 @@ async def give_away(at: Bench, name: str) -> None:
 
 
 async def test_a_permanently_failing_object_does_not_end_a_wave_it_is_not_part_of(autojump_clock: MockClock) -> None:
-    """The object is no longer in the chart; the wave waits for its own objects, whatever happens to others."""
+    """The failing object is no longer in the chart. The wave waits only for its own objects, whatever happens to others."""
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1"), config_map("b", v="1")))
         await give_away(at, "a")
@@ -87,7 +87,7 @@ async def test_objects_that_an_upgrade_failed_to_delete_are_not_deleted_later(au
 async def test_an_object_repaired_during_its_removal_is_deleted(
     judged: str, uninstall: bool, autojump_clock: MockClock
 ) -> None:
-    """A user deletes it, and it is repaired between the read and the end of its row: nothing of it remains."""
+    """A user deletes an object that is about to be removed, and drift correction creates it again. It is still removed."""
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("c")))
         repair, looking = trio.Event(), trio.Event()
@@ -128,21 +128,21 @@ async def test_an_object_repaired_during_its_removal_is_deleted(
 async def test_an_object_recreated_by_another_writer_during_its_removal_stays(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("c")))
-        at.engine.suspend(OWNER)  # or it is repaired and belongs to us again
+        at.engine.suspend(OWNER)  # otherwise it is repaired and belongs to us again
         looking = trio.Event()
         at.transport.fault = lambda asked: looking if asked.method == "GET" and asked.url.path.endswith("/b") else None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(at.engine.upgrade, request(config_map("a")))
             await trio.sleep(1)
             await at.client.delete(key("c"))
-            await at.client.create(owned(live_map("c"), OWNER))  # a saved copy with our ownership annotations
+            await at.client.create(owned(live_map("c"), OWNER))  # a user restores a saved copy with our annotations
             looking.set()
         await trio.sleep(3600)
         assert set(await at.config_maps()) == {"a", "c"}
 
 
 async def test_a_suspended_release_is_neither_pruned_nor_corrected(autojump_clock: MockClock) -> None:
-    """This includes corrections that were requested before the suspension and failed until then."""
+    """Corrections that failed before the suspension, and would be retried, must not run either."""
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
         at.transport.fault = lambda asked: answer(500) if "fieldManager=wharfinger" in str(asked.url) else None
@@ -174,7 +174,7 @@ async def test_an_uninstalled_release_is_no_longer_suspended(autojump_clock: Moc
 
 
 async def test_a_release_that_cannot_be_restored_does_not_block_others(autojump_clock: MockClock) -> None:
-    """It is incomplete, so nothing of it is pruned; other releases are pruned and compared."""
+    """A release that cannot be restored is incomplete, so it is not pruned. Other releases are pruned and compared."""
     async with bench() as at:
         at.engine.expect([OWNER])
         labels: JsonObject = {"owner": "helm", "name": "web", "version": "1", "status": "deployed"}
@@ -190,7 +190,7 @@ async def test_a_release_that_cannot_be_restored_does_not_block_others(autojump_
 async def test_a_pending_record_of_a_killed_daemon_is_settled_without_an_upgrade(
     autojump_clock: MockClock,
 ) -> None:
-    """A suspended package, or one that does not render, is never upgraded; a user's helm must still be able to continue."""
+    """A package that is suspended or does not render is never upgraded, but a user's helm must still be able to continue."""
     ours = Holder("wharfinger")
     async with cluster() as (client, _):
         release = new_release(
@@ -247,7 +247,7 @@ async def test_early_objects_follow_the_drift_policy_of_their_release(autojump_c
 
 
 async def test_progress_of_very_many_objects_is_limited_in_rate(autojump_clock: MockClock) -> None:
-    """Each report takes as long as there are unfinished objects, and there are as many steps."""
+    """Each report lists all unfinished objects. One report for each finished object would take quadratic time."""
     told: list[int] = []
     async with bench() as at:
         maps = [config_map(f"c{number}") for number in range(200)]

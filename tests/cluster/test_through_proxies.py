@@ -1,4 +1,4 @@
-"""A client behind a real forward proxy, by the kubeconfig's ``proxy-url`` and by ``HTTPS_PROXY``; tokens that rotate."""
+"""A client behind a real forward proxy, set by the kubeconfig's ``proxy-url`` or by ``HTTPS_PROXY``; and tokens that rotate."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -39,7 +39,7 @@ async def seen(informer: Informer, name: str) -> None:
 
 
 async def use(client: HttpClusterClient) -> None:
-    """Write an object, and see it by a watch."""
+    """Create an object, and wait until a watch reports it."""
     async with open_informer(client, CONFIG_MAP) as informer:
         with trio.fail_after(PATIENCE_S):
             await informer.wait_first_list()
@@ -90,7 +90,7 @@ async def test_a_refusal_by_the_proxy_is_reported_without_the_login(tmp_path: Pa
 
 @pytest.mark.parametrize("tls", [False, True])
 async def test_a_write_through_httpx_is_fenced_at_its_first_byte(*, tls: bool, tmp_path: Path) -> None:
-    """The fence is checked before the connection and again before the first byte, as behind an https or SOCKS proxy."""
+    """Behind an https or SOCKS proxy, the client uses httpx. It checks the fence before it connects and before the first byte."""
     asked: list[str] = []
     permitted = 1
 
@@ -133,7 +133,7 @@ async def test_a_token_rotated_in_its_file_is_used_at_once_by_requests_and_watch
             await client.create(config_map("a"))
             await seen(informer, "a")
             async with served(later, storage, "two") as other:
-                token.write_text("two")  # as the kubelet does, before the old one ends
+                token.write_text("two")  # the kubelet renews a token before the old one expires
                 proxy.upstream = urlsplit(other.server).port or 0
                 proxy.drop()
                 await client.get(key("a"))  # a read is repeated over a new connection

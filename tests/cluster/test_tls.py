@@ -1,4 +1,4 @@
-"""TLS as the connection configures it: real certificates and real handshakes, over loopback."""
+"""TLS settings of connections, tested with real certificates and real handshakes over loopback."""
 
 import shutil
 import ssl
@@ -39,7 +39,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @asynccontextmanager
 async def server(folder: Path, *, certificate: str = "server", mutual: bool = False) -> AsyncIterator[Connection]:
-    """Serve ``/version`` over TLS; with ``mutual``, only to clients with a certificate of the CA."""
+    """Serve ``/version`` over TLS. With ``mutual``, clients need a certificate of the CA."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(folder / f"{certificate}.crt", folder / f"{certificate}.key")
     if mutual:
@@ -57,7 +57,7 @@ async def server(folder: Path, *, certificate: str = "server", mutual: bool = Fa
                     b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s" % (len(body), body)
                 )
         except trio.BrokenResourceError:
-            return  # a handshake that was refused
+            return  # the client refused the handshake
 
     port = plain[0].socket.getsockname()[1]
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""An upgrade, a user's edit, and the correction of an earlier edit, in a forced order."""
+"""An upgrade, a user's edit, and the correction of an earlier edit. The tests force their order."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -43,7 +43,7 @@ class LateAnswer(httpx.AsyncBaseTransport):
 
 @asynccontextmanager
 async def late() -> AsyncIterator[tuple[HttpClusterClient, ReleaseEngine, LateAnswer]]:
-    """Open a user's client and an engine; yield both and the transport of the engine."""
+    """Open a user's client and an engine. Yield both, and the transport of the engine."""
     async with open_control_plane(simulate=False) as control_plane:
         held = LateAnswer(control_plane.transport())
         async with (
@@ -60,9 +60,9 @@ async def edit(person: HttpClusterClient, value: str) -> None:
 
 
 async def test_an_upgrade_after_an_edit_tolerates_a_correction_in_progress(autojump_clock: MockClock) -> None:
-    """The server has corrected an edit without answering yet; the object is edited again, and the package is upgraded.
+    """An object is edited again, and its package upgraded, before the server has answered the correction of the first edit.
 
-    The upgrade knows what was applied before, whenever the answer arrives: the field was ours and is taken back.
+    The upgrade knows the applied fields even before this answer arrives. The edited field was ours, so it is taken back.
     """
     async with late() as (person, engine, held):
         await engine.upgrade(request(config_map("a", v="1")))
@@ -73,13 +73,13 @@ async def test_an_upgrade_after_an_edit_tolerates_a_correction_in_progress(autoj
         await edit(person, "person again")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(engine.upgrade, request(config_map("a", v="2")))
-            await wait_all_tasks_blocked()  # its row waits for the attempt in progress
+            await wait_all_tasks_blocked()  # the upgrade's row waits for the attempt in progress
             held.go.set()
         assert (await person.get(key("a")))["data"] == {"v": "2"}
 
 
 async def test_a_field_that_was_never_ours_is_refused(autojump_clock: MockClock) -> None:
-    """The events are the same, but the field that the new chart sets belonged to another manager before."""
+    """The package is upgraded while an edit is being corrected. The new chart sets a field that another manager has set first."""
     async with late() as (person, engine, held):
         await engine.upgrade(request(config_map("a", v="1")))
         held.armed = True

@@ -1,4 +1,4 @@
-"""Watches over real connections with faults of networks and servers: each continues, and no change is lost."""
+"""Watches over real connections with faults of networks and servers. Each watch continues, and no change is lost."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -31,7 +31,7 @@ OPTIONS = ClientOptions(watch_silence_s=SILENCE_S, random=lambda: 0.0)
 
 @dataclass
 class World:
-    """A server, the proxy before it, a client on either side of the proxy, and the changes that two followers saw."""
+    """A server and a proxy in front of it, a client with and one without the proxy, and the changes that two followers saw."""
 
     proxy: TcpProxy
     storage: MemoryStorage
@@ -49,7 +49,7 @@ class World:
         self.changed.set()
 
     async def write(self, client: HttpClusterClient, name: str, values: range) -> None:
-        """Write an object with each of the values."""
+        """Write an object once for each value."""
         for value in values:
             body: JsonObject = {**config_map(name), "data": {"v": str(value)}}
             await client.apply(body, field_manager="t", force=True)
@@ -65,13 +65,13 @@ class World:
                 self.changed = trio.Event()
 
     def counts(self) -> tuple[int, int]:
-        """Return the lists of the two followers."""
+        """Return how many lists each of the two followers has requested."""
         return self.informer.statistics().lists, self.watches.statistics()[0].lists
 
 
 @asynccontextmanager
 async def server(folder: Path, storage: MemoryStorage) -> AsyncIterator[tuple[int, HttpClusterClient]]:
-    """Serve a control plane on loopback; yield its port, and a client without a proxy."""
+    """Serve a control plane on loopback. Yield its port, and a client that does not use the proxy."""
     path = folder / "kubeconfig"
     async with serve_control_plane(Address("127.0.0.1", 0), path, "token", simulate=False, storage=storage):
         connection = await trio.to_thread.run_sync(load_connection, path)
@@ -81,7 +81,7 @@ async def server(folder: Path, storage: MemoryStorage) -> AsyncIterator[tuple[in
 
 @asynccontextmanager
 async def world(folder: Path) -> AsyncIterator[World]:
-    """Open two followers of the ConfigMaps behind a proxy, both with the object ``a``, value 0."""
+    """Open two followers of ConfigMaps behind a proxy. Both already know the object ``a`` with the value 0."""
     storage = MemoryStorage()
     async with AsyncExitStack() as stack:
         port, direct = await stack.enter_async_context(server(folder, storage))

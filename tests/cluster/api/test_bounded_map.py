@@ -1,4 +1,4 @@
-"""Calls with bounded concurrency that fail like a single call."""
+"""Concurrent calls up to a limit. If one fails, its error is raised as after a single call."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""The client interface: the contract exercises every method, and the HTTP client implements it."""
+"""The client interface: its contract calls every method, and the HTTP client implements the interface."""
 
 import inspect
 

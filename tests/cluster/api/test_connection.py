@@ -26,7 +26,7 @@ SECRET = "s3cr3t-t0ken"
 
 
 def write_kubeconfig(folder: Path, user: JsonObject, cluster: JsonObject | None = None, namespace: str = "") -> Path:
-    """A kubeconfig with contexts ``one`` (current) and ``two`` (no credentials, another server)."""
+    """Write a kubeconfig with the contexts ``one`` (current) and ``two`` (another server, without credentials)."""
     context: JsonObject = {"cluster": "one", "user": "one"}
     if namespace:
         context["namespace"] = namespace

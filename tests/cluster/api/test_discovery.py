@@ -1,4 +1,4 @@
-"""Catalogs from both forms of discovery."""
+"""Catalogs of resource types, made from both forms of discovery."""
 
 import pytest
 

@@ -39,7 +39,7 @@ def page(*names: str, version: str = "10", token: str = "") -> Reply:
 
 
 async def watch_all(*chunks: bytes | Exception | Hang) -> list[WatchEvent]:
-    """Return the events of one watch of these chunks."""
+    """Return the events of one watch whose response has these chunks."""
     seen: list[WatchEvent] = []
     async with client_of(in_turn(Reply(200, list(chunks)))) as (client, _):
         async with client.watch(POD, "prod", resource_version="5") as events:

@@ -63,7 +63,7 @@ async def test_an_unpaged_list_has_no_limit_parameter() -> None:
 
 
 def sized(limit: int, items: int) -> Answer:
-    """Return a page with this number of objects of a kB each."""
+    """Return a page with ``items`` objects of 1 kB each, but at most ``limit``."""
     big = [obj(f"c-{number}", 1) | {"data": {"x": "y" * 1_000}} for number in range(min(limit, items))]
     return page(*big, version=5, token="t" if limit < items else "")
 
@@ -155,7 +155,7 @@ async def test_leaving_a_raw_watch_early_closes_it(autojump_clock: MockClock) ->
 
 @asynccontextmanager
 async def network(every_s: float, count: int, size: int) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Yield chunks that are sent at this interval, whether they are read or not."""
+    """Yield a stream of chunks. A chunk is sent every ``every_s`` seconds, whether the earlier ones were read or not."""
     send, receive = trio.open_memory_channel[bytes](count)
 
     async def feed() -> None:
@@ -170,7 +170,7 @@ async def network(every_s: float, count: int, size: int) -> AsyncIterator[AsyncI
 
 
 async def arrivals(every_s: float, count: int, size: int = 100) -> list[float]:
-    """Return the time in milliseconds at which each chunk was passed on, counted from the first."""
+    """Return the time at which each chunk was passed on, in milliseconds after the first."""
     async with network(every_s, count, size) as chunks:
         times = [trio.current_time() async for _ in http_reading.gathered(chunks)]
     return [round((time - times[0]) * 1e3, 3) for time in times]

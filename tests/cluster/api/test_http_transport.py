@@ -21,7 +21,7 @@ Answer = Callable[[int], Sequence[bytes]]
 
 
 class Server:
-    """A server that records requests and answers from a script; without an answer it keeps the client waiting."""
+    """A server that records requests and gives the answers of a script. If there is no answer, the client has to wait."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -66,7 +66,7 @@ def _is_whole(text: bytes) -> bool:
 
 @asynccontextmanager
 async def open_way(answer: Answer) -> AsyncIterator[tuple[Server, ServerTransport, str]]:
-    """Open a server and a transport to it; yield both and the address."""
+    """Open a server and a transport to it. Yield both, and the address of the server."""
     server = Server(answer)
     async with trio.open_nursery() as nursery:
         [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
@@ -83,7 +83,7 @@ def request(address: str, method: str = "GET", content: bytes = b"", **times: fl
 
 
 async def ask(transport: ServerTransport, sent: httpx.Request) -> bytes:
-    """Return the whole body of an answer."""
+    """Send a request, and return the whole body of the answer."""
     response = await transport.handle_async_request(sent)
     return await response.aread()
 
@@ -158,7 +158,7 @@ async def test_connections_that_were_idle_too_long_are_closed(monkeypatch: pytes
         monkeypatch.setattr(http_transport, "IDLE_S", 0.0)
         first, second = [await transport.handle_async_request(request(address)) for _ in range(2)]
         assert await first.aread() == b"ok"
-        assert await second.aread() == b"ok"  # closes the first one
+        assert await second.aread() == b"ok"  # this read closes the first connection
         while server.open > 1:
             await wait_all_tasks_blocked()
         assert await ask(transport, request(address)) == b"ok"
@@ -201,7 +201,7 @@ async def test_an_invalid_header_is_refused_before_sending() -> None:
 
 
 async def test_a_refusal_before_the_whole_request_was_sent_is_read() -> None:
-    """A connection closed with unread data is reset; the answer that the server sent before can still be read."""
+    """A server may refuse a request before it has read all of it. The client can still read the refusal."""
     refusal = b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n"
     async with trio.open_nursery() as nursery:
         [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")

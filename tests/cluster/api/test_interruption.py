@@ -1,4 +1,4 @@
-"""Operations that a stop interrupts, and operations that it completes."""
+"""Operations that the stop of the daemon interrupts, and operations that still run to their end."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ JOB = (
 
 
 def kept_back(how: str = "true") -> JsonObject:
-    """Return a definition that the API server does not establish."""
+    """Return a CustomResourceDefinition that the API server never establishes."""
     crd = widget_crd()
     metadata = as_object(crd["metadata"], "metadata")
     return {**crd, "metadata": {**metadata, "annotations": {"wharfinger.dev/never-established": how}}}
@@ -64,7 +64,7 @@ async def test_code_that_does_not_wait_is_not_interrupted() -> None:
 
 
 async def interrupted(at: Bench, wanted: ReleaseRequest, after: float = 5) -> float:
-    """Begin an upgrade, interrupt it once it waits, and return how long it took from then on."""
+    """Begin an upgrade, interrupt it after some seconds, and return the time from the interruption to the end."""
     ended: list[float] = []
 
     async def upgrade() -> None:
@@ -92,7 +92,7 @@ async def test_interruption_ends_the_wait_for_a_definition_of_crds(autojump_cloc
 
 
 async def test_interruption_ends_the_wait_for_a_definition_of_the_manifest(autojump_clock: MockClock) -> None:
-    """Without it, a SIGTERM took the whole grace period of 30 s."""
+    """Without the interruption, a daemon would need the whole grace period of 30 s after a SIGTERM."""
     async with bench() as at:
         assert await interrupted(at, request(f"---\n{write_yaml(kept_back())}", config_map("a"))) < 1
         (record,) = await at.statuses()
@@ -123,7 +123,7 @@ async def test_interruption_ends_the_retries_of_an_object(autojump_clock: MockCl
 
 @pytest.mark.parametrize("policy", ["before-hook-creation", "hook-succeeded"])
 async def test_interruption_ends_the_wait_for_a_hooks_deletion(policy: str, autojump_clock: MockClock) -> None:
-    """A foreign finalizer blocks the deletion."""
+    """A finalizer of another tool blocks the deletion of the hook, so the wait would not end by itself."""
     async with bench() as at:
         stuck: JsonObject = {
             "apiVersion": "v1",

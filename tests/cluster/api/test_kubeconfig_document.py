@@ -1,4 +1,4 @@
-"""Kubeconfigs written from connections: they are read back as the same connection, and kubectl accepts them."""
+"""Kubeconfigs written from connections: reading one back results in an equal connection, and kubectl accepts it."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The last event of an object, on a control plane with Event objects of both APIs."""
+"""The last event of an object, on a control plane with events of both APIs, ``v1`` and ``events.k8s.io/v1``."""
 
 import pytest
 import trio
@@ -146,7 +146,7 @@ async def test_a_workload_without_child_warnings_reports_its_own_events(autojump
 
 
 async def test_objects_made_by_a_controller_are_recognized(autojump_clock: MockClock) -> None:
-    """The simulated controllers name their objects as the real ones do."""
+    """An event about an object that a controller created for a Deployment is reported for this Deployment."""
     async with memory_cluster(simulate=True) as client:
         (wanted,) = objects_of(deployment("web"))
         wanted["metadata"] = {"name": "web", "namespace": "default"}

@@ -1,4 +1,4 @@
-"""Pages of lists whose items stay text."""
+"""Pages of lists whose items are not parsed, but kept as text."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Retries: which errors, when, and how often."""
+"""Retries: which errors are retried, when, and how often."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""Objects of a release whose records were deleted, alone or with their namespace."""
+"""Objects of a release whose records were deleted, either by themselves or with their namespace."""
 
 import logging
 from dataclasses import replace
@@ -39,7 +39,7 @@ def crd_manifest() -> str:
 
 
 def wanted() -> ReleaseRequest:
-    """Return a release with objects inside and outside of its namespace, a cluster-scoped one, and a definition."""
+    """Return a release with objects inside and outside of its namespace, a cluster-scoped object, and a CRD."""
     manifest = config_map("inside") + config_map("outside", "namespace: default") + cluster_role("web-admin")
     asked = request(manifest)
     return replace(
@@ -75,7 +75,7 @@ def told(result: UninstallResult) -> tuple[list[str], dict[str, str]]:
 
 
 async def gone_meanwhile(client: HttpClusterClient, asked: ReleaseRequest) -> None:
-    """Apply a release with a daemon that ends, and delete the namespace afterwards."""
+    """Apply a release, end the daemon, and then delete the release's namespace."""
     await make_namespace(client)
     async with open_engine(client) as engine:
         await engine.upgrade(asked)
@@ -108,7 +108,7 @@ async def test_objects_left_by_a_namespace_deleted_while_stopped_are_deleted(aut
 
 
 async def test_objects_left_are_deleted_if_the_records_went_before_the_uninstall(autojump_clock: MockClock) -> None:
-    """A deleted namespace deletes its objects in any order: the records may go first, while the daemon is running."""
+    """Kubernetes deletes the objects of a namespace in any order, so records may disappear first while a daemon is running."""
     async with bench(simulate=True) as at:
         await make_namespace(at.client)
         await at.engine.upgrade(wanted())
@@ -119,7 +119,7 @@ async def test_objects_left_are_deleted_if_the_records_went_before_the_uninstall
 
 
 async def test_objects_are_deleted_if_another_process_deleted_the_records(autojump_clock: MockClock) -> None:
-    """The namespace remains, so the objects in it must be deleted and waited for as well."""
+    """The namespace still exists, so the uninstall must delete the objects in it and wait for their end as well."""
     async with cluster(simulate=True) as (client, _):
         await make_namespace(client)
         async with open_engine(client) as engine:
@@ -152,7 +152,7 @@ async def test_an_uninstall_without_applied_objects_lists_nothing(autojump_clock
 
 
 async def test_objects_that_belong_to_others_by_now_stay(autojump_clock: MockClock) -> None:
-    """One was given to another release, one is another tool's copy, and one has the resource policy "keep"."""
+    """Four objects stay: two belong to other releases, one was copied by another tool, and one has the resource policy "keep"."""
     kept = cluster_role("web-kept", "annotations: {helm.sh/resource-policy: keep}")
     manifest = cluster_role("web-admin") + cluster_role("web-given") + kept
     async with cluster(simulate=True) as (client, _):
@@ -184,7 +184,7 @@ async def test_orphaned_objects_stay_without_the_release_label(autojump_clock: M
 
 
 async def test_a_new_release_of_that_name_adopts_or_prunes_objects_left(autojump_clock: MockClock) -> None:
-    """The namespace and the release exist again before anybody asks for a removal."""
+    """A new namespace and a new release with the same names exist before anybody asks to remove the old objects."""
     first = replace(request(cluster_role("web-admin") + cluster_role("web-old")), namespace="shop")
     async with cluster(simulate=True) as (client, _):
         await gone_meanwhile(client, first)
@@ -208,7 +208,7 @@ def refusing(transport: Faulty, code: int, kind: str) -> None:
 
 
 async def test_an_uninstall_is_retried_if_a_kind_cannot_be_listed(autojump_clock: MockClock) -> None:
-    """Nothing is reported as removed until all kinds are listed."""
+    """The removal is not reported as complete before all kinds were listed."""
     async with cluster(simulate=True) as (client, transport):
         await gone_meanwhile(client, wanted())
         async with open_engine(client) as engine:

@@ -1,4 +1,4 @@
-"""The operations of the desired table, attempt by attempt."""
+"""Single attempts of the operations that apply and delete the objects of the table of wanted objects."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ MARKS: JsonObject = {"meta.helm.sh/release-name": None, "meta.helm.sh/release-na
 
 
 class Bench:
-    """Operations on a separate cluster, and the reported answers."""
+    """Apply operations on a cluster of their own, and the answers that they reported."""
 
     def __init__(self, client: ClusterClient, transport: Faulty) -> None:
         self.client = client
@@ -49,11 +49,11 @@ class Bench:
         self.answers.append((which, find_str(obj, "metadata", "resourceVersion")))
 
     async def update(self, row: DesiredObject, number: int = 1, *, refreshing: bool = False) -> None:
-        """Make one attempt to update."""
+        """Make one attempt to apply the object of a row."""
         await self.operations.update(Attempt(row.identity, row, 1, number, refreshing))
 
     async def delete(self, row: DesiredObject) -> None:
-        """Delete the object of a removed row."""
+        """Make one attempt to delete the object of a removed row."""
         await self.operations.delete(Attempt(row.identity, row, 1, 1, deleting=True))
 
     async def there(self) -> bool:
@@ -293,7 +293,7 @@ async def test_a_correction_requested_before_its_release_was_suspended_is_not_ma
 
 
 async def test_state_prepared_for_the_next_row_outlives_the_deletion_of_the_last(autojump_clock: MockClock) -> None:
-    """A deletion may end after its row was inserted again: earlier applied fields are still known to be ours."""
+    """A deletion may end after its row was inserted again. The fields applied earlier still count as ours."""
     async with bench() as at:
         await at.update(row(v="1"))
         await at.client.apply(config_map("a", v="9"), field_manager="ann", force=True)

@@ -97,7 +97,7 @@ async def test_rows_to_remove_are_checked_by_uid_and_owner(autojump_clock: MockC
 
 
 class Held(httpx.AsyncBaseTransport):
-    """A transport that holds the first delete until ``go``."""
+    """A transport that holds the first DELETE request until ``go`` is set."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -112,7 +112,7 @@ class Held(httpx.AsyncBaseTransport):
 
 
 async def test_an_object_replaced_during_its_deletion_stays(autojump_clock: MockClock) -> None:
-    """Another client takes the name between the read and the delete: the UID precondition protects its object."""
+    """Another client replaces the object between our read and our delete. The UID precondition protects the new object."""
     async with open_control_plane(simulate=False) as control_plane:
         held = Held(control_plane.transport())
         async with open_client(Connection(LOCAL), transport=held) as client, trio.open_nursery() as nursery:
@@ -246,7 +246,7 @@ def as_metadata(obj: JsonObject) -> JsonObject:
 
 
 async def test_the_engine_prunes_objects_of_no_record_once_all_releases_are_known(autojump_clock: MockClock) -> None:
-    """A failed attempt without a record may have left them; they are found by their label."""
+    """A failed attempt that wrote no record may leave such objects. The prune finds them by their label."""
     async with bench() as at:
         at.engine.expect([Owner("late", "default")])
         await at.engine.upgrade(request(manifest("a")))

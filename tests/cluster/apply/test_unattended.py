@@ -1,4 +1,4 @@
-"""Reports about prunes and failing corrections: made on each change, and cleared when the failure ends."""
+"""Reports about prunes and failing corrections: each change is reported, and so is the end of a failure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The apply of one object: fields that are adopted, left, taken back, or refused."""
+"""The apply of one object: fields that are adopted, left to their manager, taken back, or refused."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ def obj(**data: JsonValue) -> JsonObject:
 
 
 class Bench:
-    """A writer, and the fields that it left to others."""
+    """A writer, and the fields that it left to other managers."""
 
     def __init__(self, client: ClusterClient, *, force: bool = False) -> None:
         self.client = client
@@ -35,7 +35,7 @@ class Bench:
         self.left: list[tuple[str, str]] = []
 
     async def write(self, wanted: JsonObject, drift: DriftPolicy = CORRECT, *, look: bool = True) -> JsonValue:
-        """Write with or without a read before it, and return the data afterwards."""
+        """Write an object, by default after a read, and return its data after the write."""
         live = await look_up(self.client, key("a")) if look else None
         done = await self.writer.write(key("a"), wanted, live, before=lambda: self.last, drift=drift)
         self.last = wanted

@@ -21,12 +21,12 @@ def schema(text: str) -> JsonObject:
 
 
 def found(old: str, new: str) -> list[tuple[str, str]]:
-    """Return rule and path of each narrowing of a property ``x``; the root is an object with only that property."""
+    """Return the rule and the path of each narrowing. Both schemas are those of the property ``x`` of an object."""
     return [(one.rule.name, one.path) for one in narrowings(only_x(schema(old)), only_x(schema(new)))]
 
 
 def only_x(made: JsonObject) -> JsonObject:
-    """Return the schema of an object with only that property."""
+    """Return the schema of an object whose only property ``x`` has the given schema."""
     return {"type": "object", "properties": {"x": made}}
 
 
@@ -208,7 +208,7 @@ TEXTS = st.sampled_from(["", "a", "bb", "ccc"])
 
 
 def some(needed: JsonObject, **optional: st.SearchStrategy[JsonValue]) -> st.SearchStrategy[JsonObject]:
-    """Return the required members and any of the others."""
+    """Return objects with the required members and any of the optional ones."""
     return st.fixed_dictionaries({}, optional={**optional}).map(lambda drawn: {**needed, **drawn})
 
 
@@ -244,7 +244,7 @@ SCHEMAS: st.SearchStrategy[JsonObject] = st.recursive(leaf(), branch, max_leaves
 
 
 def values(made: JsonObject) -> st.SearchStrategy[JsonValue]:
-    """Return values that a schema is likely to accept."""
+    """Return values that the schema is likely to accept."""
     anything: st.SearchStrategy[JsonValue] = TEXTS | st.integers(0, 6) | st.booleans() | st.just(None) | st.just({})
     match find(made, "type"):
         case "object":
@@ -265,7 +265,7 @@ def values(made: JsonObject) -> st.SearchStrategy[JsonValue]:
 
 
 def widen(made: JsonObject, data: st.DataObject) -> JsonObject:
-    """Remove one condition on a value somewhere in the schema."""
+    """Return a copy of the schema that lacks one condition on values."""
     result = deepcopy(made)
     spots = list(_spots(result))
     spot = data.draw(st.sampled_from(spots))
@@ -308,7 +308,7 @@ NARROWERS: dict[str, tuple[CrdRule, JsonValue]] = {
 
 
 def narrow(made: JsonObject, data: st.DataObject) -> tuple[JsonObject, CrdRule]:
-    """Add one condition on a value somewhere in the schema, and return the rule that it breaks."""
+    """Return a copy of the schema with one more condition on values, and the rule that this breaks."""
     result = deepcopy(made)
     spot = data.draw(st.sampled_from(_spots(result)))
     if find(spot, "properties") and PRESERVE not in spot and data.draw(st.booleans()):
@@ -345,7 +345,7 @@ def test_a_narrowed_schema_is_always_refused(made: JsonObject, data: st.DataObje
 
 
 def pruned(made: JsonObject, value: JsonValue) -> JsonValue:
-    """Return a value after pruning as the API server does it for structural schemas."""
+    """Return the value, pruned as an API server prunes values of structural schemas."""
     if isinstance(value, list):
         keeps_all = find(made, PRESERVE) is True and not find(made, "items")
         return value if keeps_all else [pruned(find_object(made, "items"), item) for item in value]
@@ -374,7 +374,7 @@ def takes(made: JsonObject, value: JsonValue) -> bool:
 def test_values_newly_refused_or_pruned_always_have_a_narrowing(
     old: JsonObject, new: JsonObject, data: st.DataObject
 ) -> None:
-    """The embedded control plane's own validation is the reference, for two unrelated schemas as well."""
+    """The reference is the validation of the embedded control plane. The two schemas may also be unrelated."""
     if data.draw(st.booleans()):
         new = old
         for _ in range(data.draw(st.integers(1, 3))):

@@ -1,4 +1,4 @@
-"""Upgrades of definitions that are refused; those of the lists of OLM v1 and kapp are tested by name."""
+"""Upgrades of definitions that are refused. The cases that OLM v1 and kapp refuse are tested under their names."""
 
 from copy import deepcopy
 
@@ -160,7 +160,7 @@ def test_our_conversion_between_versions_may_not_be_dropped() -> None:
 
 
 def test_a_conversion_patched_in_by_hooks_may_be_omitted() -> None:
-    """The chart of a package does not contain the conversions that its hooks set."""
+    """Hooks may set the conversion of a definition, so it may be missing in the chart."""
     versions = (version("v1", storage=True), version("v2"))
     live = owned_by("wharfinger", crd(*versions, conversion={"strategy": "Webhook"}), operation="Update")
     assert rules(live, crd(*versions)) == []

@@ -1,4 +1,4 @@
-"""Drift and its authors: on the embedded control plane, with and without the answer to our apply."""
+"""Drift and its authors on the embedded control plane, found with and without the answer to our last apply."""
 
 import copy
 from typing import Final
@@ -239,7 +239,7 @@ async def test_rules_of_an_aggregated_role_are_not_drift() -> None:
 
 
 async def test_cleared_managed_fields_make_every_field_drift() -> None:
-    """No field has a known owner: others may have written all of ours, and applying makes them ours again."""
+    """Without managedFields, others may have written any of our fields. Another apply makes them ours again."""
     desired = yaml_object(
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: prod, labels: {l: x}}, data: {a: x, b: z}}"
     )
@@ -275,12 +275,12 @@ async def test_the_baseline_of_another_object_of_that_name_is_not_used() -> None
         assert await bench.found(desired, applied) == {("/data/a", "kubectl-create")}
 
         await other.delete(await bench.key(desired))
-        await bench.apply(desired)  # as the previous daemon did
+        await bench.apply(desired)  # the apply of an earlier daemon run
         assert await bench.found(desired, applied) == set()
 
 
 async def test_a_value_written_under_our_manager_name_is_found_by_the_baseline_only() -> None:
-    """The owner is the same, so only the baseline shows the difference."""
+    """The field's owner does not change, so the difference is only visible in a comparison with the baseline."""
     desired = yaml_object(DEPLOYMENT)
     theirs = copy.deepcopy(desired)
     theirs["spec"] = {**theirs["spec"], "replicas": 7} if isinstance(theirs["spec"], dict) else {}
@@ -342,7 +342,7 @@ def test_an_object_with_unreadable_managed_fields_of_ours_is_not_compared() -> N
 
 
 def test_lists_with_unknown_item_keys_are_compared() -> None:
-    """An item that no manager owns is identified as an owner of the other items would do it."""
+    """A list item without an owner is found like the owned items of its list: here by its value or by its index."""
     desired: JsonObject = {
         "apiVersion": "x.test/v1",
         "kind": "T",

@@ -1,4 +1,4 @@
-"""Fights: corrections are prompt at first, then ever rarer; none is lost, and the end is noticed."""
+"""Fights: corrections are prompt at first and then ever rarer. No drift stays uncorrected, and the end of a fight is noticed."""
 
 from typing import Final
 
@@ -28,7 +28,7 @@ RULES: Final = FightRules(limit=3, window_s=100.0, first_delay_s=10.0, max_delay
 
 
 def run(*events: FightEvent, state: Fights | None = None) -> tuple[Fights, list[tuple[FightEffect, ...]]]:
-    """Return the state after all events, and the actions for each."""
+    """Return the state after all events, and the effects of each event."""
     state, told = state or Fights(RULES), []
     for event in events:
         state, effects = step(state, event)
@@ -138,7 +138,7 @@ def test_a_fight_with_unknown_writers_is_formatted() -> None:
 
 
 class Bouts(RuleBasedStateMachine):
-    """Random drift, quiet times and delays: every drift is corrected in the end, and never more often than allowed."""
+    """Random drift, quiet times and delays. Every drift is corrected in the end, but not more often than allowed."""
 
     @initialize()
     def begin(self) -> None:

@@ -87,7 +87,7 @@ async def test_a_deleted_object_is_restored(autojump_clock: MockClock, config: J
 async def test_an_object_that_lost_its_release_label_gets_it_back(
     autojump_clock: MockClock, config: JsonObject
 ) -> None:
-    """A watch with a label selector reports the object as deleted, although it exists."""
+    """A watch with a label selector reports an object without the label as deleted, although the object still exists."""
     async with drift_keeper() as keeper:
         await keeper.put(config)
         await keeper.bench.patch("ed", config, {"metadata": {"labels": {RELEASE_LABEL: None}}})
@@ -166,7 +166,7 @@ async def test_an_event_older_than_our_write_is_ignored(autojump_clock: MockCloc
 
 
 async def test_our_own_write_seen_before_its_answer_is_not_drift(autojump_clock: MockClock, config: JsonObject) -> None:
-    """The watch is faster and shows an object without a field that we dropped: nothing is read or reported."""
+    """The watch shows our write before its answer arrives. The dropped field is then not taken for drift."""
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         smaller: JsonObject = {**config, "data": {"a": "x"}}
@@ -236,7 +236,7 @@ async def test_a_drift_is_corrected_once_however_often_the_object_changes(
 
 
 async def test_all_objects_are_compared_once_after_a_restart(autojump_clock: MockClock, config: JsonObject) -> None:
-    """Changes during the downtime are found without a baseline; unchanged objects become the baseline."""
+    """Changes during the downtime are found although no baseline exists. Unchanged objects become the new baseline."""
     other = yaml_object(CONFIG.replace("name: c", "name: d"))
     async with drift_keeper(run=False) as keeper:
         key, untouched = await keeper.put(config), await keeper.put(other)
@@ -281,7 +281,7 @@ async def test_periodic_comparison_finds_drift_of_a_lost_event(autojump_clock: M
 async def test_periodic_comparison_finds_a_change_under_our_own_name(
     autojump_clock: MockClock, config: JsonObject
 ) -> None:
-    """The managed fields are identical, so no event shows the change; the comparison does."""
+    """The managedFields stay the same, so an event does not show the change. Only the comparison does."""
     async with drift_keeper(full_s=600) as keeper:
         key = await keeper.put(config)
         live = await keeper.bench.ours.get(key)

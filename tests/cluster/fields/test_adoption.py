@@ -1,4 +1,4 @@
-"""Entries of other tools in managedFields become ours, so that fields removed from the chart are removed from the object."""
+"""Adoption of managedFields entries of other tools, so that fields removed from the chart are removed from the object."""
 
 import pytest
 from trio.testing import MockClock
@@ -26,12 +26,12 @@ def entry(
 
 
 def obj(*entries: JsonObject) -> JsonObject:
-    """Return an object with these entries."""
+    """Return an object with these managedFields entries."""
     return {"metadata": {"name": "a", "resourceVersion": "7", "managedFields": [*entries]}}
 
 
 def taken(*entries: JsonObject) -> list[tuple[str, str, JsonValue]] | None:
-    """Return the adopted entries; None if they are unchanged."""
+    """Return the managedFields entries after the adoption, or None if nothing is adopted."""
     patch = adoption_patch(obj(*entries), "wharfinger")
     if not patch:
         return None

@@ -1,4 +1,4 @@
-"""Apply conflicts in the words of API servers, and their fields."""
+"""Messages of API servers about apply conflicts, and the fields that are read from them."""
 
 import pytest
 from hypothesis import given

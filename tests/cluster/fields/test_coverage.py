@@ -1,4 +1,4 @@
-"""Desired fields that we do not own, without a baseline. Real servers are the subject of test_drift and test_drift_random."""
+"""Desired fields that we do not own, found without a baseline. test_comparison and test_drift_random use real objects."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The owners of fields."""
+"""The owners of fields, read from managedFields."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Facts about live objects: which state counts, which evaluation is pending, and how long a missing status is waited for."""
+"""Facts about live objects: the state that counts, pending evaluations of rules, and the wait for a missing status."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -69,7 +69,7 @@ async def scripted(script: Script, now: Callable[[], datetime] = lambda: EPOCH) 
 
 
 def at(version: int, obj: JsonObject, uid: str = "u", **status: JsonValue) -> JsonObject:
-    """Return the object with a resource version."""
+    """Return the object with this resource version and UID, and with a status of the other arguments."""
     metadata: JsonObject = {**find_object(obj, "metadata"), "resourceVersion": str(version), "uid": uid}
     metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
     return {**obj, "metadata": metadata, **({"status": {**status}} if status else {})}
@@ -109,7 +109,7 @@ async def test_an_answer_older_than_the_last_watch_event_does_not_count(autojump
 
 
 async def test_states_of_a_restored_server_count_after_the_guard_time(autojump_clock: MockClock) -> None:
-    """The versions of a restored server restart lower, so waiting for higher ones would never end."""
+    """A server restored from a backup continues with lower resource versions, so a wait for higher ones would never end."""
     async with scripted(no_answers) as one:
         one.facts.answered(A, at(9000, widget("a"), conditions=ready("True")))
         await trio.sleep(GUARD_S)
@@ -253,7 +253,7 @@ async def test_a_failed_definition_lookup_is_retried(autojump_clock: MockClock) 
 
 @asynccontextmanager
 async def ruled(phases: Phases) -> AsyncIterator[tuple[World, ClusterClient]]:
-    """Open a world in which Widgets have a health rule, with one healthy Widget."""
+    """Open a world with one healthy Widget, for which a health rule exists."""
     async with memory_cluster() as client, world(client, phases) as one:
         await define_widgets(client)
         one.rules[identity_of(A)] = RULE

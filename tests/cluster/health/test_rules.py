@@ -37,7 +37,7 @@ WRITTEN: JsonObject = {
 
 
 class CelHere:
-    """An evaluator in this process, which raises the errors of the worker pool."""
+    """A CEL evaluator in this process that raises the errors of the worker pool."""
 
     def __init__(self) -> None:
         self.transient = False

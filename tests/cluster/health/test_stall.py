@@ -1,4 +1,4 @@
-"""Stalled objects: unready for long, and without progress."""
+"""Stalled objects: they are not ready for a long time, and make no progress."""
 
 from math import inf
 

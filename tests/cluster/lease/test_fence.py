@@ -1,4 +1,4 @@
-"""The fence around writes."""
+"""The fence, which refuses writes of a daemon that may no longer hold the Lease."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The author of a pending record, and whether it can still be at work."""
+"""The daemon that wrote a pending record, and whether that daemon may still be at work."""
 
 from datetime import UTC, datetime
 
@@ -140,7 +140,7 @@ async def test_a_daemon_that_renews_its_lease_is_at_work_whatever_its_clock_show
             "the Wharfinger daemon them",
             "the wait ends when that daemon releases the Lease default/other, or does not renew it for 20 seconds",
         )
-        for minute in range(1, 30):  # its clock is 55 years behind, and it renews
+        for minute in range(1, 30):  # that daemon's clock is 55 years behind, but it renews
             await trio.sleep(19)
             await change(client, {"renewTime": f"1971-01-01T00:{minute:02}:00.000000Z"})
             assert isinstance(await verdict(fencing, theirs), AtWork)

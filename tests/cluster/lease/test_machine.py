@@ -1,4 +1,4 @@
-"""The machine of a Lease: each rule, and the invariant of at most one holder."""
+"""The state machine of a Lease: each of its rules, and the invariant that the Lease has at most one holder."""
 
 from dataclasses import replace
 

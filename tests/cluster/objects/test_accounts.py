@@ -1,4 +1,4 @@
-"""The clients of releases with service accounts, on a control plane that authorizes them."""
+"""Clients that act as the service account of a release, on a control plane that authorizes requests."""
 
 import pytest
 
@@ -23,7 +23,7 @@ async def test_a_release_with_a_service_account_impersonates_it() -> None:
         assert said.endswith('- {apiGroups: [""], resources: [configmaps], verbs: [create]}')
         with pytest.raises(ForbiddenError):
             await acting(OWNER).get(key("a"))
-        # Lists are the daemon's own.
+        # The daemon sends lists with its own account.
         await client.create(config_map("a"))
         assert (await acting(OWNER).list(key("a").resource, "default")).items
 

@@ -1,4 +1,4 @@
-"""Baselines: they are small, and distinguish ordinary events from relevant ones."""
+"""Baselines: they are small, and show whether an event is relevant for drift."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rows of the desired table."""
+"""Rows of the table of wanted objects."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Watches of the objects of releases, on a control plane in memory and on scripted servers."""
+"""Watches of the objects of all releases, on a control plane in memory and on scripted servers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ LABEL: JsonObject = {RELEASE_LABEL: "web"}
 
 
 class Told:
-    """A listener that records names with the value of ``data.a``; a minus stands for a deletion."""
+    """A listener that records the name and ``data.a`` of each reported object, or its name after a minus if it is deleted."""
 
     def __init__(self) -> None:
         self.changes: list[str] = []
@@ -54,7 +54,7 @@ async def live_objects(client: ClusterClient, told: Told) -> AsyncIterator[LiveO
 
 @asynccontextmanager
 async def scripted(script: WatchScript) -> AsyncIterator[tuple[LiveObjects, Told]]:
-    """Open live objects of a scripted server."""
+    """Open the live objects of a scripted server."""
     told = Told()
     transport = FaultyTransport(script)
     async with (
@@ -214,7 +214,7 @@ async def test_a_wait_for_a_kind_that_is_not_served_raises(autojump_clock: MockC
 
 
 class Router:
-    """A server of one object, until it fails."""
+    """A server of one object. Once ``failing`` is set, it gives only the failure."""
 
     def __init__(self, failure: Answer) -> None:
         self.failure = failure
@@ -238,7 +238,7 @@ class Router:
 async def test_only_a_kind_that_is_not_served_loses_its_objects(
     autojump_clock: MockClock, failure: Answer, expected: list[str]
 ) -> None:
-    """The CRD is deleted while the watch is broken, so the watch never sees the end. When it is back, all is reported again."""
+    """A CRD may be deleted while its watch is broken. Only the answer 404 shows that its objects are gone."""
     router = Router(failure)
     told = Told()
     async with (

@@ -1,4 +1,4 @@
-"""Lookups of the objects of a release."""
+"""Reads of single objects of a release."""
 
 import pytest
 from trio.testing import MockClock

@@ -37,7 +37,7 @@ NAMESPACE = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: made}\n"
 
 @asynccontextmanager
 async def confined() -> AsyncIterator[tuple[HttpClusterClient, ReleaseEngine, set[Owner]]]:
-    """Open an engine whose releases are confined, except those in the set."""
+    """Open an engine that confines releases to their namespaces, except the releases in the yielded set."""
     free: set[Owner] = set()
     async with cluster() as (client, _transport):
         options = EngineOptions(confined=lambda owner: owner not in free)
@@ -113,13 +113,13 @@ async def test_a_release_confined_again_is_refused_and_its_outside_objects_are_n
         engine.prune()
         for key in (far, ObjectKey(MAPS, "default", "a")):
             await change(client, key)
-        # The object inside of the namespace is corrected, so the monitor has run.
+        # The object inside the namespace is corrected, so the monitor has run.
         await trio.sleep(60)
         assert (await client.get(ObjectKey(MAPS, "default", "a")))["data"] == {"v": "1"}
         assert (await client.get(far))["data"] == {"v": "changed"}
         await trio.sleep(3600)
         assert (await client.get(far))["data"] == {"v": "changed"}
-        # Allowed objects are applied again, and its own object outside is deleted.
+        # The next upgrade deletes the release's object outside the namespace.
         await engine.upgrade(replace(request(config_map("a", v="2"))))
         with pytest.raises(NotFoundError):
             await client.get(far)
@@ -161,7 +161,7 @@ async def test_an_uninstall_deletes_its_own_objects_outside_of_the_namespace(aut
 
 
 async def test_a_hook_of_a_kind_served_only_later_is_refused_when_it_is_written(autojump_clock: MockClock) -> None:
-    """The whole request is checked before its first write, but kinds that are not served then cannot be checked."""
+    """A request is checked as a whole before its first write, but kinds that are not served yet can only be checked later."""
     pod: JsonObject = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example/x:1"}]}
     widget: JsonObject = {}
     hooks: list[JsonObject] = [

@@ -1,4 +1,4 @@
-"""Names of objects that belong to no release, on a control plane in memory and on scripted servers."""
+"""Names of existing objects that carry no release label, on a control plane in memory and on scripted servers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -90,7 +90,7 @@ async def test_a_kind_with_too_many_objects_is_not_watched(autojump_clock: MockC
             await client.create(config_map(name))
         await wait_all_tasks_blocked()
         assert watches.statistics() == ()
-        names.attend(CONFIG_MAP)  # another release with this kind
+        names.attend(CONFIG_MAP)  # another release has objects of this kind
         await wait_all_tasks_blocked()
         assert watches.statistics() == ()
 

@@ -17,7 +17,7 @@ from wharfinger.cluster.tables.transaction import write
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row; updates of a ``faulty`` one fail."""
+    """A row of a table. Updates of a ``faulty`` row fail."""
 
     key: int
     owner: str = "a"
@@ -67,9 +67,10 @@ def drop(table: RowTable, *keys: int) -> int:
 
 @dataclass
 class Target:
-    """A target with a history of operations: ``update(1)``, ``update-refresh(1) fail``, ``delete(1)``, ``prune(n=2)``.
+    """A target that records its operations as ``update(1)``, ``update-refresh(1) fail``, ``delete(1)`` or ``prune(n=2)``.
 
-    Everything fails if it is ``faulty``. ``errors`` are raised by operations on a key; ``gates`` are awaited before they act.
+    All operations of a ``faulty`` target fail. ``errors`` and ``gates`` belong to keys: an operation waits for the gate of its
+    key first, and then raises the error of its key.
     """
 
     faulty: bool = False
@@ -127,14 +128,14 @@ class Target:
         self._changed = trio.Event()
 
     async def expect(self, *operations: str) -> None:
-        """Wait until the last operations are these, in any order."""
+        """Wait until the most recent operations are these, in any order."""
         while Counter(self.history[-len(operations) :]) != Counter(operations):
             await self._changed.wait()
 
 
 @dataclass
 class BatchTarget(Target):
-    """A target that performs batches; ``sizes`` are the sizes of all batches."""
+    """A target that performs batches, and records their ``sizes``."""
 
     sizes: list[int] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Fairness: however many owners hang, fail or are slow, new rows of others are attempted within the bound in turns.py."""
+"""Fairness: new rows are attempted within the bound of turns.py, however many other owners hang, fail or are slow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,9 +24,9 @@ EPSILON_S = 0.01
 
 @dataclass
 class Crowd:
-    """A target whose rows tell how their owner behaves: ``hangs``, ``fails``, or ``SECONDS`` and perhaps ``fails``.
+    """A target that behaves as the text of each row says: ``hangs``, ``SECONDS``, or ``SECONDS fails``.
 
-    ``begun`` are the start times of each key's attempts; ``turns`` are the start times of each owner's last attempt.
+    ``begun`` has the start times of all attempts for each key, and ``turns`` the start time of each owner's last attempt.
     """
 
     begun: dict[int, list[float]] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class BatchCrowd(Crowd):
 
 @dataclass(frozen=True)
 class Scene:
-    """Owners with a number of rows, their behaviour and start time, and the times of the healthy owner's rows."""
+    """A scenario: each bad owner's behaviour, number of rows and start time, and the pauses between the healthy owner's rows."""
 
     bad: tuple[tuple[str, int, float], ...]
     good: tuple[float, ...]
@@ -90,7 +90,7 @@ class Scene:
 
 
 async def waits_of(scene: Scene) -> list[tuple[float, float]]:
-    """Return how long each healthy row waited for its first attempt, and its bound."""
+    """Return how long each row of the healthy owner waited for its first attempt, and the bound for this wait."""
     options = replace(OPTIONS, concurrency=scene.concurrency, slow_concurrency=scene.slow)
     table, crowd = a_table(), BatchCrowd() if scene.batches else Crowd()
     found: list[tuple[float, float]] = []
@@ -148,7 +148,7 @@ def test_a_healthy_owner_waits_no_longer_than_the_bound(scene: Scene) -> None:
 @pytest.mark.parametrize("batches", [False, True], ids=["single", "batches"])
 @pytest.mark.parametrize("owners", [2, 6, 100])
 def test_hanging_owners_do_not_delay_another_one(owners: int, batches: bool) -> None:
-    """The default options are used. Owners that share all workers wait until operations are cut off, two minutes later."""
+    """If hanging operations kept all workers, other owners would wait until these operations are cut off after two minutes."""
     scene = Scene((("hangs", 8, 0.0),) * owners, (1.0, 100.0, 100.0, 100.0, 100.0), 16, 8, batches)
     waited = [waited for waited, _ in waits(scene)]
     assert waited[0] <= OPTIONS.patience_s * (2 + 2 * owners / 16)
@@ -157,7 +157,7 @@ def test_hanging_owners_do_not_delay_another_one(owners: int, batches: bool) -> 
 
 @pytest.mark.parametrize("batches", [False, True], ids=["single", "batches"])
 def test_a_new_row_is_not_starved_by_failing_rows(batches: bool) -> None:
-    """Two workers, and a hundred rows of one owner that fail after 0.1 s and are retried each second."""
+    """Another owner has a hundred rows that fail after 0.1 s and are retried each second, and only two workers exist."""
 
     async def run() -> float:
         options = replace(OPTIONS, concurrency=2, max_retry_s=1.0)
@@ -197,7 +197,7 @@ def test_retries_continue_during_constant_changes(batches: bool) -> None:
 
 
 def test_a_slow_operation_completes_although_others_hang() -> None:
-    """Five owners hang; the only operation of another takes a minute: it is cut off at most once, and then has enough time."""
+    """Five owners hang, and the operation of another one takes a minute. It is cut off at most once, and then has enough time."""
 
     async def run() -> bool:
         table, crowd = a_table(), Crowd()

@@ -1,4 +1,4 @@
-"""The effects of changes, outcomes, refreshes and prunes, and changes of a row during an attempt."""
+"""The state machine of a reconciler: changes (also during an attempt), outcomes, refreshes and prunes."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ RUNS = ["first", "retry", "refreshing"]
 def test_an_outcome_counts_exactly_if_the_row_was_not_changed_during_the_attempt(
     world: World, meanwhile: str, error: ClusterError | None, run: str
 ) -> None:
-    """Outcomes of other reconcilers for this row do not matter."""
+    """Only a change of the row counts here, not the outcome of another reconciler for the row."""
     with a_world(world.table) as other:
         put(world.table, 1)
         begin(world, run)
@@ -149,7 +149,7 @@ def test_a_failed_delete_is_retried_until_it_succeeds(world: World) -> None:
 
 
 def test_a_row_inserted_again_cancels_its_failing_delete(world: World) -> None:
-    """Only the update runs, with a note that it may replace another object."""
+    """After that, only the update runs, and its attempt is marked as one that may replace another object."""
     put(world.table, 1)
     world.take_in()
     world.run()
@@ -326,7 +326,7 @@ def test_an_owner_without_rows_is_forgotten(world: World) -> None:
 
 
 def test_refreshes_are_limited_in_rate(world: World) -> None:
-    """After an idle time, the refreshes of one second run at once, then one by one."""
+    """After an idle time, a second's share of refreshes may run at once. The rest follows one by one."""
     put(world.table, *range(300))
     world.take_in()
     world.rest()
@@ -354,7 +354,7 @@ def test_a_refresh_of_a_missing_or_waiting_row_has_no_effect(world: World) -> No
 
 
 def test_rows_are_refreshed_by_age_and_not_by_revision() -> None:
-    """The age counts from the last successful attempt, not from the write of the row."""
+    """The age of a row is the time since its last successful attempt, not since its write."""
     with a_world(a_table(), ReconcilerOptions(refresh_s=100)) as world:
         put(world.table, 1, 2)
         world.take_in()
@@ -400,7 +400,7 @@ def test_an_assumption_about_another_revision_has_no_effect(world: World) -> Non
 
 @pytest.mark.parametrize("taken_in", [False, True])
 def test_an_assumption_about_a_running_row_has_no_effect(world: World, taken_in: bool) -> None:
-    """The older attempt may end after the event that made the assumption true."""
+    """An attempt with the older row may end after the event that caused the assumption."""
     put(world.table, 1)
     world.take_in()
     attempt = world.take()
@@ -437,7 +437,7 @@ def test_a_failing_row_assumed_done_is_done(world: World) -> None:
 
 
 def test_new_rows_are_not_updated_while_a_prune_runs(world: World) -> None:
-    """The prune could take them for undesired objects. Rows that it knows are processed, and so are deletions."""
+    """The prune could take their objects for unwanted ones. Deletions and updates of rows that the prune knows still run."""
     put(world.table, 1, 2)
     world.take_in()
     world.machine.hold(world.table.snapshot())

@@ -34,7 +34,7 @@ ROUNDS = 500
 
 @dataclass
 class Reconciled:
-    """One machine, its stream, and the state of its target: the revision that each key has there."""
+    """A machine, its stream of changes, and the state of its target: the applied revision of each key."""
 
     table: RowTable
     machine: Machine[int, Row] = field(default_factory=lambda: Machine(owner_of, OPTIONS))
@@ -120,7 +120,7 @@ class Reconcilers(RuleBasedStateMachine):
 
     @rule(key=KEYS, owner=OWNERS, which=MACHINES)
     def insert_what_is_there(self, key: int, owner: str, which: int) -> None:
-        """Insert a row that the target already matches, so that it may be assumed done."""
+        """Insert a row that the target already matches, and tell the machine to assume that the row is done."""
         self.writes += 1
         revision = put(self.table, Row(key, owner, str(self.writes)))
         one = self.all[which]
@@ -213,9 +213,7 @@ class Reconcilers(RuleBasedStateMachine):
     def teardown(self) -> None:
         for one in self.all:
             self.come_to_rest(one)
-            if (
-                one.missed
-            ):  # objects of rows that were never read are left to the next prune, which the service requests
+            if one.missed:  # the next prune deletes objects of rows that were never read; the service requests it
                 one.pruning = self.table.snapshot()
                 one.sweep()
             rows = {entry.row.key: entry.revision for entry in self.table.snapshot().entries()}
@@ -232,7 +230,7 @@ class Reconcilers(RuleBasedStateMachine):
             one.stack.close()
 
     def come_to_rest(self, one: Reconciled) -> None:
-        """Let everything succeed while time passes, until nothing is open."""
+        """Let time pass and all operations succeed, until no work is left."""
         one.sweep()
         one.pruning = None
         one.machine.release()

@@ -1,4 +1,4 @@
-"""Attempts, and the errors of operations."""
+"""Attempts at rows, and the errors that operations raise."""
 
 from tests.cluster.reconciler.samples import Row
 from wharfinger.cluster.reconciler.operations import Attempt, BadRowError, NoOutcomeError, OperationTimeoutError

@@ -1,4 +1,4 @@
-"""Invalid options are refused with a reason."""
+"""Invalid options of a reconciler, which are refused with a reason."""
 
 from collections.abc import Callable
 

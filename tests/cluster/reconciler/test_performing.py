@@ -1,4 +1,4 @@
-"""Operations within their time limit, in the context of their owner; all exceptions become one kind of error."""
+"""The run of an operation: in the context of its owner, within its time limit, and with one kind of error for all exceptions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext

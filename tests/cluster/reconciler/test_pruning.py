@@ -1,4 +1,4 @@
-"""The times of prunes."""
+"""The times at which prunes run."""
 
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions

@@ -1,4 +1,4 @@
-"""The times of retries; only success or a new row resets the count."""
+"""The times of retries. Only a success or a new row resets the count of attempts."""
 
 import gc
 import weakref
@@ -160,7 +160,7 @@ def test_pauses_double() -> None:
 def test_the_pause_after_an_error_respects_the_servers_request(
     transient: bool, asked: float | None, pause: float
 ) -> None:
-    """It is at least our own pause and at most the pause of a permanent error."""
+    """The pause is at least our own one, and at most as long as after a permanent error."""
     error = ClusterError("it failed") if transient else RefusedError("it failed")
     error.retry_after_s = asked
     assert pause_after(error, 2, ReconcilerOptions(), 0.0) == pause

@@ -1,4 +1,4 @@
-"""The peer's scripts with its oracle: the last operations are exactly these, in any order."""
+"""The peer's test scripts. As in the peer's tests, the most recent operations must be the expected ones, in any order."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -49,7 +49,7 @@ def kinds(reconciler: Reconciler[int, Row], *keys: int) -> list[Kind | None]:
 
 
 async def test_the_oracle_detects_differences(autojump_clock: trio.testing.MockClock) -> None:
-    """The last operations are compared in any order, but with their number; a difference is waited on until the timeout."""
+    """A wait for operations ends when the most recent ones are the expected ones, in any order. Otherwise it times out."""
     target = Target(history=["delete(2)", "update(1)", "update(3)", "update(1)"])
     await target.expect("update(1)", "update(1)", "update(3)")
     for other in (("delete(2)",), ("update(1)", "update(3)", "update(3)"), ("update(1)", "update(1)")):

@@ -84,7 +84,7 @@ async def test_a_wait_for_a_future_revision_ends_when_it_is_reconciled(autojump_
 
 
 async def test_the_watermark_is_the_failing_revision(autojump_clock: Clock) -> None:
-    """It is cleared when the row succeeds; a wait for settled rows lasts until then."""
+    """The watermark is reset when the row succeeds. A wait for settled rows lasts until then."""
     target, table = Target(errors={2: ClusterError("no")}), a_table()
     async with reconciling(table, target) as reconciler:
         revision = put(table, 1, 2, 3)
@@ -109,7 +109,7 @@ async def test_a_wait_for_settled_rows_ends_when_they_are_given_up(autojump_cloc
 
 
 async def test_failing_objects_of_one_owner_do_not_block_another(autojump_clock: Clock) -> None:
-    """This holds for more hanging objects than one owner may have in progress."""
+    """One owner has more hanging objects than it may have operations in progress, and another owner still succeeds."""
     target = Target(gates={key: trio.Event() for key in range(100)})
     table = a_table()
     async with reconciling(table, target) as reconciler:
@@ -145,7 +145,7 @@ async def test_a_removed_row_is_settled_when_its_object_is_deleted(autojump_cloc
 
 
 async def test_each_of_several_reconcilers_performs_each_row_once(autojump_clock: Clock) -> None:
-    """Statuses are not written to the table: it has as many revisions as rows were written."""
+    """Reconcilers do not write statuses to the table, so it has only one revision for each write of a row."""
     table, targets = a_table(), [Target(), Target(errors={2: RefusedError("no")})]
     statuses = Statuses[int]()
     async with (
@@ -168,7 +168,7 @@ async def test_each_of_several_reconcilers_performs_each_row_once(autojump_clock
 
 
 async def test_a_failure_is_retried_although_another_reconciler_succeeded(autojump_clock: Clock) -> None:
-    """The other reconciler finishes the row between the attempt of this one and its outcome."""
+    """Another reconciler may finish the row while an attempt of this reconciler is running."""
     table, statuses = a_table(), Statuses[int]()
     slow = Target(errors={1: ClusterError("no")}, gates={1: trio.Event()})
     async with (
@@ -189,7 +189,7 @@ async def test_a_failure_is_retried_although_another_reconciler_succeeded(autoju
 
 
 async def test_a_status_belongs_to_the_current_row(autojump_clock: Clock) -> None:
-    """This holds also before the change of the row is read."""
+    """The status of a changed row is "pending" even before the reconciler has read the change."""
     table, target = a_table(), Target()
     async with reconciling(table, target) as reconciler:
         assert reconciler.status(1) is None
@@ -232,7 +232,7 @@ async def test_a_round_takes_a_limited_number_of_changes(
         revision = put(table, *range(rows))
         await reconciler.wait_until_reconciled(revision, "a", until_settled=True)
         told = reconciler.statistics()
-        taken = len(rounds) if rows % 10 else len(rounds) + 1  # one more round finds nothing
+        taken = len(rounds) if rows % 10 else len(rounds) + 1  # one more round may run, and finds nothing
         assert len(rounds) <= told.rounds <= taken
         assert (told.updates.count, told.revision) == (rows, rows)
         if isinstance(target, BatchTarget):
@@ -257,7 +257,7 @@ async def test_changes_are_read_slowly_while_all_workers_are_busy(autojump_clock
 
 
 async def test_changes_are_read_during_constant_retries(autojump_clock: Clock) -> None:
-    """The only worker always finds a due retry."""
+    """A due retry always exists for the only worker, but new changes must still be read."""
 
     class Slow(Target):
         async def update(self, attempt: RowAttempt) -> None:
@@ -352,7 +352,7 @@ async def test_rows_known_to_be_done_are_not_updated_again_after_a_restart(autoj
         for key, revision in ((1, 1), (2, 1), (3, 3)):
             reconciler.assume_done(key, revision)
         told = reconciler.status(1)
-        assert told is not None  # although the row was not read yet
+        assert told is not None  # the status exists although the row was not read yet
         assert told.kind is Kind.DONE
         filling.done()
         await reconciler.wait_until_reconciled(2, "a", until_settled=True)
@@ -418,7 +418,7 @@ async def test_prunes_requested_at_once_are_combined(autojump_clock: Clock) -> N
 
 
 async def test_forgotten_deletions_are_found_by_comparison(autojump_clock: Clock) -> None:
-    """More rows are removed at once than the table remembers; a prune finds objects that were never seen."""
+    """If more rows are deleted at once than the table remembers, a prune finds the objects whose deletion was not read."""
     table, target = a_table(graves=3), Target()
     async with reconciling(table, target) as reconciler:
         await reconciler.wait_until_reconciled(put(table, *range(20)), "a", until_settled=True)
@@ -444,7 +444,7 @@ async def test_leaving_cancels_running_operations(autojump_clock: Clock) -> None
 
 
 class Broken(BatchTarget):
-    """A target that raises an unexpected exception for key 1 and in prunes, while one is set."""
+    """A target that raises the exception ``raises`` for key 1 and in prunes, unless it is None."""
 
     raises: BaseException | None = OSError("disk")
 
@@ -470,7 +470,7 @@ class Broken(BatchTarget):
 async def test_any_exception_of_an_operation_is_a_failure_of_its_row(
     raised: Exception, autojump_clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is logged once with its traceback, reported and retried; other rows are processed."""
+    """The exception is logged once with its traceback, and the row is reported and retried. Other rows are processed."""
     table, target = a_table(), Broken()
     target.raises = raised
     async with open_reconciler(table, target, name="test", owner=owner_of, options=OPTIONS) as reconciler:
@@ -495,7 +495,7 @@ async def test_an_exception_of_a_batch_is_a_failure_of_its_rows_and_logged_once(
     table, target = a_table(), Broken()
     async with reconciling(table, target) as reconciler:
         await reconciler.wait_until_reconciled(put(table, 1, 2, 3), "a", until_settled=True)
-        assert target.rows.keys() == {2, 3}  # one by one
+        assert target.rows.keys() == {2, 3}  # the rows were tried again one by one
         assert len(caplog.records) == 1
 
 

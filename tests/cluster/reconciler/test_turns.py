@@ -1,4 +1,4 @@
-"""Turns of owners, their places, and operations that lose their place."""
+"""The turns of owners, the places for operations, and operations that lose their place."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def due(turns: RowTurns, owner: Owner[int, Row], *keys: int) -> None:
 
 
 def works(turns: RowTurns, most: int = 100, now: float = 0.0) -> list[Work[int, Row]]:
-    """Return the work that is taken and continues."""
+    """Take work until there is no more, without finishing it, and return it."""
     taken: list[Work[int, Row]] = []
     while len(taken) < most and (one := turns.take(now)) is not None:
         work, [record] = one
@@ -43,7 +43,7 @@ def keys(taken: list[Work[int, Row]]) -> list[int]:
 
 
 def done(turns: RowTurns, most: int = 100, now: float = 0.0, *, failed: bool = False) -> list[int]:
-    """Return the keys that are taken, each of which is done at once."""
+    """Take work until there is no more, finish it at once, and return its keys."""
     taken: list[int] = []
     while len(taken) < most and (one := turns.take(now)) is not None:
         turns.done(one[0], now, failed=failed)

@@ -1,4 +1,4 @@
-"""The peer's weaknesses, by their numbers in the reference (schedulers, D.9): each test fails with the weak behaviour."""
+"""Weaknesses of the peer, by their numbers in the reference (schedulers, D.9). Each test fails with the peer's behaviour."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from wharfinger.cluster.reconciler.status import Kind, Statuses
 
 
 async def test_1_a_slow_target_blocks_nothing_else(autojump_clock: Clock) -> None:
-    """Statuses, retries, prunes and health reports continue."""
+    """While an operation on a slow target hangs, statuses, retries, prunes and health reports continue."""
     table = a_table()
     target = Target(gates={1: trio.Event()}, errors={2: ClusterError("no")})
     async with reconciling(table, target) as reconciler:
@@ -133,7 +133,7 @@ async def test_6_an_operation_has_a_deadline(autojump_clock: Clock) -> None:
 
 
 def test_7_a_replaced_row_is_marked_as_replaced() -> None:
-    """A row deleted and created again between two reads is one change; a target that identifies objects must notice it."""
+    """A row may be deleted and inserted again between two reads. The target must know, because the object may be another one."""
     with a_world(a_table()) as world:
         put(world.table, 1, 2)
         world.take_in()
@@ -201,7 +201,7 @@ async def test_9_an_outcome_does_not_change_the_table(autojump_clock: Clock) -> 
 
 
 def test_10_the_same_events_have_the_same_order() -> None:
-    """Rows are processed in the order of revisions, alternating between owners, however keys hash."""
+    """Owners alternate, and each owner's rows are processed in the order of their revisions. The hashes of keys do not matter."""
     orders = []
     for _ in range(3):
         with a_world(a_table()) as world:

@@ -1,4 +1,4 @@
-"""A machine with its table, driven by hand: without tasks, and with a clock that tests advance."""
+"""A machine and its table, without tasks. Tests advance the clock, and begin and end each attempt."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ FAILED = ClusterError("it failed")
 
 @dataclass
 class World:
-    """A machine, its table and its stream; ``now`` is the time of the clock."""
+    """A machine, its table and its stream of changes; ``now`` is the time of the clock."""
 
     table: RowTable
     stream: ChangeStream[int, Row]
@@ -41,13 +41,13 @@ class World:
         self.machine.finish(attempt, entry.revision if entry else 0, error, now=self.now, draw=0.0)
 
     def run(self, error: ClusterError | None = None) -> RowAttempt:
-        """Take the next attempt and finish it at once."""
+        """Take the next attempt, finish it at once, and return it."""
         attempt = self.take()
         self.finish(attempt, error)
         return attempt
 
     def rest(self) -> list[RowAttempt]:
-        """Take and finish all attempts that are ready, with success."""
+        """Take all attempts that are ready, finish them successfully, and return them."""
         done: list[RowAttempt] = []
         while (attempt := self.machine.take(self.now)) is not None:
             self.finish(attempt)

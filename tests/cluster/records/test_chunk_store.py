@@ -1,4 +1,4 @@
-"""Chunks of large records in a cluster, and the remains of crashes."""
+"""Chunks of large records in a cluster, and chunks that crashes left."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -157,7 +157,7 @@ async def test_a_repeated_write_reuses_existing_chunks() -> None:
         with pytest.raises(ClusterError):
             await at.store.create(large())
         at.ways.faulty.lost = lambda _: False
-        with suppress(ReleaseBusyError):  # the head was written there as well
+        with suppress(ReleaseBusyError):  # the lost request may have written the head as well
             await at.after_restart().create(large())
         assert await at.read() == [large()]
         assert await at.after_restart().collect_chunks() == ()

@@ -1,4 +1,4 @@
-"""The Secrets of a list, stored until they are taken."""
+"""Secrets from a list, which are stored until they are taken."""
 
 from wharfinger.cluster.records.listed_records import FRESH_S, MAX_BYTES, ListedRecords
 

@@ -1,4 +1,4 @@
-"""Release records: round trips, refusals of hostile ones, and Helm's own members."""
+"""Release records: round trips, refused hostile records, and members that only Helm uses."""
 
 import base64
 import gzip

@@ -1,4 +1,4 @@
-"""The heads of all releases from one watch, and the changes that are reported."""
+"""The heads of all releases, followed by one watch, and the changes by others that are reported."""
 
 import json
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ THEM = Holder("daemon-2", 9, "default/other/uid-2")
 
 
 def made(revision: int, status: str) -> str:
-    """Return the report about a record that this module's client wrote."""
+    """Return the expected report about a record that the client of these tests wrote."""
     return f"release default/web: revision {revision} was made {status} by a helm command (field manager wharfinger)"
 
 
@@ -105,7 +105,7 @@ async def test_changes_by_others_are_reported(autojump_clock: MockClock) -> None
 
 
 async def test_a_record_deleted_during_our_uninstall_is_not_reported(autojump_clock: MockClock) -> None:
-    """Its namespace is deleted faster than the release; nobody ran helm."""
+    """A deleted namespace may lose the record before our uninstall deletes it, although nobody ran helm."""
     async with bench() as at:
         for holder, told in ((US, 0), (NOBODY, 1)):
             with at.heads.writing("default", "sh.helm.release.v1.web.v1") as wrote:

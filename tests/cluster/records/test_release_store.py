@@ -154,7 +154,7 @@ async def test_large_records_are_packed_in_a_worker_thread() -> None:
 
 @dataclass
 class Watching:
-    """A store with watched heads; ``asked`` returns its own requests, without those of the watch and discovery."""
+    """A store with watched heads. ``asked`` returns the requests of the store, without those of the watch and of discovery."""
 
     ways: TwoWays
     heads: ReleaseHeads
@@ -285,7 +285,7 @@ async def test_a_recreated_record_is_not_deleted(autojump_clock: MockClock) -> N
 
 
 class Deaf(ReleaseHeads):
-    """Synced heads that receive no further events."""
+    """Heads that count as synced, but receive no events."""
 
     @property
     def synced(self) -> bool:
@@ -315,7 +315,7 @@ async def test_summaries_are_updated_without_losing_data(autojump_clock: MockClo
 
 async def pending(client: ClusterClient, holder: Holder) -> None:
     """Create the pending record of a killed process."""
-    store = ReleaseStore(client, lambda: NOW + timedelta(days=9))  # on a machine whose clock is off
+    store = ReleaseStore(client, lambda: NOW + timedelta(days=9))  # the clock of that machine is wrong
     await store.create(release(1))
     await store.create(release(2, ReleaseStatus.PENDING_UPGRADE, holder=holder))
 

@@ -27,7 +27,7 @@ WANTED = replace(APPLIED, objects=())
 
 @asynccontextmanager
 async def restarted(*, restores: bool = True) -> AsyncIterator[tuple[ReleaseEngine, list[str]]]:
-    """Open an engine after a restart; yield it and the requests that change something."""
+    """Open an engine after a restart. Yield the engine and its write requests."""
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
             await engine.upgrade(APPLIED)
@@ -48,7 +48,7 @@ async def test_an_unchanged_release_is_confirmed_like_an_upgrade(autojump_clock:
         assert engine.as_applied(WANTED.owner, WANTED.fingerprint) == found
         again = await engine.upgrade(APPLIED)
         assert (again.outcome, again.revision, set(again.objects)) == (Outcome.UNCHANGED, 1, set(found.objects))
-        assert await engine.confirm(WANTED) is None  # it no longer counts as just restored
+        assert await engine.confirm(WANTED) is None  # the release no longer counts as just restored
         assert writes == []
 
 

@@ -1,4 +1,4 @@
-"""The engine over the real client and the control plane in memory, with the autojump clock."""
+"""The release engine with the real client and the control plane in memory, in virtual time."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -134,7 +134,7 @@ async def test_a_mark_is_added_to_the_existing_revision(autojump_clock: MockCloc
 
 
 async def test_a_failed_mark_is_retried(autojump_clock: MockClock) -> None:
-    """After a lost answer or a conflict with nobody, the mark is set and the release is unchanged."""
+    """A mark is set even if the first answer is lost or is a conflict, and the release does not change."""
     conflict = httpx.Response(409, json={"reason": "Conflict", "code": 409})
     for fault in (httpx.ReadTimeout("too slow"), conflict):
         async with bench() as at:
@@ -341,7 +341,7 @@ async def test_a_record_that_could_not_be_superseded_is_superseded_later(autojum
         await at.engine.upgrade(request(config_map("a", v="1")))
         gone = httpx.ConnectError("refused")
         at.transport.fault = lambda asked: gone if asked.method == "PUT" and asked.url.path.endswith(".v1") else None
-        with pytest.raises(UnreachableError):  # a new object, so the revision is written first and tidied at once
+        with pytest.raises(UnreachableError):  # b is new: the record is written first and tidied at once
             await at.engine.upgrade(request(config_map("a", v="1"), config_map("b")))
         assert await at.statuses() == ["1 deployed Install complete", "2 deployed Upgrade complete"]
         at.transport.fault = lambda _: None

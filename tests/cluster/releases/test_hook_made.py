@@ -1,4 +1,4 @@
-"""The mark on objects that a hook created."""
+"""The mark on objects that a hook of a package created."""
 
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.hook_made import MADE_FOR, MADE_FOR_NAMESPACE, HookMark

@@ -1,4 +1,4 @@
-"""Helm hooks: run by the engine on the control plane in memory (its simulator completes Jobs), and read by real helm."""
+"""Helm hooks, run by the engine on the control plane in memory, and read by the real helm."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -38,7 +38,7 @@ from wharfinger.kube.resource import ObjectKey, name_of
 
 
 def hook(name: str, events: str, kind: str = "ConfigMap", weight: str = "", policy: str = "") -> JsonObject:
-    """Return a hook object of one of three kinds."""
+    """Return a Helm hook that is a Job, a Pod or a ConfigMap."""
     annotations: JsonObject = {"helm.sh/hook": events}
     if weight:
         annotations["helm.sh/hook-weight"] = weight
@@ -179,7 +179,7 @@ async def test_install_hooks_run_again_after_a_failed_install(autojump_clock: Mo
 
 
 async def test_an_interrupted_hook_does_not_block_the_next_attempt(autojump_clock: MockClock) -> None:
-    """A hook with the policy "hook-succeeded" would otherwise stay, and no later upgrade could succeed."""
+    """An interruption deletes a hook with the policy "hook-succeeded". If it stayed, no later upgrade could succeed."""
     async with memory_cluster() as client, open_engine(client) as engine:
         wanted = with_hooks(hook("migrate", "pre-install", "Job", policy="hook-succeeded"))
         with trio.move_on_after(10) as scope:
@@ -237,7 +237,7 @@ async def test_delete_policies_are_followed(autojump_clock: MockClock) -> None:
 async def upgrading(
     client: HttpClusterClient, engine: ReleaseEngine, wanted: ReleaseRequest
 ) -> AsyncIterator[list[Outcome | HookFailedError]]:
-    """Run an upgrade beside the block; its result is in the list when the block is left."""
+    """Run an upgrade while the block runs. When the block ends, the yielded list contains the outcome or the error."""
     ended: list[Outcome | HookFailedError] = []
 
     async def run() -> None:
@@ -258,7 +258,7 @@ async def set_status(client: ClusterClient, kind: str, name: str, status: JsonOb
 
 
 def job_condition(kind: str, message: str = "") -> JsonObject:
-    """Return the status of a finished Job, as the Job controller writes it, with the cause before its consequence."""
+    """Return the status of a finished Job. Its conditions have the order in which the Job controller writes them."""
     decided = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}[kind]
     conditions: list[JsonValue] = [{"type": each, "status": "True", "message": message} for each in (decided, kind)]
     ended: JsonObject = {"completionTime": "2026-01-01T00:00:01Z"} if kind == "Complete" else {}
@@ -342,7 +342,7 @@ async def test_unreadable_hooks_stop_the_uninstall(autojump_clock: MockClock) ->
 
 @pytest.mark.parametrize("lost", [False, True])
 async def test_every_request_of_a_hook_may_fail_once(lost: bool, autojump_clock: MockClock) -> None:
-    """A hook that exists is deleted, created and deleted again, with an error before each request or a lost answer after it."""
+    """A hook's run deletes the old object, creates the new one and deletes it. Each request once fails or loses its answer."""
     hooks = parse_hooks([hook("x", "test", policy="before-hook-creation,hook-succeeded")])
     async with cluster() as (client, transport):
         await client.create(config_map_object("x"))
@@ -371,7 +371,7 @@ async def test_a_conflict_without_another_writer_is_retried(autojump_clock: Mock
 
 
 def failing_once(number: int) -> Callable[[httpx.Request], Exception | None]:
-    """Return a fault that breaks the request with this number."""
+    """Return a fault that breaks the request with this number, and no other request."""
     left = [number]
 
     def fault(asked: httpx.Request) -> Exception | None:

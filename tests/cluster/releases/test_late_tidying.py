@@ -1,4 +1,4 @@
-"""Histories tidied some time after the changes."""
+"""Histories of releases, which are tidied some time after a change."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from wharfinger.cluster.releases.record_keeper import SLACK
 
 
 async def change(at: Bench, *numbers: int) -> None:
-    """Make a revision for each number."""
+    """Upgrade the release once for each number."""
     for number in numbers:
         await at.engine.upgrade(request(config_map("a", v=str(number))))
 

@@ -1,4 +1,4 @@
-"""Lookups in the cluster through the proxy of one run, with the real helm 4 and helm 3."""
+"""Helm's lookup function, which reads the cluster through the proxy of one render, with the real helm 4 and helm 3."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -112,7 +112,7 @@ async def test_rendered_texts_are_confined_as_well(program: str, tmp_path: Path)
 
 
 async def test_a_chart_that_fails_after_a_refused_lookup_is_not_applied(program: str, tmp_path: Path) -> None:
-    """A render that continues without the refused object is not applied either."""
+    """A chart may continue after a refused lookup, and then fail for another reason. Nothing of it is applied."""
     async with open_world(tmp_path) as world:
         files = {"templates/a.yaml": REPORT % CROWN, "templates/b.yaml": '{{ fail "another reason" }}'}
         with pytest.raises(RenderError):
@@ -139,7 +139,7 @@ async def test_requests_without_the_token_of_the_run_are_refused(tmp_path: Path)
                 assert (await client.get(base + odd, auth=login)).status_code == 403
             escaped = "/api/v1/namespaces/tenant%2f..%2fvictimns/secrets/crown"
             assert (await client.get(base + escaped, auth=login)).status_code == 403
-            assert look.refusal == ""  # no template requests these
+            assert look.refusal == ""  # templates do not send such requests, so they are not reported
         async with world.access.open("tenant") as other:
             port = urlsplit(find_str(other.kubeconfig, "clusters", 0, "cluster", "server")).port
             assert (await client.get(f"http://127.0.0.1:{port}{path}", auth=login)).status_code == 401

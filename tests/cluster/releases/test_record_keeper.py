@@ -1,4 +1,4 @@
-"""Records of operations: written reliably, marked in any case, and read back as objects."""
+"""Records of operations: they are written reliably, always get their final status, and are read back as objects."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,7 +32,7 @@ class Bench:
         self.theirs = theirs
 
     def fail_once(self, method: str, *answers: Exception | httpx.Response) -> None:
-        """Return these answers to the next requests of this method."""
+        """Let the next requests with this method fail with these answers."""
         left = list(answers)
         self.transport.fault = lambda asked: left.pop(0) if left and asked.method == method else None
 
@@ -72,7 +72,7 @@ async def test_a_release_is_installed_upgraded_and_removed(autojump_clock: MockC
 
 
 async def test_tidying_stops_when_another_operation_begins(autojump_clock: MockClock) -> None:
-    """The new revision is not deployed yet, so the one before it must remain for a rollback."""
+    """The new operation's revision is not deployed yet, so the one before it must remain for a rollback."""
     async with bench() as at:
         first = await at.ours.write(WANTED, None, [], ReleaseStatus.DEPLOYED, "one")
         second = await at.ours.write(WANTED, first.release, [], ReleaseStatus.DEPLOYED, "two")

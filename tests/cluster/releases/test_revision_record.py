@@ -1,4 +1,4 @@
-"""Records written before or after a change and marked failed in any case, and the remains of a killed process."""
+"""Records of revisions: written before or after a change, always marked if it failed, and continued after a killed process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -112,7 +112,7 @@ async def test_a_failed_quick_change_is_recorded(autojump_clock: MockClock) -> N
 async def test_a_change_that_fails_while_its_pending_record_is_written_is_recorded_as_failed(
     autojump_clock: MockClock,
 ) -> None:
-    """The server answers the write of the record after the failure, and there may be no further attempt."""
+    """The change fails before the server answers the write of the record. A further attempt may never come."""
     async with bench() as at:
         await at.engine.upgrade(pair("1"))
         answers, inner = trio.Event(), at.transport.inner
@@ -176,7 +176,7 @@ async def test_a_users_record_of_the_same_revision_is_not_overwritten(autojump_c
             with pytest.raises(ReleaseBusyError, match="revision 2 was written by another process just now"):
                 await at.engine.upgrade(pair("2"))
         assert await at.statuses() == ["1 deployed Install complete", "2 deployed by hand"]
-        assert (await at.engine.upgrade(pair("2"))).revision == 3  # the next attempt
+        assert (await at.engine.upgrade(pair("2"))).revision == 3  # the next attempt succeeds
 
 
 async def test_a_change_whose_record_is_refused_remains_and_is_recorded_later(autojump_clock: MockClock) -> None:
@@ -199,7 +199,7 @@ async def test_a_change_whose_record_is_refused_remains_and_is_recorded_later(au
 async def test_objects_of_a_killed_process_identify_their_revision(
     killed_at: str, wanted: str, autojump_clock: MockClock
 ) -> None:
-    """The process is killed when one object or both of the second revision are written, and its record is not."""
+    """The process is killed after one or both objects of the second revision are written, but before its record is."""
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
             await engine.upgrade(pair("1"))
@@ -223,7 +223,7 @@ async def test_objects_of_a_killed_process_identify_their_revision(
 
 
 async def test_a_digest_written_by_another_process_hides_no_drift(autojump_clock: MockClock) -> None:
-    """It is written while no daemon is running, together with another value; no upgrade follows the restart."""
+    """Another process changes an object's value and digest while no daemon is running. No upgrade follows the restart."""
     async with cluster() as (client, _):
         async with open_engine(client) as engine:
             await engine.upgrade(pair("1"))

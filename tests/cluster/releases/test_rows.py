@@ -1,4 +1,4 @@
-"""The rows of releases: writes, watches and removals."""
+"""The rows of releases: how they are written, watched and removed."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -49,7 +49,7 @@ class Bench:
         return list(self._live.statistics().objects)
 
     async def put(self, *rows: DesiredObject) -> list[str]:
-        """Put rows after a read, and return the writes."""
+        """Read the objects of the rows, put the rows, and return the write requests."""
         lives = {one.identity: await look_up(self.client, one.key) for one in rows}
         before = {one.identity: one.body for one in self.rows.of(OWNER)}
         self.transport.requests.clear()

@@ -1,4 +1,4 @@
-"""Uninstalls, over the real client and the control plane in memory."""
+"""Uninstalls of releases, with the real client and the control plane in memory."""
 
 from collections import Counter
 from dataclasses import replace
@@ -116,7 +116,7 @@ async def test_orphaned_objects_lose_only_their_label(autojump_clock: MockClock)
 
 
 async def test_an_uninstall_does_not_wait_for_objects_of_a_namespace_being_deleted(autojump_clock: MockClock) -> None:
-    """Finalizers in the namespace are ignored, objects outside are deleted, and hooks cannot run."""
+    """Finalizers of objects in such a namespace are not waited for. Objects elsewhere are deleted, and no hook runs."""
     role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: web}\nrules: []\n"
     async with bench() as at:
         namespaces = await at.client.resource_type("v1", "Namespace")
@@ -167,7 +167,7 @@ async def test_an_uninstall_after_a_restart_uses_the_records(autojump_clock: Moc
             transport.requests.clear()
             done = await engine.uninstall("web", "default")
             assert sorted(one.name for one in done.deleted) == ["a", "b"]
-            # one read and one delete for each object; the namespace; the record twice
+            # Each object is read and deleted, the namespace is read, and the record is updated and deleted.
             assert Counter(one.partition(" ")[0] for one in transport.requests) == {"GET": 3, "DELETE": 3, "PUT": 1}
 
 

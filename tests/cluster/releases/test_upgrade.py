@@ -41,7 +41,7 @@ def six(version: str = "1", name: str = "web") -> ReleaseRequest:
 
 
 def status(code: int, reason: str, **headers: str) -> httpx.Response:
-    """Return a failure in the words of an API server."""
+    """Return a failure with the body that an API server sends."""
     body: JsonObject = {"kind": "Status", "apiVersion": "v1", "code": code, "reason": reason, "message": reason}
     return httpx.Response(code, content=encode_json(body), headers={"content-type": "application/json", **headers})
 
@@ -82,7 +82,9 @@ async def test_an_upgrade_writes_only_changed_objects(autojump_clock: MockClock)
         at.transport.requests.clear()
         await at.engine.upgrade(six("2"))
         assert at.transport.writes == ["PATCH web", "POST secrets"]
-        assert not [one for one in at.transport.requests if one.startswith("GET")]  # the watch knows the Deployment
+        assert not [
+            one for one in at.transport.requests if one.startswith("GET")
+        ]  # the watch knows the Deployment already
 
 
 @pytest.mark.parametrize("manager", ["helm", "ann"])
@@ -155,7 +157,7 @@ async def test_an_unchanged_release_is_not_written_after_a_restart(autojump_cloc
             assert (await engine.upgrade(six())).outcome is Outcome.UNCHANGED
             assert engine.unchanged(six()) is not None
         assert transport.writes == []
-        assert [one for one in transport.requests if one == "GET web"] == []  # the lists of their kinds contained them
+        assert [one for one in transport.requests if one == "GET web"] == []  # the list of its kind contained it
 
 
 async def test_a_changed_object_is_read_again(autojump_clock: MockClock) -> None:
@@ -192,7 +194,7 @@ async def test_an_object_being_deleted_is_read(autojump_clock: MockClock) -> Non
 async def test_after_a_restart_the_objects_of_an_interrupted_revision_are_compared(
     wanted: str, autojump_clock: MockClock
 ) -> None:
-    """The second revision fails after one of its two objects is written; its record does not contain which one."""
+    """The second revision fails after one of its two objects is written, and its record does not show which one."""
 
     def pair(version: str) -> ReleaseRequest:
         return request(config_map("a", v=version), config_map("b", v=version))
@@ -218,7 +220,7 @@ async def test_after_a_restart_the_objects_of_an_interrupted_revision_are_compar
 
 
 async def end_state(at: Bench) -> tuple[object, ...]:
-    """Return the relevant outcome of `story`."""
+    """Return the ConfigMaps and the statuses of revisions that `story` has left."""
     maps = {name: item.get("data") for name, item in (await at.config_maps()).items()}
     statuses = [one.status.value for one in await at.engine.history("web", "default")]
     return maps, statuses
@@ -267,7 +269,7 @@ async def test_every_request_may_fail_once(fault: str, autojump_clock: MockClock
 @pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_every_answer_may_be_lost_once(autojump_clock: MockClock) -> None:
-    """The write is done without the engine knowing; a repeated write or a read leads to the desired state."""
+    """A write may be done although its answer is lost. The engine then repeats the write or reads the object."""
     async with bench() as at:
         await story(at)
         good, total = await end_state(at), len(at.transport.requests)

@@ -1,4 +1,4 @@
-"""Changes of objects that are refused or irreversible."""
+"""Changes of objects that the API server refuses, and changes that cannot be reversed."""
 
 from typing import Final
 
@@ -113,7 +113,7 @@ def test_irreversible_changes_are_recognized() -> None:
     assert one_way(crd(cure="string"), crd(cure="string", age="integer")) == refusals(
         crd(cure="string", age="integer"), crd(cure="string")
     )
-    # The change itself is refused, so the object stays as it is.
+    # The API server refuses this change, so nothing has to be reversed.
     assert one_way(workload("Deployment", "a"), workload("Deployment", "b")) == ()
     assert one_way(claim("2Gi"), claim("1Gi")) == ()
     assert one_way(config(), config(a="2")) == ()

@@ -135,7 +135,7 @@ async def contract_a_finalizer_delays_a_delete(client: ClusterClient) -> None:
     }
     await client.create(account)
     resource = await client.resource_type("v1", "ServiceAccount")
-    assert await client.delete(ObjectKey(resource, "default", "a"))  # answered with the object, which is deleted
+    assert await client.delete(ObjectKey(resource, "default", "a"))  # the answer contains the deleted object
     assert not await client.delete(key("a"))
     assert find_str(await client.get(key("a")), "metadata", "deletionTimestamp")
     await client.merge_patch(key("a"), {"metadata": {"finalizers": None}})

@@ -1,4 +1,4 @@
-"""Control planes for tests, and the real clients of this part on them."""
+"""Control planes for tests, each with a real client."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

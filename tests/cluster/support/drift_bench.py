@@ -49,7 +49,7 @@ Found = set[tuple[str, str]]
 
 @dataclass
 class DriftBench:
-    """The bench; ``ours`` writes as the daemon does."""
+    """A control plane with several clients. ``ours`` writes as the daemon does."""
 
     control_plane: ControlPlane
     ours: HttpClusterClient
@@ -74,7 +74,7 @@ class DriftBench:
     async def found(
         self, desired: JsonObject, applied: Applied | None, ignore: Sequence[IgnoreRule] = BUILT_IN
     ) -> Found:
-        """Return the fields that drifted."""
+        """Return the pointers of the fields that drifted, with their managers."""
         drift = find_drift(desired, applied, await self.ours.get(await self.key(desired)), MANAGER, ignore)
         assert drift is None or (drift.fields and not drift.missing)
         fields = drift.fields if drift is not None else ()

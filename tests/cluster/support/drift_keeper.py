@@ -64,7 +64,7 @@ class Recording(httpx.AsyncBaseTransport):
 
 @dataclass
 class Keeper:
-    """A monitor with its parts. ``told`` is the last report about the owner; ``tellings`` is the number of reports."""
+    """A monitor with its parts. ``told`` is the last report about the owner; ``tellings`` has all reports as text."""
 
     bench: DriftBench
     client: HttpClusterClient
@@ -144,7 +144,7 @@ class Keeper:
         self.unsettled.discard(identity)
 
     def reads(self) -> list[str]:
-        """Return the reads of the monitor so far."""
+        """Return the requests with which the monitor has read objects so far."""
         return [request for request in self.sent.requests if request.startswith("GET") and request != "GET version"]
 
 
@@ -152,7 +152,7 @@ class Keeper:
 async def drift_keeper(
     *, full_s: float = 1e6, run: bool = True, draw: Callable[[], float] = lambda: 0.5
 ) -> AsyncIterator[Keeper]:
-    """Run a monitor whose full comparisons are far apart unless ``full_s`` is given."""
+    """Run a monitor. It makes a full comparison every ``full_s`` seconds, which by default is never during a test."""
     async with drift_bench() as bench, trio.open_nursery() as nursery:
         sent = Recording(bench.control_plane.transport())
         options = ClientOptions(user_agent=f"{MANAGER}/1.0", attempts=1)
@@ -177,7 +177,7 @@ async def drift_keeper(
             live.listen(monitor.changed)
             if run:
                 nursery.start_soon(monitor.run)
-                await wait_all_tasks_blocked()  # the first comparison, without objects
+                await wait_all_tasks_blocked()  # the first comparison runs without objects
             yield keeper
             nursery.cancel_scope.cancel()
 

@@ -1,5 +1,6 @@
-"""A process with an embedded control plane, which prints a line once that is ready, and then waits for ever: ``python -m …
-FOLDER``.
+"""A process with an embedded control plane, started with ``python -m … FOLDER``.
+
+It prints a line when the control plane is ready, and then waits until it is killed.
 """
 
 import sys

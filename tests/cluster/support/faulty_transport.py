@@ -1,4 +1,4 @@
-"""A transport that answers from a script, for faults that no well-behaved server produces."""
+"""A transport that answers from a script, with faults that no well-behaved server has."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ Chunk = bytes | Exception | Hang | Until
 
 @dataclass
 class Reply:
-    """One answer: its chunks are sent unchanged; an exception among them is raised at its place."""
+    """One answer. Its chunks are sent unchanged, and an exception among them is raised when its turn comes."""
 
     status: int = 200
     chunks: Sequence[Chunk] = ()
@@ -38,7 +38,7 @@ Script = Callable[[httpx.Request], Answer]
 
 
 class ScriptedStream(httpx.AsyncByteStream):
-    """The body of a Reply."""
+    """The stream that sends the body of a `Reply`."""
 
     def __init__(self, transport: "FaultyTransport", chunks: Sequence[Chunk]) -> None:
         self._transport = transport
@@ -87,7 +87,7 @@ class FaultyTransport(httpx.AsyncBaseTransport):
 
 
 def in_turn(*answers: Answer) -> Script:
-    """Return a script that gives each answer once, in this order; a further request is a mistake of the test."""
+    """Return a script that gives each answer once, in this order. It fails at a further request."""
     left = list(answers)
 
     def script(request: httpx.Request) -> Answer:
@@ -98,12 +98,12 @@ def in_turn(*answers: Answer) -> Script:
 
 
 def json_reply(document: JsonObject, status: int = 200, headers: dict[str, str] | None = None) -> Reply:
-    """Return a JSON document in one chunk."""
+    """Return an answer with a JSON document in one chunk."""
     return Reply(status, [msgspec.json.encode(document)], {"content-type": "application/json", **(headers or {})})
 
 
 def status_reply(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Reply:
-    """Return a failure in the words of an API server."""
+    """Return a failure with the body that an API server sends."""
     document: JsonObject = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -116,5 +116,5 @@ def status_reply(code: int, reason: str, message: str, headers: dict[str, str] |
 
 
 def event(kind: str, obj: JsonObject) -> bytes:
-    """Return one line of a watch."""
+    """Return one event as a line of a watch."""
     return msgspec.json.encode({"type": kind, "object": obj}) + b"\n"

@@ -57,8 +57,8 @@ async def define_widgets(client: ClusterClient) -> None:
 
 
 class Phases:
-    """Expressions that are names of phases: one is true if ``status.phase`` is that phase. Evaluations are counted, and fail
-    on request.
+    """An evaluator whose expressions are names of phases. An expression is true if ``status.phase`` equals it. Evaluations are
+    recorded, and fail on request.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Phases:
 
 @dataclass
 class Setup:
-    """All parts, and the reports to the listener, in short."""
+    """A table, live objects and a health monitor. ``told`` has the reports to the listener in short form."""
 
     client: ClusterClient
     table: DesiredTable
@@ -129,7 +129,7 @@ async def health_setup(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     grace_s: float = GRACE_S,
 ) -> AsyncIterator[Setup]:
-    """Open all parts."""
+    """Open the table, the live objects and the monitor."""
     table = desired_table() if table is None else table
     told: list[str] = []
 

@@ -14,7 +14,7 @@ HOOK: JsonObject = {"name": "hook", "kind": "Job", "manifest": "kind: Job\n", "e
 
 
 def noise(size: int, seed: int = 5) -> str:
-    """Return a text that no compression makes smaller than three quarters of its size; it is the same each time."""
+    """Return a text that no compression makes smaller than three quarters of its size. A seed always results in the same text."""
     drawn = random.Random(seed).randbytes(size * 3 // 4 + 3)  # noqa: S311 - no secret
     return base64.urlsafe_b64encode(drawn)[:size].decode()
 
@@ -31,7 +31,7 @@ def record(
     notes: str = "Hello\n",
     **more: JsonObject,
 ) -> Release:
-    """Return a revision of the release ``web``; ``more`` are ``values`` and ``chart_values``."""
+    """Return a revision of the release ``web``; ``more`` may be ``values`` and ``chart_values``."""
     return new_release(
         name="web",
         namespace="default",

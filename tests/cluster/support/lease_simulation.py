@@ -1,8 +1,8 @@
-"""Candidates for one Lease, each on a machine of its own: clocks drift apart, requests are late or lost, processes are
-killed.
+"""A simulation of candidates for one Lease, each on a machine of its own. Clocks drift apart, requests are late or lost, and
+processes are killed.
 
 A request may be lost before it arrives at the server, or its answer may be lost. A request may be carried out even after its
-sender gave up or died. Everything follows from the seed.
+sender gave up or died. The seed determines everything.
 """
 
 import heapq
@@ -56,7 +56,7 @@ class Candidate:
 
 
 class Simulation:
-    """A simulation; ``rates`` is the range of the clocks' rates."""
+    """A simulation of several candidates. Each clock has a rate in the range ``rates``."""
 
     def __init__(self, seed: int, count: int, rates: tuple[float, float] = (0.85, 1.15)) -> None:
         self.draw = random.Random(seed)  # noqa: S311 - the same run each time
@@ -96,7 +96,7 @@ class Simulation:
             self.follow(one, *START)
 
     def kill(self, one: Candidate) -> None:
-        """Kill a candidate without a request to the server; it is started again some time later."""
+        """Kill a candidate, which sends no more request to the server. It is started again some time later."""
         one.alive = False
         self.at(self.draw.uniform(0, 40), lambda: self.begin(one))
 

@@ -38,10 +38,9 @@ class Clock:
 
 
 class Faulty(httpx.AsyncBaseTransport):
-    """A transport that breaks or holds the requests that ``fault`` selects, by an exception, an answer, or an event to wait
-    for.
+    """A transport that breaks or holds requests: ``fault`` may return an exception, an answer, or an event to wait for.
 
-    ``requests`` are all requests except watches, and except the lists and discovery with which watches begin; ``writes`` are
+    ``requests`` has all requests except watches, and except the lists and the discovery with which watches begin. ``writes`` has
     the requests that change something.
     """
 

@@ -1,4 +1,4 @@
-"""A second connection to a cluster, whose network tests can break without breaking the first one."""
+"""A cluster with two clients. Tests can break the network of one client without affecting the other."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ Fault = Exception | trio.Event | None
 
 
 class Faulty(httpx.AsyncBaseTransport):
-    """A transport; ``fault`` decides about each request: an exception is raised instead, or an event is awaited first.
+    """A transport with faults. For a request, ``fault`` may return an exception to raise instead, or an event to wait for first.
     ``lost`` selects requests whose answers are lost.
     """
 
@@ -50,7 +50,7 @@ class TwoWays:
 
 @asynccontextmanager
 async def two_ways() -> AsyncIterator[TwoWays]:
-    """Open both clients in memory, without sockets and threads."""
+    """Open a control plane in memory and both clients of it, without sockets and threads."""
     async with open_control_plane(simulate=False) as control_plane:
         faulty = Faulty(control_plane.transport())
         async with (

@@ -1,4 +1,4 @@
-"""The real client with a scripted server: discovery comes from documents, all other answers come from the test."""
+"""The real client with a scripted server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ OPTIONS = ClientOptions(random=lambda: 0.5)
 
 
 class Server:
-    """The scripted server: discovery from documents, all other answers from a script."""
+    """A server that answers discovery from documents, and all other requests from the script of a test."""
 
     def __init__(self, script: Script, api: JsonObject = CORE, apis: JsonObject = GROUPS) -> None:
         self.script = script

@@ -9,7 +9,7 @@ PIECE = 65536
 
 
 class TcpProxy:
-    """A proxy, and the faults that it makes. Made by `open_proxy`."""
+    """A proxy that can imitate faults of networks. `open_proxy` makes it."""
 
     def __init__(self, upstream: int) -> None:
         self.upstream = upstream
@@ -28,7 +28,7 @@ class TcpProxy:
         self._scopes: set[trio.CancelScope] = set()
 
     def silence(self) -> None:
-        """Pass nothing on in either direction, and close nothing; arriving data is held back."""
+        """Hold back all arriving data in both directions, without closing a connection."""
         self._gate = trio.Event()
 
     def speak(self) -> None:
@@ -37,12 +37,12 @@ class TcpProxy:
         gate.set()
 
     def drop(self) -> None:
-        """Close all connections; data that was held back on them is lost."""
+        """Close all connections. The data that was held back is lost."""
         for scope in self._scopes:
             scope.cancel()
 
     def forget(self) -> None:
-        """Serve new connections, while the present ones stay silent for ever."""
+        """Serve new connections. The existing ones stay silent for ever."""
         self._gate = self._open
 
     async def handle(self, client: trio.SocketStream) -> None:

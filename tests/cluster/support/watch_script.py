@@ -1,4 +1,4 @@
-"""Servers of lists and watches that follow a script, and a record of the changes that a subscriber got."""
+"""A scripted server of lists and watches, and a subscriber that records the changes that it gets."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
 
 
 def obj(name: str, version: int, uid: str = "") -> JsonObject:
-    """Return a ConfigMap in a given state."""
+    """Return a ConfigMap with this resource version and UID."""
     made = config_map(name)
     find_object(made, "metadata").update({"resourceVersion": str(version), "uid": uid or f"u-{name}"})
     return made
@@ -35,7 +35,7 @@ def watch(*events: tuple[str, JsonObject], then: Hang | Exception | None = None)
 
 
 class WatchScript:
-    """Answers for lists and for watches, each in order; the last watch stays open in silence."""
+    """A script with answers to lists and answers to watches. After the last answer, a further watch stays open without events."""
 
     def __init__(self, lists: list[Answer], watches: list[Answer] | None = None) -> None:
         self.lists = lists
@@ -58,7 +58,7 @@ class WatchScript:
 
 
 class Told:
-    """The received changes in short; a deletion without a last state has a question mark."""
+    """A subscriber that records changes in short form. A question mark stands for a deletion without the last state."""
 
     def __init__(self) -> None:
         self.changes: list[str] = []
@@ -74,7 +74,7 @@ class Told:
 
 @asynccontextmanager
 async def watches_of(script: WatchScript) -> AsyncIterator[tuple[SharedWatches, FaultyTransport]]:
-    """Open shared watches of a scripted server, and check that nothing is left open at the end."""
+    """Open shared watches of a scripted server. At the end, check that no request is still open."""
     transport = FaultyTransport(script)
     async with open_client(Connection("http://api.example"), transport=transport) as client:
         async with open_shared_watches(client, jitter=lambda: 0.0) as watches:

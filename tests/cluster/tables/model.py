@@ -1,4 +1,4 @@
-"""A plain model of tables: copied dictionaries, and sorting."""
+"""A simple model of tables, made of copied dictionaries and sorting."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ class Told(NamedTuple):
 
 @dataclass(eq=False)
 class Reader:
-    """A reader of changes; ``copy`` is the state that it derives from them."""
+    """A reader of changes. ``copy`` is the state that it derives from them."""
 
     begun: int
     mark: int = 0
@@ -41,7 +41,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class State:
-    """One immutable state of a table; :func:`putting` and :func:`deleting` return another one."""
+    """An immutable state of a table. :func:`putting` and :func:`deleting` return a new state."""
 
     rows: dict[str, Kept] = field(default_factory=dict)
     deleted: dict[str, Kept] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class State:
         return [entry for entry in self.entries() if seat and entry[0].seat == seat]
 
     def taken(self, row: Row) -> str | None:
-        """Return the other row that has the row's seat, if there is one."""
+        """Return the key of another row with the same seat, or None."""
         return next((other.key for other, _ in self.seated(row.seat) if other.key != row.key), None)
 
 
@@ -78,7 +78,7 @@ def deleting(state: State, key: str) -> State:
 
 
 class Model:
-    """One table with its readers; a reader expires if more than ``limit`` deletions would have to be stored."""
+    """A table with its readers. A reader expires if it would need more than ``limit`` stored deletions."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

@@ -14,7 +14,7 @@ from wharfinger.cluster.tables.watch import Watch
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row with a value, any number of tags, and a unique seat (0: none)."""
+    """A row with a value, any number of tags, and a unique seat. The seat 0 means no seat."""
 
     key: str
     value: int = 0
@@ -56,12 +56,12 @@ def drop(table: RowTable, *keys: str) -> int:
 
 
 def rows_of(snapshot: Snapshot[str, Row]) -> dict[str, int]:
-    """Return keys and values, by revision."""
+    """Return the key and the value of each row, in the order of revisions."""
     return {entry.row.key: entry.row.value for entry in snapshot.entries()}
 
 
 def fired(*watches: Watch) -> list[bool]:
-    """Return whether each watch has fired."""
+    """Return for each watch whether it has fired."""
     return [watch.fired for watch in watches]
 
 

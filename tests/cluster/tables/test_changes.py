@@ -76,7 +76,7 @@ def test_changes_can_be_taken_in_parts() -> None:
 
 
 def test_a_stream_read_to_its_end_has_the_tables_revision() -> None:
-    """This holds if the last change is a deletion from before the stream began, which is not reported."""
+    """The last change here is a deletion from before the stream began. It is not reported, but the stream still gets past it."""
     table = a_table()
     put(table, Row("a", 1), Row("b", 1))
     drop(table, "b")
@@ -196,7 +196,7 @@ async def test_a_waiting_reader_is_woken_by_changes() -> None:
 
 
 async def test_a_waiting_reader_is_woken_when_it_expires() -> None:
-    """The reader waits at the table's revision, and one commit deletes more rows than are remembered."""
+    """A reader that waits for changes expires when one commit deletes more rows than the table remembers."""
     table = a_table(graves=2)
     put(table, *(Row(key) for key in "abc"))
 
@@ -214,7 +214,7 @@ async def test_a_waiting_reader_is_woken_when_it_expires() -> None:
 
 
 async def test_a_follower_of_changes_mirrors_the_table() -> None:
-    """A follower that replays the reported changes ends with the rows of the table, however often it reads."""
+    """However often a follower reads, it ends with the rows of the table if it replays the reported changes."""
     table = a_table()
     copy: dict[str, int] = {}
 
@@ -240,7 +240,7 @@ async def test_a_follower_of_changes_mirrors_the_table() -> None:
 
 
 async def test_a_derived_table_skips_rows_that_fail() -> None:
-    """One table is derived from another: a row that cannot be derived is reported and stops nothing (the peer's job died)."""
+    """A row that cannot be derived is reported, and all other rows of the derived table are still made. (The peer's job died.)"""
     source, derived = a_table("source"), a_table("derived")
     failed: list[str] = []
     filling = derived.initializer("derive")

@@ -1,4 +1,4 @@
-"""Commits of drafts, and older snapshots."""
+"""Commits of drafts, and snapshots from before a commit."""
 
 from tests.cluster.tables.samples import Row, a_table, drop, key_of, put, rows_of
 from wharfinger.cluster.tables.contents import Contents
@@ -25,7 +25,7 @@ def commit(of: Contents[str, Row], *rows: Row) -> None:
 
 
 def test_an_index_value_of_many_rows_is_compacted() -> None:
-    """Many rows share one value and are replaced often: the value's log is compacted, and older snapshots stay correct."""
+    """If many rows with the same value are replaced often, the log of this value is compacted. Older snapshots stay correct."""
     table = a_table()
     kept = []
     for value in range(300):

@@ -1,4 +1,4 @@
-"""Uncommitted changes of a transaction to one table."""
+"""Drafts: the uncommitted changes of a transaction to one table."""
 
 import pytest
 
@@ -13,7 +13,7 @@ INDEXES = {"tag": Index[Row](lambda row: row.tags), "seat": Index(seats, unique=
 
 
 def on(*rows: Row) -> Draft[str, Row]:
-    """Return a draft on a table with these rows, whose revisions start at 1."""
+    """Return a draft of a table with these rows. Their revisions are 1, 2 and so on."""
     contents = Contents[str, Row](INDEXES, 0)
     draft = Draft("rows", contents.snapshot, key_of, INDEXES)
     for row in rows:

@@ -14,5 +14,5 @@ def test_entries_are_distinguished_by_row_and_revision() -> None:
 
 
 def test_no_snapshot_sees_a_grave() -> None:
-    """A snapshot sees versions that end after its revision; the first snapshot has revision 0."""
+    """A snapshot sees only versions that end after its revision, and the lowest revision is 0."""
     assert max(GRAVE, FORGOTTEN) <= 0 < PRESENT

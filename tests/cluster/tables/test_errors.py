@@ -1,4 +1,4 @@
-"""The errors of tables, and their attributes."""
+"""The errors that tables raise, and their attributes."""
 
 from wharfinger.cluster.tables import errors
 from wharfinger.cluster.tables.entry import Entry

@@ -1,4 +1,4 @@
-"""Random transactions, readers, snapshots and watches on two tables, against a model that copies everything (D.5 Fuzz, Quick)."""
+"""Random transactions, readers, snapshots and watches on two tables, compared with a copying model (D.5 Fuzz, Quick)."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -42,12 +42,12 @@ def merged(old: Row, new: Row) -> Row:
 
 
 def copied(row: Row) -> Row:
-    """Return a copy, because Hypothesis may supply the same object twice and a table requires another one."""
+    """Return a copy of the row. Hypothesis may supply the same object twice, but each insert needs a new object."""
     return replace(row)
 
 
 class Watched:
-    """A watch, with the state at the time when it was taken."""
+    """A watch, and the state of its rows at the time when the watch began."""
 
     def __init__(self, watch: Watch, side: str, kind: str, of: str) -> None:
         self.watch, self.side, self.kind, self.of = watch, side, kind, of
@@ -100,7 +100,7 @@ class TableMachine(RuleBasedStateMachine):
         self.tx, self.drafts = None, {}
 
     def on(self, side: str) -> tuple[Transaction, RowTable, State, bool]:
-        """Return the open transaction if it covers this table, otherwise a new one that is committed at once."""
+        """Return a transaction on a table: the open one if it covers the table, otherwise a new one to be committed at once."""
         alone = side not in self.drafts
         if alone:
             if self.tx is not None:

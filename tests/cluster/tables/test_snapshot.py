@@ -1,4 +1,4 @@
-"""Queries of a snapshot; its rows are the subject of test_model."""
+"""Queries of a snapshot. The rows that it contains are tested in test_model."""
 
 from tests.cluster.tables.samples import Row, a_table, drop, put, rows_of
 from wharfinger.cluster.tables.snapshot import Index
@@ -55,14 +55,14 @@ def test_iterating_continues_while_the_table_changes() -> None:
 
 
 def test_regression_29324_a_list_matches_exactly() -> None:
-    """A value that is a prefix of another one does not match it (the peer's prefix search did)."""
+    """A search for a value does not find longer values that begin with it. (The peer's prefix search did.)"""
     table = a_table()
     put(table, Row("a", tags=("red",)), Row("b", tags=("red-ish",)), Row("c", tags=("re",)))
     assert [entry.row.key for entry in table.snapshot().find("tag", "red")] == ["a"]
 
 
 def test_non_unique_keys_are_not_concatenated() -> None:
-    """Values and keys with any separators stay distinct (the peer joins them into one key)."""
+    """Pairs of an indexed value and a key stay distinct, whatever separators they contain. (The peer joins them into one key.)"""
     by_pair = Table[tuple[str, ...], tuple[str, ...]](
         "pairs", lambda row: row, indexes={"first": Index(lambda row: row[:1])}
     )

@@ -59,7 +59,6 @@ def test_the_number_of_rows_follows_the_changes() -> None:
 
 
 def test_a_watch_on_an_inserted_row_fires_for_that_row_only() -> None:
-    """A watch on a row that was just inserted fires on changes of that row only."""
     table = a_table()
     put(table, Row("a"))
     watch = table.watch_key("a")
@@ -131,7 +130,7 @@ def test_unreferenced_watches_are_forgotten() -> None:
 
 
 async def test_a_woken_task_sees_the_new_root() -> None:
-    """This holds for all tables of the transaction and every kind of watch, and the task may write at once."""
+    """A task that a watch wakes sees the new rows of all tables of the transaction, and may write at once."""
     left, right = a_table("left"), a_table("right")
     seen: list[tuple[int, int]] = []
 
@@ -171,7 +170,7 @@ async def test_a_watch_set_waits_for_any_of_several_watches() -> None:
 
 
 async def test_a_watch_set_collects_watches_within_the_settle_time(autojump_clock: trio.testing.MockClock) -> None:
-    """Watches that fire within the settle time are returned together with the first."""
+    """A watch set returns all watches that fire within the settle time after the first one."""
     table = a_table()
     keys = "abc"
 
@@ -258,7 +257,7 @@ def test_a_table_is_initialized_when_all_initializers_are_done() -> None:
 
 
 def test_an_initializer_counts_once_and_a_later_one_uninitializes() -> None:
-    """An initializer counts once; a later one makes the table uninitialized again."""
+    """Only the first ``done`` of an initializer counts. A later initializer makes the table uninitialized again."""
     table = a_table()
     first = table.initializer("records")
     with pytest.raises(TableNameError, match="rows: the initializer 'records' is pending already"):

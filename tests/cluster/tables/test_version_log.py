@@ -1,4 +1,4 @@
-"""A log of versions: how ended versions are compacted, and the cost of that for a write."""
+"""Logs of versions: how ended versions are compacted, and what the compaction costs a write."""
 
 from collections.abc import Iterable
 

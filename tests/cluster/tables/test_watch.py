@@ -1,4 +1,4 @@
-"""Watches alone; test_table tests when a table fires them."""
+"""Watches without a table. When a table fires them is tested in test_table."""
 
 import trio
 import trio.testing

@@ -1,4 +1,4 @@
-"""Stale watches, and how they are reported."""
+"""Heartbeats of watches: when a watch counts as stale, and how that is reported."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_a_watch_is_stale_if_neither_server_nor_task_is_active() -> None:
         beat.received()
         assert not beats.signs()[0].is_stale
         clock.now += 211.0
-        beat.begin("pausing", 30.0)  # a failed attempt is a heartbeat, but not of the server
+        beat.begin("pausing", 30.0)  # a failed attempt is a heartbeat, but no sign of life of the server
         sign = beats.signs()[0]
         assert (sign.is_stale, sign.heard_s_ago, sign.action) == (False, 211.0, "pausing")
     assert beats.signs() == ()

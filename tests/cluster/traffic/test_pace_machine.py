@@ -1,4 +1,4 @@
-"""The machine of the limit on concurrent requests."""
+"""The state machine that limits concurrent requests."""
 
 import pytest
 from hypothesis import given

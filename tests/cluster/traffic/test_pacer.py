@@ -1,4 +1,4 @@
-"""Turns: their number, their order, and how the number is lowered."""
+"""The turns of requests: how many there are at once, in which order they are given, and when their number is lowered."""
 
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked

@@ -1,4 +1,4 @@
-"""The informer over the real client: against the control plane in memory, and against servers that fail."""
+"""The informer with the real client, on the control plane in memory and on servers that fail."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -43,7 +43,7 @@ def key(name: str) -> ObjectKey:
 
 
 class Cut(httpx.AsyncBaseTransport):
-    """A network in front of a transport that can be down, and breaks open streams when it goes down."""
+    """A transport whose network can go down, which also breaks the open streams."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self.inner = inner
@@ -115,7 +115,7 @@ async def in_memory() -> AsyncIterator[tuple[HttpClusterClient, HttpClusterClien
 
 
 async def informed(informer: Informer, name: str, *, value: str = "") -> None:
-    """Wait until the informer sees this ConfigMap (with ``data.v``), or its deletion if ``value`` is "-"."""
+    """Wait until the informer sees this ConfigMap with ``data.v`` equal to ``value``, or its deletion if ``value`` is "-"."""
     with informer.changes() as changes:
         while True:
             obj = informer.get(key(name))
@@ -276,7 +276,7 @@ def listing(*items: JsonObject, version: str) -> Reply:
 
 
 class Plan:
-    """Answers for lists and for watches, each in order; the last watch stays open in silence."""
+    """A script with answers to lists and answers to watches. After the last answer, a further watch stays open without events."""
 
     def __init__(self, lists: list[Answer], watches: list[Answer]) -> None:
         self.lists = lists
@@ -361,7 +361,7 @@ async def test_bookmarks_advance_the_revision_and_broken_streams_resume_there(au
 
 
 async def test_a_server_that_returns_empty_is_accepted(autojump_clock: MockClock) -> None:
-    """The revisions of a restarted embedded control plane begin again below ours."""
+    """The resource versions of a restarted embedded control plane begin again, so they are lower than the informer's."""
     async with in_memory() as (ours, other, cut):
         for number in range(5):
             await other.create(config_map(f"old-{number}", v="1"))

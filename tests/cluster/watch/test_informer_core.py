@@ -1,4 +1,4 @@
-"""The machine of the reflector."""
+"""The state machine of the reflector."""
 
 import pytest
 from hypothesis import given
@@ -142,7 +142,7 @@ def test_a_list_that_expires_twice_is_requested_without_pages() -> None:
 
 
 class Reflector(RuleBasedStateMachine):
-    """A shell that performs the effects of the machine, and a server that does anything."""
+    """A test of the state machine: its effects are performed, and the server gives arbitrary answers."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Visits of all objects of a kind."""
+"""The function that visits all objects of a kind."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The cache and its coalescing subscriptions."""
+"""The cache of objects, and subscriptions that combine several changes of one object."""
 
 import pytest
 import trio
@@ -88,7 +88,7 @@ async def test_a_waiting_subscriber_is_woken() -> None:
 
 
 class Told:
-    """A listener that records changes in short: ``("ADDED", "a", "1")`` with the resourceVersion, "" for none."""
+    """A listener that records changes as ``("ADDED", "a", "1")``. The last item is the resourceVersion, or "" if it has none."""
 
     def __init__(self) -> None:
         self.changes: list[ObjectChange] = []

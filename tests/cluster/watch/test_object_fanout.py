@@ -1,4 +1,4 @@
-"""Notifications of listeners, case by case and against a model that stores everything."""
+"""Notifications of listeners, in single cases and compared with a model that stores everything."""
 
 import pytest
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""A stream and its subscribers, with servers that misbehave."""
+"""A stream of objects and its subscribers, with servers that misbehave."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -31,7 +31,7 @@ TARGET = WatchTarget(CONFIG_MAP, "default", "app=x", "metadata.name!=y")
 
 @asynccontextmanager
 async def stream_of(script: WatchScript) -> AsyncIterator[ObjectStream]:
-    """Open a stream of a scripted server, and check that nothing is left open at the end."""
+    """Open a stream of a scripted server. At the end, check that no request is still open."""
     transport = FaultyTransport(script)
     async with open_client(Connection("http://api.example"), transport=transport) as client:
         async with trio.open_nursery() as nursery:
@@ -44,7 +44,7 @@ async def stream_of(script: WatchScript) -> AsyncIterator[ObjectStream]:
 
 
 def raw(name: str, version: int) -> RawObject:
-    """Return a ConfigMap in a given state as raw text."""
+    """Return a ConfigMap with this resource version as raw text."""
     return read_raw_object(json.dumps(obj(name, version)).encode(), CONFIG_MAP)
 
 
@@ -223,7 +223,7 @@ async def test_a_subscriber_joining_during_a_pause_starts_an_attempt_at_once(aut
 
 
 async def test_a_subscriber_may_join_while_others_are_notified(autojump_clock: MockClock) -> None:
-    """If it joins between two events that arrived together, the list reports the second one to it."""
+    """A subscriber may join between two events that arrived together. The list then reports the second one to it."""
     lines = event("ADDED", obj("a", 6)) + event("ADDED", obj("b", 7))
     script = WatchScript([page(version=5), page(obj("a", 6), obj("b", 7), version=7)], [Reply(200, [lines, Hang()])])
     async with stream_of(script) as stream:
@@ -245,7 +245,7 @@ async def test_a_subscriber_may_join_while_others_are_notified(autojump_clock: M
 
 
 async def test_a_subscriber_may_join_at_the_same_time_as_an_event() -> None:
-    """The watch already has the event and must end, but its read cannot be cancelled at that moment (as with a socket)."""
+    """A new subscriber ends the old watch. The watch may have an event at that moment, and its read cannot be cancelled then."""
     comes = trio.Event()
     client = Immediate(comes)
     async with trio.open_nursery() as nursery:
@@ -383,7 +383,7 @@ async def test_the_shortest_requested_relist_period_is_used(autojump_clock: Mock
         assert told.take() == ["ADDED a", "MODIFIED a"]
         stream.leave(often)
         stream.leave(never)
-        await trio.sleep(50)  # the watch that was opened for the shorter period is the last one
+        await trio.sleep(50)  # the watch that has the shorter period ends once more
         assert script.take() == ["list limit", "watch 9"]
         await trio.sleep(40)
         assert script.take() == []

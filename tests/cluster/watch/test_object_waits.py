@@ -1,4 +1,4 @@
-"""Waits for objects by watching them."""
+"""Waits for states of objects by watches."""
 
 import pytest
 import trio
@@ -104,7 +104,7 @@ async def test_a_wait_for_deletion_identifies_the_object_by_its_uid(autojump_clo
 
 
 async def test_a_deployment_becomes_available(autojump_clock: MockClock) -> None:
-    """The simulator writes what a real rollout writes, step by step."""
+    """The simulator writes the same statuses as a real rollout, step by step."""
     told: list[str] = []
 
     def progress(laggards: Laggards) -> None:

@@ -1,4 +1,4 @@
-"""The readiness of each kind."""
+"""Readiness: when an object of each kind counts as ready."""
 
 import pytest
 from hypothesis import given

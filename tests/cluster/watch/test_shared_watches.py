@@ -1,4 +1,4 @@
-"""Shared watches on a control plane in memory, and their ends."""
+"""Shared watches on a control plane in memory: how they are shared, and when they end."""
 
 from contextvars import ContextVar
 

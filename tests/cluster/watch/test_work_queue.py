@@ -1,4 +1,4 @@
-"""The work queue: coalescing, one worker per key, delays, growing pauses, and no lost keys."""
+"""The work queue: it combines equal keys, gives a key to one worker at a time, delays keys, and loses none."""
 
 import trio
 import trio.testing
@@ -13,7 +13,7 @@ KEYS = st.sampled_from(["a", "b", "c"])
 
 
 async def taken(queue: WorkKeys) -> str | None:
-    """Return the key that a worker would take without waiting; None if there is none."""
+    """Return the key that a worker would take without waiting, or None."""
     with trio.move_on_after(0):
         return await queue.take()
     return None
@@ -139,7 +139,7 @@ def at(now: int) -> trio.testing.MockClock:
 
 
 class Queue(RuleBasedStateMachine):
-    """A model of the queue: a key is owed from its due time until it is taken, and is taken by one worker at a time."""
+    """A model of the queue. A key is due from some time until a worker takes it, and no two workers have it at once."""
 
     held = Bundle("held")
 
