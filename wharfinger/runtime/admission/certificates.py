@@ -30,8 +30,8 @@ VALID: Final = timedelta(days=90)
 RENEW: Final = timedelta(days=30)
 """The remaining validity below which a certificate is replaced."""
 _EARLY: Final = timedelta(hours=1)
-"""The time by which a certificate's validity starts before its creation, so that API servers whose clocks are behind accept
-it.
+"""The backdating of a certificate: its validity starts this long before its creation, so that API servers whose clocks are
+behind accept it.
 """
 _MAX_COMMON_NAME: Final = 64
 
@@ -110,7 +110,7 @@ def secret_data(certificate: Certificate) -> JsonObject:
 
 
 def _new_context() -> ssl.SSLContext:
-    """Return TLS settings of a server without a certificate; HTTP/1.1, TLS 1.2 or newer."""
+    """Return a server's TLS context without a certificate. It allows HTTP/1.1 over TLS 1.2 or newer."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -142,7 +142,7 @@ class ServedCertificate:
         self._newest = context
 
     def _select(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        """Let a connection use the newest certificate. Called in each handshake, also if the client sends no name."""
+        """Let a connection use the newest certificate. Called in each handshake, even if the client sends no server name."""
         if self._newest is not None:
             connection.context = self._newest
 

@@ -47,7 +47,9 @@ class Endpoint:
 
 
 def read_endpoint(address: str, service: str, pod: str = "") -> Endpoint:
-    """Parse ``HOST:PORT``, ``NAMESPACE/NAME`` and the address of a pod ("" for none). Raises AdmissionAddressError."""
+    """Parse the address to listen on (``HOST:PORT``), the Service (``NAMESPACE/NAME``) and the pod's address ("" for none).
+    Raises AdmissionAddressError.
+    """
     host, colon, digits = address.rpartition(":")
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not (colon and digits.isascii() and digits.isdecimal() and len(digits) <= len(str(MAX_PORT))):

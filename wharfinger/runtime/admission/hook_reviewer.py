@@ -140,7 +140,9 @@ class HookReviewer:
     async def _converted(
         self, instance: Instance, conversions: Conversions, asked: ConversionRequest
     ) -> Sequence[JsonObject]:
-        """Return all objects in the desired version, in the order of the request. Raises HookError, and the errors of a run."""
+        """Return all objects in the desired version, in the order of the request. Raises HookError, and the errors of a hook's
+        run.
+        """
         converted = list(asked.objects)
         for places in batches(asked.objects):
             objects = tuple(asked.objects[place] for place in places)

@@ -24,7 +24,7 @@ CONVERSION_KIND: Final = "ConversionReview"
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 """The size limit of a review for hooks. It is large, because all objects of a list are converted by one review."""
 BATCH_BYTES: Final = 1024 * 1024
-"""The limit on the size in JSON of the objects that one run converts, because a hook's answer is limited, too."""
+"""The limit on the JSON size of the objects that one run converts. It exists because a hook's answer is limited, too."""
 BATCH_OBJECTS: Final = 500
 FAILED: Final = 500
 MAX_REASON: Final = 512
@@ -56,8 +56,8 @@ def read_conversion_review(body: bytes) -> ConversionRequest:
 
 
 def conversion_review(request: ConversionRequest, objects: Sequence[JsonObject]) -> JsonObject:
-    """Return the review that asks a hook to convert ``objects`` in one step; they are objects of the request, perhaps
-    converted by earlier steps.
+    """Return the review that asks a hook to convert ``objects`` in one step. The objects come from the request, and earlier
+    steps may have converted them already.
     """
     return {
         "apiVersion": CONVERSION_VERSION,
@@ -92,7 +92,7 @@ def admission_answer(response: JsonObject) -> bytes:
 
 
 def failed_admission(uid: str, binding: AdmissionBinding, why: str) -> JsonObject:
-    """Return the response for a hook that gave no answer: the failure policy decides, and the response has the reason as a
+    """Return the response for a hook that gave no answer: the failure policy decides, and the response contains the reason as
     text.
 
     Without a response, the API server would decide in the same way, but the user would not see the reason.

@@ -73,14 +73,14 @@ class HookWebhooks:
 
     @property
     def misses_definitions(self) -> bool:
-        """Return whether a CRD that a package converts does not exist yet."""
+        """Return whether any CRD that a package converts is still missing."""
         return bool(self._missing)
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
-        """Publish a package's webhooks in place of its earlier webhooks; from now on, changes that others make to them are
-        undone. Wait until the server has a certificate.
+        """Publish a package's webhooks in place of its earlier webhooks, once the server has a certificate. From then on,
+        changes that others make to them are undone.
 
-        Raises HookError if another package converts the same CRD, and ClusterError.
+        Raises ClusterError, and HookError if another package converts the same CRD.
         """
         before = self._published.get(package, BoundWebhooks())
         if not bound and not before:
@@ -156,8 +156,8 @@ class HookWebhooks:
         self._trusted.set()
 
     async def keep(self) -> None:
-        """Write each published object again that differs from what was published. Raises ClusterError; a refusal by an API
-        server is only logged.
+        """Rewrite each published object that somebody else has changed. Raises ClusterError; a refusal by an API server is
+        only logged.
         """
         await self._keep(self._write)
 
@@ -181,8 +181,8 @@ class HookWebhooks:
             raise failure
 
     async def sweep(self, known: Callable[[], frozenset[str]]) -> None:
-        """Remove the webhooks of packages that have no webhooks any more, or that are not ``known`` here, because this daemon
-        would not answer their reviews. Raises ClusterError.
+        """Remove webhooks from the cluster if this daemon would not answer their reviews: their package has no webhooks any
+        more, or is not ``known`` here. Raises ClusterError.
 
         Such webhooks were published by an earlier daemon, or by this daemon for a package that another shard manages now.
         """

@@ -1,6 +1,6 @@
 """The judgement of an Application, a Module or a PackageRepository that is about to be stored.
 
-Refused is only what the daemon could never act on, whatever else changes later:
+A resource is refused only if the daemon could never act on it, whatever else changes later. These are the reasons:
 
 * a spec that cannot be read, and a name that allows no release;
 * a release that belongs to another package, and a Module whose release would have to move to another namespace;
@@ -8,10 +8,10 @@ Refused is only what the daemon could never act on, whatever else changes later:
   its settings itself;
 * a cycle of dependencies.
 
-Requirements that are not met now are only a warning, because the package that is missing may be created next. A removal, a
-disable or a version change that the guard of dependents will hold back is only a warning, too. A resource that is being
-deleted is always admitted, and so is a change that leaves the spec and the annotations as they are: finalizers and statuses
-must be writable in any case.
+Requirements that are not met now cause only a warning, because the missing package may be created next. A removal, a disable
+or a version change that the guard of dependents will hold back causes only a warning, too. A resource that is being deleted is
+always admitted, and so is a change that leaves the spec and the annotations as they are: finalizers and statuses must be
+writable in any case.
 """
 
 from collections.abc import Sequence

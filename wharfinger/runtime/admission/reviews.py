@@ -21,7 +21,7 @@ MAX_REVIEW_BYTES: Final = 8 * 1024 * 1024
 MiB.
 """
 MAX_WARNING: Final = 256
-"""The length of a warning in characters; kube-apiserver cuts longer ones if there are many."""
+"""The maximum length of a warning in characters; kube-apiserver cuts longer ones if there are many."""
 REFUSED: Final = 422
 
 

@@ -1,8 +1,8 @@
 """The admission server: it answers API servers over HTTPS, renews its certificate, and writes the webhook's configuration.
 
 Nothing here can block a package or the daemon: failures are logged, and the work is retried. A daemon on standby does not
-serve, because it has no loaded packages; the API server then admits resources without a judgement. A judgement that takes too
-long admits the resource with a warning.
+serve, because it has no loaded packages; the API server then admits resources without a judgement. If a judgement takes too
+long, the resource is admitted with a warning.
 
 A certificate is replaced in this order: first it is stored in the Secret, then both authorities are written into the
 configuration, and last the server uses it.
@@ -86,7 +86,7 @@ class AdmissionServer:
         self.serving: Certificate | None = None
 
     async def handle(self, request: Request) -> Answer:
-        """Answer a review: of the daemon's own kinds, or for a hook of a package."""
+        """Answer a review of one of the daemon's own kinds, or a review for a package's hook."""
         address = read_address(request.path) if request.method == "POST" else None
         if address is not None:
             return await self._reviewer.answer(address, request)
@@ -143,7 +143,7 @@ class AdmissionServer:
         self.ready.set()
 
     async def _certificate(self) -> Certificate:
-        """Return the stored certificate; make and store a new one if it is missing or not fit. Raises ClusterError."""
+        """Return the stored certificate; make and store a new one if it is missing or unfit. Raises ClusterError."""
         try:
             secret: JsonObject | None = await self._client.get(_KEY)
         except NotFoundError:
@@ -177,7 +177,7 @@ async def open_admission(
 ) -> AsyncGenerator[AdmissionServer, None]:
     """Serve admission while the block runs. Raises StartError if the server cannot listen on the address.
 
-    ``manager`` is the field manager of the configuration, and ``webhooks`` are those of packages' hooks.
+    ``manager`` is the field manager of the configuration, and ``webhooks`` publishes the webhooks of packages' hooks.
 
     The configuration stays in the cluster when the block is left: API servers then fail to connect, and ignore the failure.
     """

@@ -24,7 +24,7 @@ from wharfinger.runtime.status.package_status import PackageStatus
 log = logging.getLogger(__name__)
 
 _SPARE: Final = 64
-"""The number of stories beyond twice the number of packages; if there are more stories, those of unknown packages are
+"""The number of stories that may be kept beyond two for each package. If there are more, the stories of unknown packages are
 forgotten.
 """
 

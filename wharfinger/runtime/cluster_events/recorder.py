@@ -1,4 +1,5 @@
-"""The recorder of Kubernetes Events (``events.k8s.io/v1``): never blocks its callers, and costs little however much happens.
+"""The recorder of Kubernetes Events (``events.k8s.io/v1``): it never blocks its callers, and costs little even if many Events
+occur.
 
 `Recorder.record` only counts; a task writes one Event after the other, with a pause of WRITE_PAUSE_S. Everything is bounded:
 equal Events are one series, the number of different Events about the same object is limited
@@ -101,7 +102,7 @@ class Recorder:
     """The recorder of one daemon. Made by :func:`open_recorder`."""
 
     def __init__(self, client: ClusterClient, now: Callable[[], datetime], instance: str, shard: str = "") -> None:
-        """``instance`` is the identity of this daemon; its ``shard`` is part of the reporter's name."""
+        """Prepare to record as the daemon with the identity ``instance``; its ``shard`` becomes part of the reporter's name."""
         self._reporter = f"{REPORTER}/{shard}" if shard else REPORTER
         self._client = client
         self._now = now
@@ -148,7 +149,7 @@ class Recorder:
     # -- internal
 
     def _step(self, key: RecordedEvent, event: SeriesEvent) -> Create | Update | None:
-        """Step the series, plan the time of its next step, and return the write that is due now."""
+        """Apply the event to the series, plan the time of the next step, and return the write that is due now."""
         series = self._series.get(key)
         if series is None:
             return None
@@ -288,7 +289,7 @@ def _counted(series: Series) -> JsonObject:
 
 
 def _cut(note: str) -> str:
-    """Return the text in one line, cut to the bytes that an Event may have."""
+    """Return the text in one line, cut to the number of bytes that an Event's note may have."""
     text = " ".join(note.split())
     raw = text.encode("utf-8", "replace")
     return text if len(raw) <= MAX_NOTE_BYTES else raw[: MAX_NOTE_BYTES - 3].decode("utf-8", "ignore") + "…"

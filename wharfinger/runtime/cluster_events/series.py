@@ -137,7 +137,9 @@ def _pause(series: Series, now_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The number of new Events about one object that may still be written; it grows by one each REFILL_S, up to BURST."""
+    """The number of new Events about one object that may still be written; it grows by one every REFILL_S seconds, up to
+    BURST.
+    """
 
     left: float = BURST
     at_s: float = -math.inf
@@ -148,7 +150,7 @@ class Allowance:
         return Allowance(left - 1, now_s) if left >= 1 else None
 
     def is_full(self, now_s: float) -> bool:
-        """Return whether this allowance may be forgotten."""
+        """Return whether this allowance has grown back to BURST, and may be forgotten."""
         return self._grown(now_s) >= BURST
 
     def _grown(self, now_s: float) -> float:

@@ -1,8 +1,8 @@
-"""The parts of a package's life that are worth an Event: a pure function of two statuses.
+"""The rules that decide which changes of a package's status are worth an Event. Pure.
 
 `next_story` compares a status with the one before. Successful work is reported once, when it is complete. A problem is
-reported when it occurs, and again when it occurs in a later attempt: the recorder counts equal Events as one series. Texts
-come from the status, whose reporters have masked secrets already.
+reported when it occurs, and again when it occurs in a later attempt: the recorder counts equal Events as one series. The texts
+come from the status, in which secrets are masked already.
 
 A restarted daemon verifies installed packages. A package that was only verified has not changed, so it gets no Event.
 """
@@ -28,7 +28,7 @@ from wharfinger.runtime.versions.rollback_note import REQUESTED
 _HOOKS: Final = frozenset({Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED, Reason.HOOK_FAILED})
 _UNHEALTHY: Final = frozenset({Reason.UNHEALTHY, Reason.WORKLOAD_FAILED})
 _OF_REPOSITORY: Final = frozenset({Reason.REPOSITORY_INVALID, Reason.REGISTRY_FAILED, Reason.REGISTRY_REFUSED})
-"""The reasons of failures that are reported about the package and about its repository."""
+"""The failure reasons for which an Event is recorded about the package and another one about its repository."""
 
 
 @dataclass(frozen=True, slots=True)

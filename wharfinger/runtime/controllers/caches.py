@@ -49,7 +49,7 @@ class Caches:
 
 @asynccontextmanager
 async def open_caches(client: ClusterClient, application_scope: ApplicationScope) -> AsyncIterator[Caches]:
-    """Follow the objects for as long as the block runs; the first lists may still be missing when it begins."""
+    """Follow the objects for as long as the block runs; the first lists may still be missing when the block begins."""
     async with (
         open_informer(client, APPLICATION, keep=in_shared_texts) as applications,
         open_informer(client, MODULE, keep=in_shared_texts) as modules,

@@ -53,7 +53,9 @@ class ModuleSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConfigMapSettings:
-    """The content of a ConfigMap; empty if there are ``problems``. ``modules`` has the known modules by name."""
+    """The content of a ConfigMap; empty if there are ``problems``. ``modules`` maps the names of known modules to their
+    settings.
+    """
 
     global_settings: JsonObject = field(default_factory=dict)
     modules: Mapping[str, ModuleSettings] = field(default_factory=dict)

@@ -1,9 +1,9 @@
 """The controllers of Applications and Modules, which turn custom resources into calls of the `Runtime`, and write their status.
 
 Everything is level-triggered. Informers keep a copy of the objects. Every change (of a resource, a repository, a Secret that
-it refers to, a package's own status) puts the package's name into one coalescing inbox, and a few workers reconcile one name
-at a time: it sets the finalizer, then passes the wanted state to the runtime, and then writes the status if it differs. No
-state is kept between two reconciliations of a name, so a failed reconciliation is simply repeated later.
+it refers to, a package's own status) puts the package's name into one coalescing inbox. A few workers each reconcile one name
+at a time: a worker sets the finalizer, passes the wanted state to the runtime, and then writes the status if it has changed.
+No state is kept between two reconciliations of a name, so a failed reconciliation is simply repeated later.
 
 The finalizer makes removal safe: the controller sets it before anything is installed, and removes it once the runtime reports
 that nothing of the package is left.
@@ -97,7 +97,7 @@ class Controller:
     versions: VersionChoices
     shards: ShardKeeper
     enabled_by_default: bool | None = True
-    """The default for a Module without ``spec.enabled``; None: its bundle decides."""
+    """The default for a Module without ``spec.enabled``; None: the Module's bundle decides."""
     require_account: bool = False
     """True if a package without a service account is refused."""
     guard: Guard = field(init=False)
@@ -348,7 +348,7 @@ class Controller:
             return
         if status.is_being_verified and (left_s := self.started + self.verify_s - trio.current_time()) > 0:
             self.keys.add_later(name, left_s)
-            return  # once it is verified, its status is usually unchanged, so that no write is needed
+            return  # once the package is verified, its status is usually unchanged, and needs no write
         patch = statuses.difference(status, find_object(obj, "status"))
         if not patch:
             return
@@ -367,7 +367,7 @@ class Controller:
         return self.applications if key.resource == APPLICATION else self.modules
 
     async def work(self) -> None:
-        """Reconcile names forever; a failed one is repeated after a growing pause."""
+        """Reconcile names forever, and repeat failed reconciliations after a growing pause."""
         while True:
             name = await self.keys.take()
             try:

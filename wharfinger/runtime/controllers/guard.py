@@ -8,29 +8,29 @@ version falls into. Then the change is **held**: no part of the change begins or
 running. The scheduler finds these packages by trying the change out (`Scheduler.would_break`). A package that is off never
 stands in the way; a suspended package can.
 
-=====================================  ====================  ================================================================
+=====================================  ====================  ====================================================================
 what stands in the way                 reason                the hold ends when
-=====================================  ====================  ================================================================
-a package that is kept                 WouldBreakDependents  it is removed, does not need this any more, or a user accepts it
-a package that is removed, too         WaitingForDependents  it is gone: packages removed together go in reverse order
+=====================================  ====================  ====================================================================
+a package that is kept                 WouldBreakDependents  it is removed or drops the requirement, or a user accepts the change
+a package that is removed, too         WaitingForDependents  it is gone, because dependents are removed first
 packages not loaded since the start    WaitingForDependents  each of them was loaded, or has failed once
-=====================================  ====================  ================================================================
+=====================================  ====================  ====================================================================
 
-**Holds end.** A removal that has begun is never held again. The packages that are needed during the removal are recorded
-until the removal is complete. Held packages never wait for each other in a cycle, because an edge "waits for" that would
-close a cycle is dropped. So one of the held packages may always proceed, unless a package that is kept stands in the way.
+**Holds end.** A removal that has begun is never held again. The packages that are needed during the removal are recorded until
+the removal is complete. Held packages never wait for each other in a cycle, because a wait that would close a cycle is
+dropped. So one of the held packages may always proceed, unless a package that is kept stands in the way.
 
 If the namespace of a package is being deleted, the package is removed even if others need it, because its objects are being
 deleted anyway. If two members of one any-of group are to be removed, the first may be removed, and counts as removed when the
-second is judged. A package that cannot be loaded (because its registry is down, or its files are lost) neither stands in the
-way of others nor is protected after its first failure, because its requirements are not known. If a package's resource cannot
-be acted on (for example, a Secret is missing), the package is known from its files on disk. A change that had begun before a
-restart continues. A package whose change was held before the restart is known from its files on disk
+second is judged. After its first failure, a package that cannot be loaded (because its registry is down, or its files are
+lost) no longer stands in the way of others, because its requirements are not known. If a package's resource cannot be acted on
+(for example, a Secret is missing), the package's requirements are read from its files on disk. A change that had begun before
+a restart continues. If a change was held before the restart, the package's requirements are read from its files on disk, too
 (:mod:`wharfinger.runtime.controllers.installed_packages`).
 
 **No polling.** A hold remembers the states of the packages that it depends on. Any change of a package makes the controller
-reconcile the package. If its state then differs from the remembered state, the packages whose changes are held for it are
-reconciled, too. The interval LOOK_S is only a safety net.
+reconcile the package. If its state then differs from the remembered state, the packages whose changes are held because of it
+are reconciled, too. The interval LOOK_S is only a safety net.
 
 The requirements of another version are known only after it is downloaded. If these requirements are not met, the package is
 paused like any other package, and nothing is deleted. A tag that is not a version (``latest``) cannot be compared with
@@ -81,8 +81,8 @@ _DEFAULT: Final = "being off by default (spec.enabled is not set)"
 class Guard:
     """The held changes of one runtime.
 
-    ``object_of`` returns a package's resource as it was last seen; ``look`` requests a reconciliation of the package of a
-    name.
+    ``object_of`` returns a package's resource as it was last seen; ``look`` requests a reconciliation of the package with a
+    given name.
     """
 
     def __init__(
@@ -294,7 +294,7 @@ class Guard:
         return name in self._unheard and name not in self.runtime.instances
 
     def _is_asked(self, name: str) -> bool:
-        """Return whether a resource requests the removal of its package, or asks to switch off a package that is on."""
+        """Return whether a package's resource is being deleted, or asks to switch the package off while it is on."""
         obj = self.object_of(name)
         said, scheduler = find(obj, "spec", "enabled"), self.runtime.scheduler
         off = said is False or (said is None and is_off_by_default(scheduler.node(name), scheduler.facts))
@@ -308,8 +308,8 @@ class Guard:
         return not spec.enabled
 
     def _is_uninstalling(self, name: str) -> bool:
-        """Return whether a Disable is uninstalling a package; it has ended when the package's status reports that nothing is
-        left.
+        """Return whether a Disable is uninstalling a package. The Disable has ended when the package's status reports that
+        nothing is left.
         """
         instance = self.runtime.instances.get(name)
         return bool(instance and instance.node.disabling and instance.node.disabling[1] and instance.status.version)
@@ -325,8 +325,8 @@ class Guard:
         return self._unheard
 
     def _is_known(self, name: str) -> bool:
-        """Return whether nothing more about a package has to be waited for: it was loaded, cannot be loaded, or belongs to
-        another daemon.
+        """Return whether there is no need to wait for news of a package, because it was loaded, cannot be loaded, or belongs
+        to another daemon.
         """
         obj, instance = self.object_of(name), self.runtime.instances.get(name)
         if obj is None or (is_deleting(obj) and FINALIZER not in finalizers_of(obj)):
@@ -352,8 +352,8 @@ class Guard:
         unknown.
 
         While many packages are unknown, the held packages are reconciled only each time that the number of unknown packages
-        has about halved. When few are unknown, they are reconciled after each one, because the message of the hold lists the
-        unknown packages by name.
+        has about halved. When few are unknown, the held packages are reconciled each time that one of them becomes known,
+        because the message of the hold lists the unknown packages by name.
         """
         before = len(self._unheard)
         self.runtime.packages.mark_known(names)
@@ -363,8 +363,8 @@ class Guard:
                 self.look(each)
 
     def reconciled(self, name: str) -> None:
-        """Record that a package was reconciled; if its state has changed, reconcile the packages whose changes are held for
-        it.
+        """Record that a package was reconciled; if its state has changed, reconcile the packages whose changes are held
+        because of it.
         """
         if name in self._unheard and self._is_known(name):
             self._record_known((name,))

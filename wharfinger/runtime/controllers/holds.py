@@ -1,8 +1,8 @@
 """The rules that decide whether a change of a package is held, and why. Pure.
 
-A package is *held* because of packages that are kept and would be turned off without it, or because of packages that are
-removed, too, and are removed first. The guard (:mod:`wharfinger.runtime.controllers.guard`) finds these packages. This module
-decides with them whether the change is held, and reads the fields about holds in a package's own resource.
+A package is *held* because of packages that are kept and would be turned off without it, or because of packages that must be
+removed first. The guard (:mod:`wharfinger.runtime.controllers.guard`) finds these packages. From these packages, this module
+decides whether the change is held. It also reads the fields about holds in a package's own resource.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -53,8 +53,8 @@ class Hold:
 
 
 def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: Collection[str] = ()) -> Hold | None:
-    """Return the hold on the change that ``what`` names (``the removal``); None if it is not held. ``broken`` are the
-    packages that are kept and would break, ``waits`` those that are removed first.
+    """Return the hold on the change that ``what`` names (for example ``the removal``); None if the change is not held.
+    ``broken`` are the packages that are kept and would break, ``waits`` those that are removed first.
 
     The message names the requirement that one broken package would lose. A package of ``direct`` is preferred for the
     message: it would break directly, and not only because another package breaks.

@@ -26,7 +26,7 @@ MANAGED_BY: Final = "wharfinger.dev/managed-by"
 """The label of managed resources; a resource without it belongs to another manager and is not changed."""
 MODULES_DIR: Final = "modules-dir"
 GLOBAL_HOOKS: Final = "wharfinger.dev/global-hooks"
-"""The annotation, ``"true"``, of the Module whose hooks are the global ones."""
+"""The annotation that marks the Module with the global hooks; its value is ``"true"``."""
 CONTENT: Final = "wharfinger.dev/content"
 """The annotation with the digest of the files and static values from which the Module's resource was last applied."""
 PROBLEM: Final = "wharfinger.dev/config-map-problem"
@@ -96,7 +96,7 @@ def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: O
     """Return the object to apply for a Module; ``live`` is the existing resource, None if there is none. Raises ArtifactError
     if the object would be invalid.
 
-    ``settings_map`` is the ConfigMap that its settings come from, and that its hooks write them back to.
+    ``settings_map`` is the ConfigMap from which the Module's settings come, and into which its hooks write changed settings.
 
     If ``live`` has the annotation of a user who requests a reconciliation, the annotation is kept.
     """

@@ -5,12 +5,12 @@ settings of all modules) into Wharfinger's own resources, so that no other part 
 know about modules directories.
 
 Everything is level-triggered: after any change (of a folder, the ConfigMap, or a resource) everything is compared, and the
-differences are applied. Folders are scanned every RESCAN_S. If a directory cannot be read or the ConfigMap has a mistake at the
-start, the daemon does not start, like addon-operator. Later, the last sound state is used until the mistake is fixed; meanwhile
-the log and the Module ``global`` name the mistake.
+differences are applied. Folders are scanned every RESCAN_S. If a directory cannot be read or the ConfigMap has a mistake at
+the start, the daemon does not start, like addon-operator. Later, the last valid state is used until the mistake is fixed;
+meanwhile the log and the Module ``global`` name the mistake.
 
 A Module is removed when its folder is gone, never because it cannot be read. A resource without our label belongs to another
-manager: it is not changed, and the module of its name is not installed from the folder.
+manager: it is not changed, and the folder's module of the same name is not installed.
 """
 
 import logging
@@ -86,7 +86,9 @@ class ModulesDir:
         return tuple(problem for problem in (self._scan_problem, self._config_problem) if problem)
 
     async def begin(self) -> None:
-        """Read the folders and the configuration, and retry applying them until that has succeeded once. Raises StartError."""
+        """Read the folders and the ConfigMap, and apply the resulting resources; retry until all of them are applied. Raises
+        StartError.
+        """
         await self._look_at_folders()
         self._read_config()
         if self.problems:
@@ -262,7 +264,7 @@ async def open_modules_dir(
     rescan_s: float = RESCAN_S,
 ) -> AsyncIterator[ModulesDir]:
     """Keep resources up to date with folders while the body runs. The body begins once the resources are up to date. Raises
-    StartError (in a group).
+    StartError (in an exception group).
 
     ``dirs`` and ``global_hooks`` are absolute, and must be among the folders that repositories may lie in. ``config_map`` is
     the ConfigMap of settings; while it does not exist, there are no settings.

@@ -95,8 +95,8 @@ class Scanner:
 
 
 def _version(module: FoundModule) -> str:
-    """Return the version that a module's files name; empty if the files are wrong, because the module's installation reports
-    the mistake.
+    """Return the version that a module's files name; empty if the files have a mistake, which the module's installation will
+    report.
     """
     try:
         version = read_definition(module.path, name=module.folder, version="", in_modules_dir=True).version

@@ -41,7 +41,7 @@ def identity_of(key: ObjectKey, obj: JsonObject) -> PackageId:
     """Return the identity of an object's package.
 
     The release of an installed Module stays in the namespace where it was installed. The release of another Module is in
-    ``spec.namespace``, if that is a text.
+    ``spec.namespace``, if that is a string.
     """
     if key.resource == APPLICATION:
         return AppId(key.namespace, key.name)

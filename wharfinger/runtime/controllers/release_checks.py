@@ -41,7 +41,7 @@ class ReleaseChecks:
             raise SpecError(taken_text(identity, owner))
 
     def claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
-        """Claim a package's release for another package, if an earlier process installed that package as this release."""
+        """If an earlier process installed a package of the other kind as this release, claim the release for that package."""
         if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
             self.runtime.claims.claim(other)
 

@@ -78,7 +78,7 @@ class Rollbacks:
         self._due: dict[str, _Due] = {}
 
     async def prepare(self, identity: PackageId, obj: JsonObject) -> None:
-        """Read the record of a package that a rollback may concern, unless it is known. Raises ClusterError."""
+        """Read the record of a package that a rollback may concern, unless the record is known already. Raises ClusterError."""
         name = identity.name
         instance = self._runtime.instances.get(name)
         if name in self._records or (instance is not None and instance.record is not None):

@@ -70,8 +70,8 @@ class Intake:
                 self._look_at(key)
 
     async def follow_accounts(self) -> None:
-        """Enqueue the Applications of a namespace whose default account changes, and all Modules, because they may be in that
-        namespace.
+        """Enqueue the Applications of a namespace whose default account changes, and all Modules, because their releases may
+        be in that namespace.
         """
 
         def look(namespace: str) -> None:
@@ -117,7 +117,8 @@ async def open_controller(
     seizures: Seizures | None = None,
     moved: Moved = report_nothing,
 ) -> AsyncIterator[Controller]:
-    """Run the controllers while the body runs; the body begins once the informers have listed. Leaving stops intake at once.
+    """Run the controllers while the body runs; the body begins once the informers have listed. When the body ends, the intake
+    of changes stops at once.
 
     * ``enabled_by_default``: whether a Module without ``spec.enabled`` is on; None means that its bundle decides.
     * ``application_scope``: the reach of Applications whose namespace has no scope label.

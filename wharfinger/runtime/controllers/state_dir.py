@@ -19,7 +19,7 @@ _REMEDY: Final = "choose another with --state-dir or WHARFINGER_STATE_DIR"
 _LOCK: Final = "lock"
 _PID_BYTES: Final = 20
 _MARKS: Final = ("journal.db", "embedded/data.db")
-"""Files of which each shows that a daemon has used the folder, even if the lock was deleted or not copied."""
+"""The files that show that a daemon has used the folder, even if the lock was deleted or not copied. One of them is enough."""
 _OF_EACH_START: Final = frozenset({_LOCK, "journal.db", "journal.db-wal", "journal.db-shm", "scratch", "run"})
 """Files and folders that a daemon makes before it connects to the cluster."""
 _OF_FILE_SYSTEMS: Final = frozenset({"lost+found", ".snapshot"})
@@ -51,8 +51,8 @@ def hold_state_dir(path: Path) -> Iterator[Path]:
     If the block raises, a folder that this call has made is removed again, unless the daemon has already written its identity,
     packages or the data of an embedded control plane to it.
 
-    Raises StateDirError if the folder cannot be made or written, if it has files of something other than a daemon, or if another
-    daemon holds it.
+    Raises StateDirError if the folder cannot be made or written, if it has files of another program, or if another daemon
+    holds it.
     """
     is_new = not path.exists()
     with _state_errors(path):

@@ -1,10 +1,10 @@
-"""The version of each resource, from its policy and from the index of its package.
+"""The choice of each resource's version, from its version policy and the index of its package.
 
 The rules are in :mod:`~wharfinger.runtime.versions.version_chooser`. This module provides the facts for these rules: the
 index, the version that was chosen before, and whether a newer version could be on. A newer version is not chosen while its
-requirements are not met, or while it would break other packages, so an update never switches a running package off. Before
-the first installation, only requirements of Kubernetes and platform versions count: the other packages that a version needs
-may not be installed yet, and a choice must not depend on the order in which resources are created.
+requirements are not met, or while it would break other packages, so an update never switches a running package off. Before the
+first installation, only requirements on the versions of Kubernetes and of the platform count: the other packages that a
+version needs may not be installed yet, and a choice must not depend on the order in which resources are created.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The rule which releases may have objects in their own namespace only."""
+"""The rule that decides which releases may have objects only in their own namespace."""
 
 from collections.abc import Callable, Container
 
@@ -8,7 +8,7 @@ from wharfinger.runtime.resources.release_claims import ReleaseClaims
 
 
 class Confinement:
-    """The check of a release, which finds the package of the release with the claims."""
+    """The check of a release. It finds the release's package through the claims."""
 
     def __init__(self, claims: ReleaseClaims, known: Container[str]) -> None:
         self._claims = claims
@@ -19,8 +19,8 @@ class Confinement:
         """
 
     def __call__(self, owner: Owner) -> bool:
-        """Return whether a release may have objects in its own namespace only: the release of an Application, unless its
-        namespace allows more.
+        """Return whether a release may have objects only in its own namespace. This is so for the release of an Application,
+        unless its namespace allows more.
         """
         holder = self._claims.owner_of(owner.namespace, owner.name)
         is_application = isinstance(holder, AppId)

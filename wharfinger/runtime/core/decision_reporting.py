@@ -5,9 +5,9 @@ package is not loaded, its dependents may not be on, and nothing is begun for th
 because the status of a dependent would say for a moment that its dependency is not installed, which is wrong. Until the
 missing packages were loaded or have failed once (`mark_known`), the dependent keeps its earlier status.
 
-A decision stays unreported only if the package was installed, and only if it misses a package that is not known yet, directly
-or through packages whose decisions are unreported for the same reason. Every installed package is loaded or fails eventually,
-so every decision is reported eventually.
+A decision stays unreported only if the package was installed and now misses a package that is not known yet, directly or
+through packages whose decisions are unreported for the same reason. Every installed package is loaded or fails eventually, so
+every decision is reported eventually.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ class UnreportedDecisions:
         return new, tuple(each for name in sorted(new) for each in self._kept_dependents(name))
 
     def others_unknown(self, name: str) -> bool:
-        """Return whether any package beside ``name`` is not known yet."""
+        """Return whether any package besides ``name`` is not known yet."""
         return len(self.unknown) > (name in self.unknown)
 
     def _kept_dependents(self, name: str) -> tuple[str, ...]:

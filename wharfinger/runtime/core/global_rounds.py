@@ -82,7 +82,7 @@ class GlobalRounds:
         self._take(events.HookRan(self._is_active(), flags_in(instance.patches)))
 
     def look(self) -> None:
-        """End a round that is complete or interrupted, or begin a round that is due. To be called after any event."""
+        """End a round that is complete or interrupted, or begin a round that is due. Call this after every event."""
         instance = self._others.instances.get(GLOBAL)
         if instance is not None:
             idle = self._others.scheduler.at_rest and not self._others.unknown

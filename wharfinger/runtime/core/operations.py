@@ -11,7 +11,7 @@ suspend         Suspend (its hooks are stopped), or LoadStored           nothing
 vote            EnabledScript, in a lane of its own                      the package is scheduled again
 CRDs            EnsureCRDs, in a lane of its own                         AwaitCRDs continues
 removal         Uninstall, Purge, Undeploy                               the package is forgotten, outside its queue
-move            Leave, Undeploy                                          the same; its node stays in the scheduler
+move            Leave, Undeploy                                          as after a removal, but the node stays
 ==============  =======================================================  =================================================
 
 When the lifecycle store gives an operation its scope, it cancels the operations that the new one supersedes. The tasks are

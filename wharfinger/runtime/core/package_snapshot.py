@@ -80,9 +80,9 @@ def surroundings(tools: Tools, today: datetime) -> Surroundings:
 
 
 def failure_line(failure: Failure[Identity], now: float, today: datetime) -> str:
-    """Return a line about a failing object:
+    """Return a line about a failing object.
 
-    It reads ``ConfigMap a/b: timed out; attempt 4 failed, next at 12:07:20 UTC (in 13 s); before: …``. ``now`` is trio's
+    For example: ``ConfigMap a/b: timed out; attempt 4 failed, next at 12:07:20 UTC (in 13 s); before: …``. ``now`` is trio's
     clock, and ``today`` the wall clock at that moment.
     """
     pause = failure.next_at - now
@@ -108,8 +108,8 @@ def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | 
 def waiting_queue(queue: QueueSnapshot, around: Surroundings, *, established: bool) -> QueueSnapshot:
     """Return the snapshot of a queue, with the things that its running tasks wait for.
 
-    ``established``: the package's own definitions are established. The slots record which package waits, but not which task.
-    So if several tasks run, the snapshot of each task says that another task may be waiting instead.
+    ``established`` is true if the package's own CRDs are established. The slots record which package waits, but not which
+    task. So if several tasks run, the snapshot of each task says that another task may be waiting instead.
     """
     running = sum(task.running for task in queue.tasks)
     if not running:

@@ -92,8 +92,8 @@ from wharfinger.runtime.status.reasons import Reason
 log = logging.getLogger(__name__)
 
 PATIENCE: Final = 3
-"""The number of attempts for which a failing task holds back packages of a higher order. So these packages wait during a
-short outage, but not during a long one.
+"""The number of attempts during which packages of a higher order wait for a failing task. So they wait during a short outage,
+but not during a long one.
 """
 
 
@@ -145,12 +145,14 @@ class Packages:
             self.settle()
 
     def send(self, event: SchedulerEvent) -> None:
-        """Pass an event to the scheduler, and do all resulting work. Raises CycleError, without any change."""
+        """Pass an event to the scheduler, and do all resulting work. Raises CycleError, and then changes nothing."""
         self.note(event)
         self.settle()
 
     def note(self, event: SchedulerEvent) -> None:
-        """Pass an event to the scheduler; `settle` carries out the orders that result. Raises CycleError, without any change."""
+        """Pass an event to the scheduler; `settle` carries out the orders that result. Raises CycleError, and then changes
+        nothing.
+        """
         self._orders.put(self.scheduler.apply(event, self.changes.now()))
         self._changed = True
         if isinstance(event, NodeRemoved):
@@ -339,7 +341,7 @@ class Packages:
     # --- the scheduler ---------------------------------------------------------------------------------------------------
 
     def _offer(self, instance: Instance, offer: Offer) -> None:
-        """Pass a package's node to the scheduler. If that would close a cycle, it is refused."""
+        """Pass a package's node to the scheduler. If the node would close a cycle, it is refused."""
         definition, name = offer.definition, instance.id.name
         if self._early.pop(name, None) is not None and self.lifecycle.is_removing(name):
             return
@@ -368,7 +370,7 @@ class Packages:
         if instance is None:
             self.elsewhere(orders)
             return
-        # While the script's vote is pending, it follows at once, and the decision is reported then.
+        # A pending vote of the script follows at once, and the decision is reported then.
         if decided is not None and decided.reason != Reason.SCRIPT_PENDING:
             self._say(instance, decided)
             self._take(instance, DecisionMade(decided.allowed))
@@ -398,4 +400,4 @@ class Packages:
 
 
 def _ignored(_orders: PackageOrders) -> None:
-    """Do nothing, because a package may be unknown for a moment."""
+    """Ignore orders for a package that is unknown at the moment."""

@@ -1,7 +1,7 @@
 """The events of applied releases: changes of health, drift, and revisions that somebody else made with helm.
 
-The release engine watches the objects that it applied, and reports changes. This module turns each report into an event of
-the package that has the release, with secrets masked. :mod:`~wharfinger.runtime.package.reports` turns it into status.
+The release engine watches the objects that it applied, and reports changes. This module turns each report into an event of the
+package that has the release, with secrets masked. :mod:`~wharfinger.runtime.package.reports` turns the event into a status.
 """
 
 import logging

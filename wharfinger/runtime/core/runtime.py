@@ -123,7 +123,7 @@ class Runtime:
         return True
 
     def block(self, identity: PackageId, generation: int, written: JsonObject, reason: str, message: str) -> None:
-        """Report why a resource cannot be acted on. Work that runs already continues. ``written`` is the last written status."""
+        """Report why a resource cannot be acted on. Work that is under way continues. ``written`` is the last written status."""
         if is_global(identity):
             self.packages.expect_global()
         instance = self.instances.get(identity.name) or self.restored(identity, generation, written)
@@ -225,7 +225,7 @@ class Runtime:
         return tuple(self._snapshot(self.instances[name]) for name in sorted(self.instances))
 
     def dump_by_name(self, name: str) -> PackageSnapshot | None:
-        """Return the snapshot of one package, or None."""
+        """Return the snapshot of one package; None if the package is unknown."""
         instance = self.instances.get(name)
         return self._snapshot(instance) if instance is not None else None
 
@@ -351,14 +351,15 @@ class Runtime:
         instance.forget_record()
 
     def set_status(self, instance: Instance, status: PackageStatus) -> None:
-        """Set a package's status, and notify the listener that writes it to the cluster if it differs."""
+        """Set a package's status, and notify the listener that writes it to the cluster if it has changed."""
         self.packages.emit(instance, Changed(status))
 
     def _forget_steps(self, name: str) -> None:
         try:
             self.tools.journal.forget(name)
         except JournalError as error:
-            # The remaining steps belong to a completed removal; the next installation under this name deletes them.
+            # The remaining steps in the journal belong to a completed removal; the next installation under this name deletes
+            # them.
             log.warning("%s: its steps cannot be deleted from the journal: %s", name, error)
 
     async def run(self) -> None:

@@ -91,9 +91,7 @@ class ScriptVotes:
             self._take(instance, OthersTurned(self._modules.before(instance), forced=False))
 
     def _misses_others(self, name: str) -> bool:
-        """Return whether any package beside ``name`` is installed but not loaded by this process; a package that failed to load
-        counts.
-        """
+        """Return whether any package besides ``name`` is installed but not loaded by this process, even if it failed to load."""
         return self._unreported.others_unknown(name) or any(
             instance.status.installed_since is not None
             and instance.files.definition is None

@@ -54,9 +54,9 @@ REMEMBER_AT_ONCE: Final = 16
 class Facts:
     """The environment that packages run in: versions ("" if not known), and the time zone of schedules that name no time zone.
 
-    ``edition`` and ``bundle`` determine which Modules are on by default; either both are given, or none of the two.
-    ``bootstrapped_by`` is the ConfigMap that must exist for the cluster to count as bootstrapped; None if it always counts
-    so.
+    ``edition`` and ``bundle`` determine which Modules are on by default; either both or neither are given. ``bootstrapped_by``
+    is the ConfigMap that must exist for the cluster to count as bootstrapped; None if the cluster always counts as
+    bootstrapped.
     """
 
     kubernetes_version: str

@@ -18,7 +18,7 @@ Clock: TypeAlias = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class StatusChanges:
-    """The listeners to changes of status, and the clock for the times of conditions."""
+    """The listeners for status changes, and the clock for the times of conditions."""
 
     now: Clock
     on_change: Callable[[str], None]

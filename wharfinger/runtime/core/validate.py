@@ -30,7 +30,8 @@ NOT_KNOWN = (
 
 
 async def validate_settings(instance: Instance, tools: Tools, settings: JsonObject, version: int = 0) -> SettingsAnswer:
-    """Check settings for a package; ``version`` is the version of the schema for which they are written, 0 means the newest.
+    """Check settings for a package; ``version`` is the version of the schema for which the settings are written; 0 means the
+    newest.
 
     If an expected error prevents the check, it is not raised: the answer is an UnknownSettings.
     """

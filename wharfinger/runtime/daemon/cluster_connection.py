@@ -1,4 +1,4 @@
-"""The daemon's connection to its cluster, read by a child process.
+"""The parameters of the daemon's connection to its cluster. A child process reads them.
 
 The ``kubernetes`` package, which reads kubeconfigs, would take 14 MiB of memory for as long as the daemon runs, so a child
 process imports it. The daemon itself imports the package only if credentials have to be renewed: for a kubeconfig with exec

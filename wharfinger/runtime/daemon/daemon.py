@@ -297,7 +297,9 @@ async def _open_all(
 
 
 def _stand_by(inspector: RuntimeInspector, manager: ServiceManager, why: str) -> None:
-    """Record the reason why the daemon may not work yet; "" once it may work. Report the state to the service manager."""
+    """Record the reason why the daemon may not work yet; ``why`` is "" once it may work. Report the state to the service
+    manager.
+    """
     inspector.stand_by(why)
     manager.notify(f"STATUS={f'on standby: {inspector.standby}' if why else 'starting to work'}")
 

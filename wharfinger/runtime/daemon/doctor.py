@@ -57,7 +57,7 @@ LEAST_FREE: Final = 1024**3
 of megabytes.
 """
 MOST_APART_S: Final = 30.0
-"""The largest difference between the two clocks that is not a problem, in seconds."""
+"""The largest accepted difference between the clocks of this machine and of the API server, in seconds."""
 MOST_REGISTRIES: Final = 16
 REGISTRY_S: Final = 8.0
 _IDENTITY: Final = "authentication.k8s.io/v1"

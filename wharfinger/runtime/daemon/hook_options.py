@@ -31,8 +31,8 @@ LEAST_POOL_MEMORY: Final = 32 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class AddonFolders:
-    """The folders in addon-operator's layout to install, and the ConfigMap with their settings. The object is false if it has
-    neither folders nor a ConfigMap.
+    """The folders in addon-operator's layout that are to be installed, and the ConfigMap with their settings. The object is
+    false if it has neither folders nor a ConfigMap.
     """
 
     modules: tuple[Path, ...] = ()
@@ -145,8 +145,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
 
 
 def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> AddonFolders:
-    """Return the folders, as absolute paths, and the ConfigMap. What no option of `add_hooks` names is read from the
-    environment; a ConfigMap only if there are folders.
+    """Return the folders, as absolute paths, and the ConfigMap. If no option names them, they are taken from environment
+    variables; the ConfigMap only if there are folders.
     """
     named = cast("list[str]", args.modules_dir) or [_first(environment, _MODULES)]
     modules = tuple(Path(part).resolve() for text in named for part in text.split(":") if part)

@@ -1,4 +1,4 @@
-"""Leadership: at any time, only one daemon of a cluster works, the holder of the Lease ``wharfinger`` in
+"""Leadership: at any time, only one daemon of a cluster works. It is the holder of the Lease ``wharfinger`` in
 ``wharfinger-system``.
 
 A daemon's identity is in a file of its state folder, which only one process at a time can lock. So a daemon that was killed

@@ -112,7 +112,7 @@ class LimitedClient:
     async def list(
         self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> ObjectList:
-        """List all objects of a kind; one slot for all pages."""
+        """List all objects of a kind, with one slot for all pages."""
         async with self._slots.use(Kind.API):
             return await self._client.list(
                 resource, namespace, label_selector=label_selector, field_selector=field_selector
@@ -129,7 +129,7 @@ class LimitedClient:
         paged: bool = True,
         metadata_only: bool = False,
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
-        """List all objects of a kind, unparsed; one slot for all pages, and for the caller's work between them."""
+        """List all objects of a kind, unparsed, with one slot for all pages and for the caller's work between them."""
         async with (
             self._slots.use(Kind.API),
             self._client.raw_list(

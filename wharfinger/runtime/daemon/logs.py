@@ -1,4 +1,5 @@
-"""The daemon's log: one line per record on stderr. The format is text, with or without colours, for people, or JSON for programs.
+"""The daemon's log: one line per record on stderr. The format is text (with or without colours) for people, or JSON for
+programs.
 
 Each line names the package that it is about. A line about work in a queue also names the task and the cause of the work.
 These names come from context variables that a queue's worker sets, so no log call has to pass them.

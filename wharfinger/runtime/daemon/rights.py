@@ -48,8 +48,8 @@ FORBIDDEN: Final = 403
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """The right to use some verbs on one resource. ``namespace`` "" means all namespaces, and cluster-scoped resources.
-    ``why`` completes "needed to ...".
+    """The right to use some verbs on one resource. If ``namespace`` is "", the right is for all namespaces, or for a
+    cluster-scoped resource. ``why`` completes "needed to ...".
     """
 
     verbs: tuple[str, ...]
@@ -162,8 +162,8 @@ FOR_ACCOUNTS: Final = (
 
 
 def rights_of_admission(service: tuple[str, str] | None, pod: str) -> tuple[Right, ...]:
-    """Return the rights that a daemon needs in addition to serve admission, with those for the Service if it is reached at
-    the address of its pod.
+    """Return the additional rights that a daemon needs to serve admission. They include rights for the Service if the Service
+    sends requests to the address of the daemon's pod.
     """
     if service is None or not pod:
         return FOR_ADMISSION

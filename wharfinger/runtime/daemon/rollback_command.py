@@ -82,8 +82,8 @@ async def request_rollback(
 
 
 async def check_revision(client: ClusterClient, name: str, revision: int) -> None:
-    """Check that the package can return to the revision ``revision``, or to any former revision if that is 0. If the user may
-    not read the records, the check is left to the daemon.
+    """Check that the package can return to the revision ``revision``, or to any former revision if ``revision`` is 0. If the
+    user may not read the records, the check is left to the daemon.
 
     Raises IdentityError, NoRevisionError, and ClusterError.
     """
@@ -106,7 +106,8 @@ async def check_revision(client: ClusterClient, name: str, revision: int) -> Non
 def _without_former(name: str, history: Sequence[Release], obj: JsonObject) -> str:
     """Return why there is no former revision, or "" if there may be one.
 
-    A package with one revision has a former revision if its resource requests another state that no revision has yet.
+    A package with only one revision can return to that revision if its resource now requests another state, which no revision
+    has yet.
     """
     deployed = [release.revision for release in history if was_deployed(release)]
     if not deployed:
