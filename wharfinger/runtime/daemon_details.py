@@ -170,11 +170,11 @@ class MemoryPartSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class MemorySnapshot:
-    """The memory of the daemon. A page that processes share counts by its share, so that the numbers can be added.
+    """The memory of the daemon. A page that several processes share is divided among them, so that the numbers can be added.
 
     ``own_bytes`` is the memory of the daemon's process now, ``peak_bytes`` the most that was resident since the start.
-    ``programs`` are all processes below it, by program. ``parts`` are what the daemon keeps in its own memory; their sizes are
-    estimates, with little of Python's overhead, so the process takes more for them.
+    ``programs`` has all processes below the daemon's process, by program. ``parts`` has what the daemon keeps in its own
+    memory. The sizes of parts are estimates with little of Python's overhead, so they really take more memory.
     """
 
     own_bytes: int
@@ -188,10 +188,10 @@ class WarmPoolSnapshot:
     """The pool of one Python interpreter for warm hooks, the processes of one persistent hook, or the pool of a WorkerPool.
 
     ``kind`` is ``interpreter``, ``persistent`` or ``pods``. The pool of a WorkerPool is named ``namespace/name``; its members
-    are pods, and ``waiting`` counts claims. Its ``state`` is ``ready``, or the reason of its condition; ``restarts`` are pods
-    that were replaced because they did not become ready, and ``starting`` and ``claimed`` count pods. A persistent hook is
-    named as in the log; ``size`` counts its processes, ``reserved`` those that serve a run now, and ``started`` the runs that
-    these processes have begun. ``memory_bytes`` is the memory of the pool's processes; it counts against
+    are pods, and ``waiting`` counts claims. Its ``state`` is ``ready``, or the reason of its condition; ``restarts`` counts
+    pods that were replaced because they did not become ready, and ``starting`` and ``claimed`` count pods. A persistent hook
+    is named as in the log; ``size`` counts its processes, ``reserved`` those that serve a run now, and ``started`` the runs
+    that these processes have begun. ``memory_bytes`` is the memory of the pool's processes; it counts against
     ``memory_limit_bytes``, the limit of all pools of processes together. Both are 0 for pods. All that follows is about
     interpreters.
 

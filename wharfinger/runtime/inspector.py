@@ -1,7 +1,7 @@
 """The one read interface of the runtime: frozen snapshots, taken in one step, without secrets.
 
-Only `PackageSnapshot.secrets` has secrets: the texts that must not be shown. It is never encoded, and never sent over the
-socket.
+Only `PackageSnapshot.secrets` has secrets: the texts that must not be shown. This field is never encoded, and never sent over
+the socket.
 
 `debug/` imports this module and no other module of the runtime; the runtime never imports `debug/`. The socket client of `debug/`
 implements the same protocol against a running daemon, so code that prints a snapshot works with both.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # a client that needs no explanations and no YAML starts fast
 
 ACCEPTED: Final = "Accepted"
 REMOVED: Final = "Removed"
-"""The types of two conditions that only snapshots have, and only at times.
+"""The types of two conditions that occur only in snapshots, and only while they are False.
 
 The condition ACCEPTED is False while the resource cannot be acted on; REMOVED is False while the package is being removed.
 """
@@ -126,7 +126,7 @@ class OperationSnapshot:
     """An operation in the journal ("update", "reconciliation", "disable", "removal"), with its steps in the order in which
     they were started.
 
-    ``interrupted`` are the steps that were in flight when an earlier process ended, and that were not started again.
+    ``interrupted`` has the steps that were in flight when an earlier process ended, and that were not started again.
     ``earlier``: an earlier process began the operation without finishing it, and this process has not continued it.
     """
 
@@ -251,7 +251,8 @@ class RepositorySnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RenderSnapshot:
-    """The objects that a package would apply now, as YAML documents, Secret data included, or why there are none.
+    """The objects that a package would apply now, as YAML documents with the data of Secrets, or the reason why there are
+    none.
 
     A ``problem`` (empty: none) says why rendering failed; without a chart, there is nothing to render and no problem.
     """
@@ -290,8 +291,8 @@ SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
 
 @dataclass(frozen=True, slots=True)
 class EventSnapshot:
-    """One event of a package: the machine that received it, its cause or its consequence, and the state of that machine before
-    and after. ``decides`` is False if the event only carries out an earlier decision.
+    """One event of a package: the state machine that received it, its cause or its consequence, and the state of that machine
+    before and after. ``decides`` is False if the event only carries out an earlier decision.
     """
 
     time: datetime
@@ -343,7 +344,7 @@ class Inspector(Protocol):
         ...
 
     async def package(self, name: str) -> PackageSnapshot | None:
-        """Return one package by its runtime name (``<namespace>.<instance>``), or None."""
+        """Return one package by its runtime name (``<namespace>.<instance>``); None if there is no such package."""
         ...
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:

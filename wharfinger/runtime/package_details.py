@@ -137,9 +137,9 @@ class HookSnapshotsSnapshot:
 class DaemonTaskSnapshot:
     """One running task of the daemon.
 
-    ``depth`` is its level in the tree of tasks: its parent is the last task before it in the list with a smaller depth.
-    ``package`` is the package that the task works for, and ``cause`` the reason why that work began. ``at`` is the function
-    in which the task waits.
+    ``depth`` is its level in the tree of tasks: its parent is the nearest earlier task in the list that has a smaller depth.
+    ``package`` is the package that the task works for, and ``cause`` the reason why that work began. ``at`` is the function in
+    which the task waits.
     """
 
     name: str

@@ -36,7 +36,7 @@ def default_socket(state_dir: Path | None = None) -> Path:
 
 
 def too_long_socket(path: Path) -> str:
-    """Return that the path is too long for a socket, with its size and the limit; empty if it is not."""
+    """Return a message with the path's size and the limit if the path is too long for a socket; otherwise an empty text."""
     size = len(os.fsencode(path))
     return (
         f"a path of {size} bytes is too long for a socket (at most {MAX_SOCKET_BYTES})"

@@ -6,11 +6,10 @@ at once. A repetition only raises the count, and the count is written at most ev
 =========  ================================  ==========================  =================================
 event      when                              new state                   effects
 =========  ================================  ==========================  =================================
-Observed   always                            one more, seen now          write when UPDATE_S is over since
-                                                                         the last write
-Due        nothing new                       unchanged                   none
+Observed   always                            one more, seen now          write UPDATE_S after the last write
+Due        no repetition since the write     unchanged                   none
 Due        never written                     unchanged                   create
-Due        written less than UPDATE_S ago    unchanged                   write when UPDATE_S is over
+Due        written less than UPDATE_S ago    unchanged                   write UPDATE_S after the last write
 Due        otherwise                         unchanged                   update
 Written    always                            written now                 none; write the rest later if the
                                                                          count has risen meanwhile

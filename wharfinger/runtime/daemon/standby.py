@@ -67,7 +67,7 @@ async def open_standby(
     inspector: RuntimeInspector,
     identity: str,
 ) -> AsyncIterator[Standby]:
-    """Open the services for as long as the block runs; the caches may still be filling when it begins.
+    """Open the services for as long as the block runs; the caches may still be filling when the block begins.
 
     ``identity`` is this daemon's identity in the Lease. Raises StoreError and StartError.
     """
@@ -93,8 +93,8 @@ async def open_standby(
 
 
 async def _is_defined(client: ClusterClient) -> bool:
-    """Return whether the API server serves Wharfinger's own kinds. If it does not, watches of them would only fail, with long
-    pauses.
+    """Return whether the API server serves Wharfinger's own kinds. If it does not, watches of these kinds would only fail,
+    with long pauses.
     """
     try:
         for kind in (APPLICATION, MODULE, PACKAGE_REPOSITORY):
@@ -106,7 +106,9 @@ async def _is_defined(client: ClusterClient) -> bool:
 
 @asynccontextmanager
 async def open_recorder_of(config: DaemonConfig, inspector: RuntimeInspector) -> AsyncIterator[Recorder]:
-    """Record the events of the daemon while the body runs. Raises StartError if the folder of the log cannot be used."""
+    """Run the flight recorder, which records the daemon's events, while the body runs. Raises StartError if the folder of the
+    log cannot be used.
+    """
     async with AsyncExitStack() as stack:
         flight_log: FlightLog | None = None
         if config.flight_recorder is not None:

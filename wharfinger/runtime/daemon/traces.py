@@ -18,8 +18,8 @@ _REMEDY: Final = "pip install 'wharfinger[otel]'"
 
 
 class TraceOptions(NamedTuple):
-    """The decision to export traces, the receiver's address ("" if environment variables name it), and the problem with the
-    option.
+    """The decision whether to export traces, the receiver's address ("" if environment variables name it), and the problem
+    with the option ("" if there is none).
     """
 
     wanted: bool
@@ -44,7 +44,7 @@ def trace_options(asked: str, environment: Mapping[str, str]) -> TraceOptions:
         parts = _parts(asked)
         if (
             "@" in parts.netloc
-        ):  # a login would get into the log, and every user of the machine can see it in the command line
+        ):  # a login in the address would get into the log, and every user of the machine could see it in the command line
             return TraceOptions(
                 wanted=False, problem=f"{OPTION}: the address must not contain a login; set OTEL_EXPORTER_OTLP_HEADERS"
             )

@@ -31,9 +31,9 @@ All other causes are free:
 * the node is picked at a fixpoint.
 
 Several causes share one run. *Stamps*, which all come from one clock, show whether a cause came during a run: an id has the
-stamps of its last change and of the last end of its node's runs, and a run has the stamp of its beginning. A run is
-*overtaken* if a cause has a later stamp: its emissions are published, its result is not, and the node runs again without
-having ended.
+stamp of its last change, and the stamp of its node's last end of a run. A run has the stamp of its beginning. A run is
+*overtaken* if a cause for a run of its node has a later stamp: the emissions of the overtaken run are published, but its
+result is not, and the node runs again without having ended.
 
 A node that would be charged more than `Rules.budget` times is *exhausted* instead; so is a node that would be created deeper
 than `Rules.depth`. An exhausted node does not run again before the *episode* is over. If `Rules.drain` is set, the episode is
@@ -60,18 +60,19 @@ These are not assumed: that bodies are deterministic, that a node never emits it
 a body lacks is absent, or that creation ends (`test_unruly_bodies_still_converge`). The proof, for one episode:
 
 1. *Each node has finitely many Terminals with an arrival.* After a node has ended, its next run is charged, or requested, or
-  caused by a sweep, which is charged if the node has produced an arrival. So there is a charge or a request between two
-  Terminals with an arrival, and a node has at most 1 + budget + requests such Terminals.
-2. *There are finitely many nodes.* Those at depth 0 are seeded or come from outside. Each node at depth d + 1 was an arrival
-  from a node at depth d, and the nodes at depth d produce finitely many arrivals (1). No node runs below `Rules.depth`.
+   caused by a sweep, which is charged if the node has produced an arrival. So there is a charge or a request between two
+   Terminals with an arrival, and a node has at most 1 + budget + requests such Terminals.
+2. *There are finitely many nodes.* Nodes at depth 0 are seeded or come from outside. Each node at depth d + 1 was an arrival
+   from a node at depth d, and the nodes at depth d produce finitely many arrivals (1). No node deeper than `Rules.depth` runs.
 3. *There are finitely many arrivals and sweeps:* a node is swept only if something arrived since its last run began.
 4. *There are finitely many ends,* by bodies or by the engine: after an end, the node runs again only if it is charged,
-  requested, or swept. It is exhausted at most once.
-5. *There are finitely many free runs.* If a node is woken, or runs again without being parked, the cause is a change or an
-end that is later than its last run, and there are finitely many changes and ends (3, 4, the world outside). A parked node
-that is not woken is picked at most twice, and then ends as unresolved. Every fixpoint except the last picks or ends a node.
+   requested, or swept. It is exhausted at most once.
+5. *There are finitely many free runs.* If a node is woken, or runs again without being parked, the cause is a change or an end
+   that is later than the node's last run, and there are finitely many changes and ends (3, 4, the world outside). A parked
+   node that is not woken is picked at most twice, and then ends as unresolved. Every fixpoint except the last picks or ends a
+   node.
 6. So there are finitely many runs, and each run is reported. After the last run the engine has converged, or an answer from
-  outside is still missing.
+   outside is still missing.
 
 The judgement at a fixpoint is certain, because no body runs that could still report anything. So a lacked id can appear only
 through a node that is picked now, or from the world outside. If the id does appear, that is a change, and each node that
@@ -79,5 +80,5 @@ ended because it lacked the id runs again.
 
 *Cost.* An event costs O(log n) for each id that its node names and for each node that it wakes; a fixpoint costs O(p log p)
 for the p nodes that were parked since the last fixpoint. Other nodes cost nothing. If no node stays unresolved, a node runs
-once, and once more each time that an id that it lacked appears.
+once, and once more each time that a lacked id appears.
 """

@@ -69,7 +69,7 @@ def loop_of(who: Id, cause: Id | None, cause_of: Callable[[Id], Id | None]) -> L
 
 
 def chain_of(who: Id, creator: Id | None, creator_of: Callable[[Id], Id | None]) -> tuple[Id, ...]:
-    """Return the chain of creators, which ends with ``who``, created by ``creator``."""
+    """Return the chain of creators that ends with ``creator`` and ``who``, which ``creator`` created."""
     return loop_of(who, creator, creator_of).ids
 
 

@@ -4,8 +4,8 @@ The engine is synchronous: each event is one `step`, and after each step, bodies
 that ends reports its outcome by a call, and events of the world outside are reported by calls of a :class:`World`. So events
 need no queue, and only the caller of `converge` waits.
 
-A body always reports an outcome, and an exception that it raises is an outcome, too. The only exception is a cancelled body.
-It is cancelled only with the whole convergence: then no further body is begun, and no node is judged.
+A body always reports an outcome, and an exception that it raises is an outcome, too. Only a cancelled body reports nothing. A
+body is cancelled only together with the whole convergence. Then no further body is begun, and no node is judged.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ class Bodies(Protocol):
         ...
 
     def reruns_at_drain(self, who: Id, /) -> bool:
-        """Return whether the node reads more ids than its outcome can name. This is called after each of its runs, for
+        """Return whether the node reads more ids than its outcome can name. Called after each run of the node, to set
         ``sweep`` of :class:`Finished`.
         """
         ...
@@ -71,8 +71,8 @@ class Report:
     results: Mapping[Id, str]
     """The last known result of every node that was ever done."""
     unresolved: Mapping[Id, Unresolved]
-    """The nodes that ended as unresolved, because an id that they lack could not appear any more; without nodes that ran
-    again later.
+    """The nodes that ended as unresolved, because an id that they lack could not appear any more. Nodes that ran again later
+    are not included.
     """
     exhausted: Mapping[Id, Exhausted]
     """The nodes that were stopped because they ran too often or were created too deep. If there are any, the other results

@@ -10,8 +10,8 @@ because they may produce the ids that other nodes lack. Then the parked nodes ar
   such component is run at FORCE.
 3. A node that still blocks at FORCE ends as unresolved.
 
-Each of these steps runs or ends at least one node. A node that is woken returns to NONE. So nodes run
-at CASCADE and FORCE only if they were picked at a fixpoint, and only until something that they lack changes.
+Each of these steps runs or ends at least one node. A node that is woken returns to NONE. So a node runs at CASCADE or FORCE
+only if it was picked at a fixpoint, and only until something that it lacks changes.
 """
 
 from wharfinger.queue.fifo import Fifo

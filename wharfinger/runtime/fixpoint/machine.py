@@ -2,7 +2,7 @@
 package explains the purpose of the engine, and why it ends.
 
 A node is first runnable, then running, and after that it is parked, waits for the world outside, or is done. A cause makes a
-node in one of these three stages runnable again. A node never has two runs at once. The outcome of a run is processed as
+node in one of the last three stages runnable again. A node never has two runs at once. The outcome of a run is processed as
 follows:
 
 * If the node was removed during the run, the outcome is discarded, and its emissions are not published. If the node came back
@@ -303,8 +303,8 @@ def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
 
 
 def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
-    """Park the node, unless the run is overtaken, or a lacked id changed or ended a run after the node's run began: the node
-    would miss that wake.
+    """Park the node. Run it again instead if the run is overtaken, or if a lacked id changed or ended a run after the node's
+    run began, because the node would miss that wake.
     """
     draft.list_under(who, node, lacks, ())
     if node.again is not Again.NO:

@@ -148,8 +148,8 @@ class Answered:
 class Finished:
     """A body has reported its outcome. If the run is not the node's current one, nothing changes.
 
-    With ``sweep``, the node is run again at each fixpoint before which something arrived, because it reads more ids than it can
-    name.
+    With ``sweep``, the node runs again at each fixpoint if anything arrived since its last run, because it reads more ids than
+    it can name.
     """
 
     id: Id
@@ -165,7 +165,7 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The run was cancelled: no body is dispatched and no node is judged any more; reports of running bodies are still
+    """The engine was cancelled: no body is dispatched and no node is judged any more; reports of running bodies are still
     processed.
     """
 
@@ -201,8 +201,8 @@ class Exhausted:
     """A node would have been charged more often than its budget allows, or was created too deep. The engine has ended the
     node, which does not run again in this episode.
 
-    ``loop`` are the ids that keep waking each other, or the chain of ids of which each creates the next one, ending with
-    ``id``. ``message`` names these ids. The node's result is ``exhausted: `` and the message.
+    ``loop`` has the ids that keep waking each other, or a chain of ids that ends with ``id`` and in which each id creates the
+    next one. ``message`` names these ids. The node's result is ``exhausted: `` and the message.
     """
 
     id: Id

@@ -111,7 +111,9 @@ class Again(Enum):
 
 
 class Mark(NamedTuple):
-    """The stamps at which an id last changed (its content, its result or its end) and last ended a run; 0 means never."""
+    """The stamps of an id's last change (of its content or result, its creation or its removal) and of its node's last end of
+    a run; 0 means never.
+    """
 
     changed: int = 0
     finished: int = 0
@@ -175,7 +177,7 @@ class Node(NamedTuple):
     account: Account
     origin: Origin
     sweep: bool
-    """True if the node is to run again at each fixpoint before which something arrived."""
+    """True if the node runs again at each fixpoint if anything arrived since its last run."""
     queued: bool
     """True if the node has a place in the queue."""
 

@@ -1,4 +1,4 @@
-"""The wakes of nodes, and the charges for them: arrivals and ends of runs, and the nodes that run again because of them.
+"""The wakes of nodes, and the charges for them: they decide which nodes run again because of arrivals and of ends of runs.
 Every change that may wake other nodes is added to the draft's news. At the end of the step, `wake_waiters` wakes the nodes
 that wait for the news, one after the other. A wake may end a node whose budget is used up. The end of that node is added to
 the news, too, so its waiters are woken without recursion.
@@ -58,7 +58,7 @@ def _appear(draft: Draft, who: Id, before: Mark, digest: str | None, cause: Id |
 
 def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark) -> None:
     """Create a node. If a removed node of the same id still has a place in the queue, or a running body, it is ``gone``;
-    otherwise that is None.
+    otherwise ``gone`` is None.
     """
     if gone is not None and gone.stage is Stage.RUNNING:
         draft.marks = draft.marks.insert(who, mark)
@@ -208,7 +208,7 @@ def leave_unresolved(draft: Draft, who: Id, node: Node) -> None:
 def remove(draft: Draft, who: Id) -> None:
     """Remove the id; nodes that read or lack it run again.
 
-    If the body of the id's node is running, its answer is discarded when it ends.
+    If the body of the id's node is running, its answer is discarded when the body ends.
     """
     mark, node = draft.mark(who), draft.nodes.get(who)
     if not mark.present:

@@ -1,5 +1,5 @@
-"""The trio tasks of this process as a tree: which task started which other task, for which package and why it works, and
-where it waits.
+"""The trio tasks of this process as a tree: the task that started each task, the package and the cause of its work, and the
+place where it waits.
 """
 
 from collections.abc import Iterator, Mapping

@@ -29,8 +29,8 @@ NO_CHART: Final = "the package has no Helm chart, so nothing is applied"
 
 
 async def difference_of(instance: Instance, tools: Tools, host: Host) -> DifferenceSnapshot:
-    """Return the difference of a package; if it cannot be rendered or would be refused, the answer has the problem. Nothing
-    is changed.
+    """Return the changes that the next apply of a package would make. If the package cannot be rendered, or the apply would be
+    refused, the answer contains the problem. Nothing is changed.
     """
     name, definition = instance.id.name, instance.files.definition
     if definition is None or instance.files.tree is None:

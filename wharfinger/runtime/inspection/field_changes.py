@@ -1,4 +1,4 @@
-"""The fields in which two objects differ, with their values masked where they are secret. Pure.
+"""The fields in which two objects differ, with secret values masked. Pure.
 
 A changed secret is shown as a changed field: the original objects are compared, and the printed values are taken from
 redacted copies.

@@ -32,7 +32,7 @@ _OWN: Final = "wharfinger"
 _HOOK: Final = "hook"
 _HIDDEN_FIELDS: Final = frozenset({_HOOK, "proxyJsonLog"})
 _OVERHEAD: Final = 200
-"""The number of characters that is added for each line, besides its text, when characters are counted."""
+"""The number of characters for which each line counts in addition to its text."""
 
 
 class _Line(NamedTuple):
@@ -175,7 +175,7 @@ class PackageLogs(logging.Handler):
         self._chars -= line.size
 
     def _forget_order(self) -> None:
-        """Forget the order of lines that are dropped already."""
+        """Remove lines that are dropped already from the order of all lines."""
         kept = {(line.number, name) for name, ring in self._rings.items() for line in ring.lines}
         self._order = deque(entry for entry in self._order if entry in kept)
 

@@ -184,7 +184,7 @@ class RuntimeInspector:
         )
 
     async def package(self, name: str) -> PackageSnapshot | None:
-        """Return one package, or None."""
+        """Return one package; None if there is no such package."""
         found = self.runtime.dump_by_name(name) if self.runtime is not None else None
         if self.runtime is None or found is None:
             return None
@@ -269,8 +269,8 @@ class RuntimeInspector:
         return resource_snapshots(self.runtime, instance) if self.runtime is not None and instance is not None else None
 
     async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
-        """Return the Events about a package, or all Events that the daemon wrote if ``name`` is None; None if there is no
-        such package.
+        """Return the Events about a package; None if there is no such package. If ``name`` is None, return all Events that the
+        daemon wrote.
 
         Raises DetailsUnavailableError.
         """
@@ -284,8 +284,8 @@ class RuntimeInspector:
             raise DetailsUnavailableError(f"the Events cannot be read: {error}") from error
 
     async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
-        """Return the kept log lines of a package with a number above ``after``; None if neither the package nor a kept line
-        is known.
+        """Return the kept log lines of a package with a number above ``after``; None if the package is unknown and none of its
+        lines is kept.
         """
         if self.kept_logs is None:
             return None
@@ -348,14 +348,16 @@ class RuntimeInspector:
 
 
 def _needed(instance: Instance) -> frozenset[str]:
-    """Return the packages that the requirements of the loaded version name."""
+    """Return the packages that are named in the requirements of the loaded version."""
     if instance.files.definition is None:
         return frozenset()
     return frozenset(node_of(instance.id, instance.files.definition, instance.desired.directives).names())
 
 
 def _asked(instance: Instance | None) -> tuple[str, ...]:
-    """Return the packages that the resource's ``spec.dependsOn`` names, but not the requirements of the loaded version."""
+    """Return the packages that are named in the resource's ``spec.dependsOn``, but not in the requirements of the loaded
+    version.
+    """
     if instance is None or instance.files.definition is None:
         return ()
     own = node_of(instance.id, instance.files.definition, Directives()).dependencies()

@@ -59,7 +59,7 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
 
 
 def memory_of_processes() -> MemorySnapshot:
-    """Return the memory of this process and of those below it, without parts. It blocks for some milliseconds."""
+    """Return the memory of this process and of its descendants, without dividing it into parts. Blocks for some milliseconds."""
     own = footprint(os.getpid())
     programs = [
         MemoryPartSnapshot(name, len(sizes), sum(size.total for size in sizes))

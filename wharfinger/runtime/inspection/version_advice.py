@@ -1,5 +1,5 @@
-"""The advice which versions would work, for the explanation of a package whose requirements are not met, or whose update is
-not possible.
+"""The advice about versions that would work. It is added to the explanation of a package whose requirements are not met, or
+whose update is not possible.
 
 The search reads the indexes of the packages in the conflict. A package whose versions are not followed has no index, so its
 newest versions are read when the search needs them. A search has a time limit, and its result is kept for a while.
@@ -56,7 +56,9 @@ class VersionAdvice:
     kept: dict[tuple[str, str], Advice] = field(default_factory=dict)
 
     async def add_to(self, explanation: ExplanationSnapshot) -> ExplanationSnapshot:
-        """Return the explanation with the versions that would work added, if the package is off because of its requirements."""
+        """Return the explanation together with advice: the versions with which the package's requirements would be met or, if
+        the package is ready, with which its update would be possible. Without advice, the explanation is returned unchanged.
+        """
         name = explanation.name
         with trio.move_on_after(MAX_WAIT_S):
             if explanation.ready:
@@ -89,8 +91,8 @@ class VersionAdvice:
             del self.kept[next(iter(self.kept))]
 
     async def _of_update(self, name: str) -> str:
-        """Return the versions of other packages that would make the update of a ready package to its newer version possible;
-        "" if the update is possible already, or if no such versions are found.
+        """Return the versions of other packages that would allow the update of a ready package to its newer version; "" if the
+        update is possible already, or if no such versions are found.
         """
         instance = self.runtime.instances.get(name)
         note = instance.status.update if instance is not None else None

@@ -38,7 +38,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 def cluster_problem(error: Exception) -> str:
-    """Return the message of an error of a request to the API server, with a remedy if the server does not answer."""
+    """Return the message about a failed request to the API server, with a remedy if the server does not answer."""
     remedy = (
         "; check that the cluster runs, or name another with --kubeconfig"
         if isinstance(error, UnreachableError)

@@ -60,7 +60,7 @@ class InstallRequest:
 
     @property
     def key(self) -> ObjectKey:
-        """The Application."""
+        """The key of the Application."""
         return ObjectKey(APPLICATION, self.namespace, self.name)
 
 
@@ -82,7 +82,9 @@ async def request(client: ClusterClient, wanted: InstallRequest, report: Report)
 
 
 async def _check_namespace(client: ClusterClient, wanted: InstallRequest, report: Report) -> None:
-    """Create the namespace if it is missing and may be created. Raises InstallError if it is missing, ClusterError."""
+    """Create the namespace if it is missing and may be created. Raises InstallError if it is missing and may not be created,
+    and ClusterError.
+    """
     try:
         await client.get(ObjectKey(NAMESPACE, "", wanted.namespace))
     except ForbiddenError:
@@ -101,7 +103,7 @@ async def _check_namespace(client: ClusterClient, wanted: InstallRequest, report
 async def wait_ready(client: ClusterClient, wanted: InstallRequest, generation: int, report: Report) -> JsonObject:
     """Return the Application when it is Ready; report its state whenever that changes.
 
-    Raises InstallError if a user has to change something first, ClusterError. There is no time limit.
+    Raises InstallError if a user has to change something first, and ClusterError. There is no time limit.
     """
     selector = f"metadata.name={wanted.name}"
     async with open_informer(client, APPLICATION, wanted.namespace, field_selector=selector) as informer:

@@ -75,7 +75,8 @@ def carried_for(namespace: str, name: str) -> str:
 
 
 def read_settings(texts: list[str]) -> JsonObject:
-    """Return the settings of ``--set path.to.key=value``. Values are YAML; a missing value is an empty text, as in Helm.
+    """Return the settings that are given as ``--set path.to.key=value``. Values are YAML; a missing value is an empty text, as
+    in Helm.
 
     Raises SettingError.
     """

@@ -3,8 +3,8 @@ PackageRepository.
 
 ==================================  ==========================================================================================
 ``./chart``, ``web-1.2.3.tgz``      files of this machine, which are carried to the daemon in Secrets
-``oci://HOST/PATH/NAME[:VERSION]``  a package in a registry; without a version, the newest one, which is followed
-``NAME[@VERSION or RANGE]``         a package of a PackageRepository; a range is followed
+``oci://HOST/PATH/NAME[:VERSION]``  a package in a registry; without a version, the newest one, and later ones when they appear
+``NAME[@VERSION or RANGE]``         a package of a PackageRepository; with a range, newer versions in it are adopted, too
 ==================================  ==========================================================================================
 """
 

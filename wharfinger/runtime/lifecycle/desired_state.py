@@ -10,7 +10,7 @@ nothing                                                              NONE
 source, package, version, digest, namespace, requested, forced,      UPDATE: from Download on, whatever else changed
 reset
 settings, settings version, maintenance, resources, patches,         RECONFIGURE: the loaded version runs again
-upkeep, scope, upgrade, account, no more
+release policy, scope, upgrade policy, account, and nothing else
 suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
 suspended: yes → no                                                  RESUME, whatever else changed: an update follows
 suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
@@ -118,7 +118,7 @@ class DesiredState:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The work that a desired state requires, and its differences from the desired state before (none for a new package)."""
+    """The work that a desired state requires, and the differences from the former desired state (none for a new package)."""
 
     kind: DecisionKind
     changes: tuple[Change, ...] = ()

@@ -97,8 +97,8 @@ class JournalError(Exception):
 class JournalEntry:
     """A recorded operation, for dumps; its steps are in the order in which they first started.
 
-    ``earlier`` is True if an earlier process began the operation, and this process has not resumed it. ``interrupted`` are
-    the steps that were in flight when the earlier process ended, and have not been started again.
+    ``earlier`` is True if an earlier process began the operation, and this process has not resumed it. ``interrupted`` has the
+    steps that were in flight when the earlier process ended, and have not been started again.
     """
 
     package: str

@@ -12,14 +12,15 @@ started are restored; see `runtime.lifecycle.journal`.) If the same process begi
 again, because the operation was requested once more.
 
 =====================  ====================================================================================================
-event                  what becomes of the operation's rows
+event                  effect on the rows of the operation
 =====================  ====================================================================================================
-Begin(fingerprint)     of an earlier process, with this fingerprint: complete steps stay complete, one in flight was
-                       interrupted; else: all deleted. Records that it makes untrue are deleted too (below)
-Start(step)            in flight; a step that is complete stays so
-Complete(step, text)   complete, if it was in flight, else nothing: see *stale*
-Finish                 all deleted
-Forget                 all deleted, those of all operations of the package
+Begin(fingerprint)     If an earlier process left the rows with this fingerprint, complete steps stay complete, and a step in
+                       flight was interrupted. Otherwise all rows are deleted, and so are records of other operations
+                       that become untrue (see below).
+Start(step)            The step is in flight. A complete step stays complete.
+Complete(step, text)   A step in flight becomes complete. Otherwise nothing changes: see *Stale*.
+Finish                 All rows are deleted.
+Forget                 All rows of all operations of the package are deleted.
 =====================  ====================================================================================================
 
 One operation can make the records of another operation untrue, even records of an earlier process. A removal undoes every
@@ -69,8 +70,8 @@ class StepLimitError(Exception):
 
 
 class Phase(StrEnum):
-    """The phase of a step. A step is interrupted if its process ended while the step was in flight; the row of such a step is
-    that of a step in flight.
+    """The phase of a step. A step is interrupted if its process ended while the step was in flight; its row is still that of a
+    step in flight.
     """
 
     INTERRUPTED = "interrupted"
@@ -204,7 +205,8 @@ def _begun(state: State, operation: Operation) -> Entry | None:
 def _begin(state: State, event: Begin) -> tuple[State, tuple[Effect, ...]]:
     left = state.get(event.operation)
     if left is not None and left.earlier and left.fingerprint == event.fingerprint:
-        # No records have to be dropped: the beginning of each operation in UNTRUE would have dropped this entry.
+        # No records of the operations in UNTRUE have to be dropped: if one of them had begun later, it would have dropped this
+        # entry.
         return {**state, event.operation: replace(left, earlier=False)}, ()
     rest, effects = _drop(state, (event.operation, *UNTRUE[event.operation]))
     return {**rest, event.operation: Entry(event.fingerprint)}, effects

@@ -6,10 +6,10 @@ Theory of operation. A known package has a *desired state* and at most one opera
 ==============  ======================================================================================================
 Update          downloads a version and loads it
 Reconciliation  configures and runs the loaded version
-Disable         disables a package that is not wanted, or lacks something; a Reconciliation undoes it
+Disable         disables a package that is unwanted or lacks a requirement; a Reconciliation undoes this
 Vote            runs the enabled script again
 Suspend         stops the hooks of a suspended package
-Removal         deletes everything, and outranks all
+Removal         deletes everything, and takes precedence over all other operations
 ==============  ======================================================================================================
 
 Each operation that begins gets a new number, its *scope*. Through this number, everything that runs for the operation can be
@@ -32,7 +32,7 @@ Removal              all                                                        
 ===================  =================================  ===============================================  ==============
 
 Any operation that begins after a suspension cancels a Suspend that still runs. Every event for an unknown package is refused.
-[1] An unwanted package must not stay in the cluster because a version cannot be downloaded; UpdateCutShort means that the
+[1] An unwanted package must not stay in the cluster only because a version cannot be downloaded; UpdateCutShort means that the
 update has to begin again after the Disable.
 
 Whether a package is suspended is part of its desired state: the answer to `Desired` is then SUSPEND, and a Suspend that

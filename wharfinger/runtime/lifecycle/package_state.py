@@ -124,7 +124,7 @@ class PackageState:
     rollback: Rollback | None = None
     """The last rollback, until the package is Ready with another generation of its resource."""
     rollback_asked: str = ""
-    """The value of the annotation with which a user last requested a rollback that is done."""
+    """The annotation's value in the last request for a rollback that is done."""
     revision: int = 0
     """The revision of the release when ``applied`` was recorded; 0 if an older daemon wrote the state, which neither recorded
     the revision nor wrote stamps.
@@ -141,8 +141,8 @@ class PackageState:
         return replace(known, source=source, version=version, digest=digest, started=started, synchronized=synchronized)
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
-        """Record the requests of users that are done, or are about to be done. A new request for a reset makes the one-time
-        steps of hooks start over.
+        """Record users' requests that are done or about to be done. A new request for a reset makes the one-time steps of
+        hooks start over.
         """
         anew = self.started_anew().configured_as(None) if reset != self.reset else self
         return replace(anew, forced=forced, reset=reset)
@@ -158,7 +158,9 @@ class PackageState:
         return replace(self, started=self.started | {hook})
 
     def started_anew(self) -> "PackageState":
-        """Record that the hooks start over, with values without their patches. The record of the applied state is deleted."""
+        """Record that the hooks start over, and that their patches to the values are dropped. The record of the applied state
+        is deleted.
+        """
         return replace(self, started=frozenset(), patches=(), applied="", values="", settings="", synchronized=())
 
     def patched(self, patches: tuple[JsonValue, ...]) -> "PackageState":
@@ -189,9 +191,8 @@ class PackageState:
     def ready_as(self, ready: ReadyRevision, generation: int) -> "PackageState":
         """Record that the package is Ready with the revision ``ready``.
 
-        This ends a rollback, except in two cases: if the resource asks for another state than that of the revision, or if the
-        resource follows a range of versions, and the rollback was made for the same generation of the resource but for
-        another version.
+        A rollback ends, except in two cases: the resource asks for another state than that of the revision; or the resource
+        follows a range of versions and has not changed since the rollback, but now asks for another version.
         """
         kept = self.rollback
         if kept is not None and ready.asked and (kept.asked == ready.asked or kept.generation != generation):
@@ -199,7 +200,9 @@ class PackageState:
         return replace(self, ready=ready, rollback=kept)
 
     def rolled_back(self, rollback: Rollback, request: str = "") -> "PackageState":
-        """Record a rollback, or its end (None). ``request`` is the user's request that this answers, "" if there was none."""
+        """Record a rollback, or its end (None). ``request`` is the user's request that led to the rollback, "" if there was
+        none.
+        """
         return replace(self, rollback=rollback, rollback_asked=request or self.rollback_asked)
 
     def answered(self, request: str) -> "PackageState":
@@ -369,8 +372,8 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
 
 
 def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
-    """Return the state in a Secret. Raises FormatError or binascii.Error, also if the document has a newer version than
-    SCHEMA.
+    """Return the state in a Secret. Raises binascii.Error, and FormatError (also if the document has a newer version than
+    SCHEMA).
     """
     text = find_str(dict(secret), "data", STATE_KEY).encode(errors="replace")
     data = base64.b64decode(text, validate=True)

@@ -1,4 +1,4 @@
-"""The effects of the scheduler's decisions: of its answer to an offered node, and of its orders. Pure.
+"""The reactions to the scheduler: to its answer to an offered node, to its decisions, and to its orders. Pure.
 
 A part of the state machine (:mod:`~wharfinger.runtime.package.machine`), whose docstring has a table of the orders in each
 phase.

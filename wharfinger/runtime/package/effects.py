@@ -202,7 +202,7 @@ class EnqueueSuspend(EnqueueBase):
 
 @dataclass(frozen=True, slots=True)
 class EnqueueVote(EnqueueBase):
-    """Enqueue the enabled script, because of ``reason``; if that is empty, because other Modules are on."""
+    """Enqueue the enabled script, because of ``reason``, or because other Modules are on if ``reason`` is empty."""
 
     scope: WorkScope
     reason: str

@@ -27,16 +27,15 @@ class KeptVote:
 
 
 def vote_key(package: Digest, wanted: Directives, values: JsonObject, config_values: JsonObject) -> str:
-    """Return the checksum of all known inputs of an answer:
-
-    the package, a user's requests, and the two documents that the script gets.
+    """Return the checksum of all known inputs of an answer: the package, a user's requests, and the two
+    documents that the script gets.
     """
     asked: list[JsonValue] = [wanted.requested, wanted.forced]
     return checksum([package.text, asked, values, config_values])
 
 
 def globals_for(name: str, global_values: JsonObject, before: tuple[str, ...] | None = None) -> JsonObject:
-    """Return the values that a script gets under ``global``, which name the Modules that are on, without the script's own
+    """Return the values that a script gets under ``global``. They name the Modules that are on, except for the script's own
     package.
 
     With ``before``, only these Modules are named. Scripts of module folders run in the order of the modules, and each script

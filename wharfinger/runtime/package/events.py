@@ -80,7 +80,7 @@ class Released(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Tracked(ReportBase):
-    """The progress on the cluster's objects, by their names."""
+    """The progress of an apply: the names of the objects that are completed, and of those that remain."""
 
     completed: tuple[str, ...]
     remaining: tuple[str, ...]
@@ -271,8 +271,8 @@ class VoteRecorded(OutcomeBase):
 @dataclass(frozen=True, slots=True)
 class VoteStarted(OutcomeBase):
     """The lifecycle store gave a vote its scope. ``reason`` names the change of the specification that caused the vote ("" if
-    no change did); ``before`` are the Modules before the package that are on, if a change of them caused the vote (otherwise
-    None).
+    no change did); ``before`` has the Modules that are on and precede the package, if a change of them caused the vote;
+    otherwise it is None.
     """
 
     scope: WorkScope
@@ -372,8 +372,8 @@ class DesiredAdopted(RequestBase):
     """A desired state was adopted, and the lifecycle store decided what it requires.
 
     ``scope`` is the scope of the required update; None if no update is required. ``new_login`` is True if a version that is
-    being fetched needs another login. ``needs_changed`` is True if the dependencies in the resource, or whether the package
-    is on by default, differ from the node.
+    being fetched needs another login. ``needs_changed`` is True if the resource's dependencies or its default (on or off)
+    differ from those of the node.
     """
 
     given: DesiredGiven
@@ -393,12 +393,12 @@ class UpdateWanted(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class NeedsChanged(RequestBase):
-    """The dependencies in the resource changed, or whether the package is on by default."""
+    """The dependencies or the default (on or off) in the resource changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OthersTurned(RequestBase):
-    """Other Modules may be on now. ``before`` are the names of the Modules before this package that are on."""
+    """Other Modules may be on now. ``before`` has the names of the Modules that are on and precede this package."""
 
     before: tuple[str, ...]
     forced: bool

@@ -122,8 +122,8 @@ class LoadCompleted(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class Offered(NodeBase):
-    """A definition is about to be offered to the scheduler. ``established`` are the CRDs that are established; None while
-    they are not.
+    """A definition is about to be offered to the scheduler. ``established`` has the package's CRDs once all of them are
+    established, and is None before.
     """
 
     established: tuple[str, ...] | None
@@ -202,8 +202,8 @@ class VoteCast(ScriptBase):
 @dataclass(frozen=True, slots=True)
 class VoteBegun(ScriptBase):
     """A run of only the enabled script began, with this scope. ``reason`` is the change of the specification that caused the
-    run; empty if no change did. ``before`` are the Modules before the package that are on, if a change of them caused the
-    run; otherwise None.
+    run; empty if no change did. ``before`` has the Modules that are on and precede the package, if a change of them caused the
+    run; otherwise it is None.
     """
 
     scope: WorkScope

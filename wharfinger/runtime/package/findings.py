@@ -251,8 +251,8 @@ class ChartApplied(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class OverridesMatched(ReleaseBase):
-    """The overrides were matched with a render that is about to be applied. ``unmatched`` are those for which the chart has
-    no workload or container.
+    """The overrides were matched with a render that is about to be applied. ``unmatched`` has the overrides for which the
+    chart has no workload or container.
     """
 
     unmatched: tuple[str, ...]
@@ -265,8 +265,8 @@ class ValuesRead(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class Verified(ReleaseBase):
-    """It is known whether the release is as wanted: this process applied the package, or found it applied, or the global
-    values changed and it has to be applied again.
+    """It is known whether the release is as wanted. It is if this process applied the package, or found it applied; it is not
+    if the global values changed, so that the package has to be applied again.
     """
 
 

@@ -15,7 +15,7 @@ refused           the loaded definition would close a cycle, and the earlier one
 joined            the loaded definition is the scheduler's node
 ================  ================================================================================================
 
-What an event asks for in each phase (``-``: nothing):
+What an event asks for in each phase (``-`` means nothing, and Rescheduled is an event for the scheduler):
 
 =================  ===============  =====================  ====================  =================  =====================
 event              unread           loading                suspended             refused            joined
@@ -25,7 +25,7 @@ RunOrdered         reconciliation   the run failed; the    done, if it is       
 DisableOrdered     Disable          Disable; missed if     missed                Disable            Disable
                                     nothing was read
 DecisionMade, on   -                -                      -                     -                  its CRDs
-DesiredAdopted [2]    Rescheduled      - (the load reads      - [3]                 offer again        vote if it has a
+DesiredAdopted[2]  Rescheduled      - (the load reads      - [3]                 offer again        vote if it has a
                                     the settings late)                                              script, else Rescheduled
 NeedsChanged       -                -                      offer                 offer              offer
 ValuesChanged      Rescheduled      Rescheduled            Rescheduled           Rescheduled        Rescheduled; noted while
@@ -41,10 +41,10 @@ The effects of the end of an operation's last task:
 =================  ===================================================================================================
 UpdateDone         the definition is offered to the scheduler, and scripts that saw too few packages are asked again
 RunDone            the scheduler is notified; if the values changed meanwhile, it is asked for another run
-DisableDone,       the standing decision is reported again, because a failure may have been reported in between
+DisableDone,       the present decision is reported again, because a failure may have been reported in between
 VoteRepeated
-VoteDone           the same, and the scheduler is asked for a run. The end of a vote that was interrupted by another one for
-                   other Modules is the end of that other one
+VoteDone           the same, and the scheduler is asked for a run. If a vote for other Modules has interrupted this vote,
+                   VoteDone follows at the end of the newer vote
 StoredLoaded       the definition is offered, so that the package counts as present for its dependents
 RemovalDone        the package is forgotten, outside of its queue
 =================  ===================================================================================================

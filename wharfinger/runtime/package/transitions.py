@@ -4,25 +4,25 @@
 record              changed by                                     rule
 ==================  =============================================  ==========================================================
 status, warnings    StatusSet, Warned, Renamed                     a subject's warnings replace those before
-desired             DesiredGiven, FoundInstalled, SettingsGiven,   another request for a reconciliation asks the registry;
-                    AccountGiven, RefreshWanted, UpdateBegun,      only a download that asked it ends that; a permanent failure
-                    Downloaded, AttemptBegun, AttemptFailed,       of an attempt is kept until another one begins
+desired             DesiredGiven, FoundInstalled, SettingsGiven,   after a request for a reconciliation, downloads ask the
+                    AccountGiven, RefreshWanted, UpdateBegun,      registry until one has done so; a permanent failure of an
+                    Downloaded, AttemptBegun, AttemptFailed,       attempt is kept until another attempt begins
                     AttemptSettled
-files               Downloaded … LoadCompleted, ChartSearched,     a search of an archive counts for one digest
+files               Downloaded … LoadCompleted, ChartSearched,     the result of a search is valid for one digest
                     WebhooksSearched
 node                Offered, Joined, JoinRefused,                  a refusal lasts until the next offer; a reconciliation ends
-                    Reconciliation…, Disable…, SuspendBegun        Disables; one interrupted by a suspension counts as missed
-vote                VoteCast, VoteBegun, ScriptAsked,              a failure is not an answer, but counts as asked
+                    Reconciliation…, Disable…, SuspendBegun        a Disable; a suspended Disable counts as missed
+vote                VoteCast, VoteBegun, ScriptAsked,              a script that fails was asked, but has not answered
                     ScriptAnswered, VoteReported, ScriptDone
-configuration       SettingsConverted, Configured,                 settings for a removal are in force without being
-                    AdoptedForRemoval, ValuesPatched               configured by any definition
-applied             ObjectsKnown, ChartApplied, OverridesMatched,  other inputs end the fights about the earlier ones
+configuration       SettingsConverted, Configured,                 settings for a removal are in force although no definition
+                    AdoptedForRemoval, ValuesPatched               has checked them
+applied             ObjectsKnown, ChartApplied, OverridesMatched,  if the inputs of the render change, fights are forgotten
                     ValuesRead, ValuesOutdated, Verified,
                     DriftSeen
 hooks               HooksStarting, HooksStarted, HooksStopped,     stopped hooks have no scope, no failure and no completed
                     StartupHookDone, HookRan, LaneFailed,          startup; their history stays
                     LaneRecovered
-crds                Offered, JoinRefused, CrdsBegun, CrdsEnded,    a new definition with CRDs has none established
+crds                Offered, JoinRefused, CrdsBegun, CrdsEnded,    CRDs of a new definition do not count as established
                     CrdsEstablished
 removal             RemovalBegun, DeletionChosen,                  delete hooks that were skipped stay skipped
                     DeleteHooksSkipped
