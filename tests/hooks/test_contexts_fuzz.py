@@ -49,7 +49,7 @@ def items(draw: random.Random) -> tuple[list[Item], list[JsonValue]]:
 
 
 class Making:
-    """Generator of the contexts of one run with their expected form; all have the same snapshots."""
+    """A generator of the contexts of one run and of their expected form. All contexts have the same snapshots."""
 
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
@@ -100,7 +100,7 @@ class Making:
 
 
 def compacted(expected: Sequence[JsonObject]) -> list[JsonObject]:
-    """Combine contexts like the contract: drop a context if the next one has the same non-empty group."""
+    """Combine contexts by the rule of the contract: drop a context if the next one has the same non-empty group."""
     groups = [find(one, "groupName") if find(one, "type") == "Group" else None for one in expected]
     return [
         one for one, group, following in zip(expected, groups, [*groups[1:], None], strict=True)

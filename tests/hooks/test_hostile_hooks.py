@@ -1,8 +1,8 @@
-"""Contained hostile hooks: real processes without their own user, with one (as root), and in a sandbox.
+"""Contained hostile hooks in real processes: without a user of their own, with one (as root), and in a sandbox.
 
-Every run ends within its limits; afterwards no process of it is alive, its folder is removed, and its output is bounded. Tests
-that need root or a sandbox are skipped with a reason if there is none. The fork bomb always runs under a kernel limit, and its
-own count bounds it as well.
+Every run ends within its limits. Afterwards no process of the run is alive, its folder is removed, and its output is bounded.
+Tests that need root or a sandbox are skipped with a reason if it is not available. The fork bomb always runs under a kernel
+limit, and also counts its own processes.
 """
 
 import os
@@ -81,7 +81,7 @@ class Prison:
         return runner(self.state, self.containment, limits)
 
     async def run(self, hook: Path, limits: Limits = LIMITS) -> HookOutcome:
-        """Run the hook once, and check in any case that nothing of it is left."""
+        """Run the hook once. However the run ends, check that nothing of it is left."""
         run = replace(run_of(hook), environment={"WHARFINGER_TEST_TAG": self.tag})
         try:
             return await self.runner(limits).run(run)
@@ -126,7 +126,7 @@ async def test_child_in_a_new_session_is_ended_with_the_run(prison: Prison) -> N
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", CONTAINED[1:], indirect=True)
 async def test_child_without_session_and_environment_is_ended_with_the_run(prison: Prison) -> None:
-    """Such a process is found only with its own user or in a sandbox, so the test needs one of them."""
+    """Such a process is found only if the run has its own user or a sandbox, so the test needs one of them."""
     hook = bash(prison.package, "setsid env -i /bin/sleep 1000.4321 </dev/null >/dev/null 2>&1 & exit 0")
     for _ in range(REPETITIONS):
         assert (await prison.run(hook)).succeeded
@@ -155,7 +155,7 @@ async def test_gigabyte_on_stdout_ends_the_run_at_the_output_limit(prison: Priso
 
 @pytest.mark.sampled(2)
 async def test_gigabyte_in_the_patch_file_fails_the_run(prison: Prison) -> None:
-    """The kernel stops the hook at its file limit, and the file exceeds the read limit, so there is no result."""
+    """The kernel stops the hook at the limit for files. The file is then too large to be read, so the run has no result."""
     hook = bash(
         prison.package,
         f"""trap '' XFSZ
@@ -218,7 +218,9 @@ async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
 async def test_endless_fork_bomb_is_ended_and_fails_the_run(prison: Prison) -> None:
-    """Each process starts two children. The limit ends the bomb early; 12 generations bound it if everything else fails."""
+    """Each process of the bomb starts two children. If the process limit did not work, the bomb would end after 12
+    generations.
+    """
     script = 'bomb() { [ "$1" -gt 0 ] || sleep 1000; bomb $(($1 - 1)) & bomb $(($1 - 1)) & wait; }; bomb 12 2>/dev/null'
     hook = bash(prison.package, script)
     for _ in range(REPETITIONS):
@@ -316,7 +318,9 @@ async def test_sandbox_hides_the_daemon_and_shows_configured_folders(prison: Pri
 @NEEDS_SANDBOX
 @pytest.mark.parametrize("prison", CONTAINED[2:], indirect=True)
 async def test_sandbox_cannot_connect_to_the_daemons_socket(prison: Prison) -> None:
-    """A socket works through a read-only mount, and its mode admits the daemon's user."""
+    """The sandbox must cover the socket, because a read-only mount does not prevent connections and the mode admits the daemon's
+    user.
+    """
     folder = Path(tempfile.mkdtemp(prefix="wharfinger-socket-", dir=Path.home()))
     try:
         with socket.socket(socket.AF_UNIX) as daemons:
@@ -339,7 +343,7 @@ async def test_sandbox_cannot_connect_to_the_daemons_socket(prison: Prison) -> N
 
 
 class nothing_raised:  # noqa: N801 - used like pytest.raises
-    """Return a context manager for cases without an exception."""
+    """A context manager for cases without an exception."""
 
     def __enter__(self) -> None: ...
 

@@ -47,7 +47,7 @@ async def test_a_filter_that_fails_on_a_change_drops_the_change(
             assert statistics.dropped == 2
             assert statistics.last_error.startswith("Added ConfigMap default/b: ")
             assert "the filter fails on ConfigMap default/a: " in caplog.text
-            # the first event of the object is its first state that the filter accepts
+            # The first event of the object shows its first state that the filter accepts.
             await client.merge_patch(key("b"), {"data": {"bad": None}})
             await client.delete(key("a"))
             await settle()
@@ -142,7 +142,7 @@ async def test_application_hook_cannot_watch_cluster_scoped_objects(autojump_clo
 async def test_namespace_selector_for_a_cluster_scoped_kind_is_refused(
     autojump_clock: MockClock, asked: NamespaceSelector, field: str
 ) -> None:
-    """Ignoring the selector would watch all objects of the kind instead of some."""
+    """If the selector were ignored, all objects of the kind would be watched and not only the selected ones."""
     wanted = binding(kind="ns", namespaces=asked)
     async with memory_cluster() as client, watching(client, wanted) as watched:
         expected = rf"binding watched: Namespace is cluster-scoped, so namespace\.{field} cannot .*; leave it out"

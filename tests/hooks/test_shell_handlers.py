@@ -53,7 +53,7 @@ CANDIDATES: dict[str, tuple[JsonObject, list[str]]] = {
             "__on_conversion::alpha1_to_alpha2",
         ],
     ),
-    # Contexts without a known type have no function of their own.
+    # Contexts without a known type have only the general handlers.
     "beforeHelm": ({"binding": "beforeHelm", "snapshots": {}}, []),
     "afterAll": ({"binding": "afterAll", "snapshots": {"pods": []}}, []),
     "v0": ({"binding": "monitor pods", "resourceEvent": "add", "resourceKind": "Pod", "resourceName": "a"}, []),
@@ -88,7 +88,7 @@ def test_a_context_without_a_handler_fails_the_run(tmp_path: Path, case: str) ->
 
 
 def test_programs_and_variables_are_not_handlers(tmp_path: Path) -> None:
-    """Programs and variables of that name are not used."""
+    """A variable, an alias or a program with the name of a handler is not used."""
     hook = write_shell_hook(tmp_path, "__main__=1\nalias __main__=true")
     program = tmp_path / "__main__"
     program.write_text("#!/bin/sh\necho no\n")
@@ -144,7 +144,7 @@ def test_a_failing_handler_ends_the_run_with_its_exit_status(tmp_path: Path) -> 
 
 
 def test_a_handler_sees_only_the_variables_of_its_hook(tmp_path: Path) -> None:
-    """Variables of the library's functions are not visible, and word splitting is unchanged."""
+    """The variables of the library's functions are not visible in a handler, and words are split as usual."""
     names = "index names line lines keys printed small on_error bindings candidates required path found"
     body = f"""
     for each in {names}; do declare "$each=mine"; done
@@ -204,7 +204,7 @@ def test_missing_context_file_fails_the_run(tmp_path: Path) -> None:
 
 
 def test_jq_is_started_once_for_all_contexts(tmp_path: Path) -> None:
-    """Cached values need no further start of jq."""
+    """A value that was read before needs no further start of jq."""
     body = """
     __on_validating::a.b.c() {
       image=$(context::get review.request.object.spec.image)

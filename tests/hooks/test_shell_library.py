@@ -1,4 +1,4 @@
-"""Finding the shell library at its possible places, and its strict options."""
+"""The possible places of the shell library, and the strict options that it sets."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Cases of the public peer's hook storage: every binding of every hook is retained in order and immutable."""
+"""Cases of the reference for stored hooks: every binding of every hook is retained in order, and cannot be changed."""
 
 from tests.hooks.running.test_package_hooks import unopened
 from tests.hooks.support.hooked import hook

@@ -175,7 +175,7 @@ class Story:
         self._check_shared()
 
     def _check_shared(self) -> None:
-        """Check that both packages know the same and share their watches."""
+        """Check that the hooks of both packages know the same objects and share their watches."""
         one, other = (self.readers[package][0].hooks for package in ("p0", "p1"))
         assert [monitor.checksum() for monitor in one.monitors()] == [
             monitor.checksum() for monitor in other.monitors()
@@ -278,7 +278,7 @@ def test_hooks_know_the_final_state_after_an_eventful_story() -> None:
 @pytest.mark.parametrize("changes", range(2, 16, scaled(1, 3)))
 @pytest.mark.parametrize("team", [False, True])
 def test_deletion_is_reported_despite_reduction_during_synchronization_and_runs(changes: int, team: bool) -> None:
-    """In either queue, other events of an object in a run may be reduced, but not its deletion."""
+    """The reduction of a queue may drop other events of an object, but never its deletion. Both queues are tested."""
     name, namespace = changes % 3, int(team)
     steps: list[Step] = [
         ("delete", namespace, name, True),

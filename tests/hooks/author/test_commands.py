@@ -1,4 +1,4 @@
-"""The commands `wharfinger hook run` and `wharfinger hook config`, called like from a shell."""
+"""The commands `wharfinger hook run` and `wharfinger hook config`, called as from a shell."""
 
 import json
 import os

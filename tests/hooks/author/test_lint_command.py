@@ -1,4 +1,4 @@
-"""The command `wharfinger package lint`, called like from a shell."""
+"""The command `wharfinger package lint`, called as from a shell."""
 
 import json
 import os

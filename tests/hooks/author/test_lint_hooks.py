@@ -1,4 +1,4 @@
-"""Checks of hook configurations against the contract; findings name a line of the printed document."""
+"""Checks of hook configurations against the contract. Each finding names a line of the configuration that the hook prints."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ kubernetes:
 
 
 def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, config: str) -> list[str]:
-    """Return the findings about the document of one hook, without the hook's name."""
+    """Return the findings about the configuration of one hook, without the hook's name."""
     _, found = lint(capsys, package(tmp_path, {"hooks/a.sh": asking(config, rest="# snapshots")}), "--no-templates")
     return [line.removeprefix("hooks/a.sh --config:") for line in found]
 

@@ -1,4 +1,4 @@
-"""Checks of hook files that do not run them."""
+"""Checks of hook files without running them."""
 
 import os
 from pathlib import Path

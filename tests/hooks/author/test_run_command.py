@@ -83,7 +83,9 @@ SCHEMA = "type: object\nproperties: {ticks: {type: integer, default: 0}, port: {
 
 
 def clock(folder: Path, script: str) -> Path:
-    """Write a hook of a package ``clock`` that has one default in its schema and another in its static values."""
+    """Write a hook in a package called ``clock``. The schema has the default of one setting, and the static values that of
+    another.
+    """
     files = {
         "package.yaml": "name: clock\nversion: 1.0.0\n",
         "openapi/settings.yaml": SCHEMA,

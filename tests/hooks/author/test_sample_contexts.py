@@ -97,7 +97,7 @@ def test_each_binding_of_a_hook_gets_its_sample_contexts(tmp_path: Path, capsys:
     assert find(found, 1, "objects") == [{"object": pod, "filterResult": {"n": "one"}}]
     assert (find(found, 3, "object"), find(found, 3, "filterResult")) == (pod, {"n": "one"})
     assert find(found, 4, "snapshots", "grouped", 0, "object", "apiVersion") == "apps/v1"
-    # The filter fails on a sample object that lacks its fields, and the binding does not keep full objects.
+    # The filter fails on a sample object without the fields it reads, and the binding does not keep full objects.
     assert found[5] == {"binding": "small", "type": "Event", "watchEvent": "Modified", "filterResult": None}
     assert list(find_object(found, 6, "snapshots")) == ["pods"]
     assert sorted(find_object(found, 7, "snapshots")) == ["grouped", "pods", "silent", "small"]

@@ -1,7 +1,7 @@
 """The 15 conformance cases of the hook contract (spec hook-protocol §6.5), and the tests of each case.
 
-Hooks and situations are our own, built from the facts in the sections that §6.3 and §6.4 name. If behaviour differs on purpose,
-the docstring of the test says so, and ``docs/compatibility.md`` informs users.
+The hooks and situations were written for this project, from the facts in the sections that §6.3 and §6.4 name. If the daemon
+differs from the peers on purpose, the docstring of the test says so, and ``docs/compatibility.md`` informs users.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _VALUES: Final = _HOOKS + "running/test_values_patch.py::"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case, covered by all tests of ``modules`` (a name may contain ``*``) and by ``tests`` of other modules."""
+    """A case. Its tests are all tests of ``modules`` (a name may contain ``*``) and the single ``tests`` of other modules."""
 
     title: str
     modules: tuple[str, ...] = ()

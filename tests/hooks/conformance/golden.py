@@ -1,4 +1,4 @@
-"""Hooks with the behaviour of some published examples, and helpers that run them like the daemon."""
+"""Hooks with the behaviour of some published examples, and helpers that run them as the daemon does."""
 
 import os
 from collections.abc import Sequence
@@ -132,7 +132,7 @@ def write_on_library(folder: Path, text: str) -> Path:
 
 
 async def asked(path: Path) -> Hook:
-    """Return the hook with its own configuration."""
+    """Return the hook in this file, with the configuration that the file prints."""
     file = HookFile(path.name, path, (), path.parent, path.parent, {})
     return await read_hook(file, ProcessConfigReader(environment=variables()))
 

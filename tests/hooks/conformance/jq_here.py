@@ -1,4 +1,4 @@
-"""The real jq in this process. A mocked clock would not work with jq in worker processes."""
+"""A runner of jq filters in this process, because a mocked clock would not work with jq in worker processes."""
 
 import trio
 
@@ -10,7 +10,7 @@ from wharfinger.hooks.watching.filters import FilterError
 
 
 class JqHere(PythonFilters):
-    """Filters whose programs are jq programs."""
+    """The filters of hooks, run with the real jq."""
 
     def __init__(self) -> None:
         super().__init__({})

@@ -1,7 +1,7 @@
 """Documents for KUBERNETES_PATCH_PATH and the resulting clusters (spec hook-protocol §3.1): rows for case 8.
 
-Before each of them there are the ConfigMaps ``a`` (``v: "1"``, ``w: "1"``, with a label) and ``owned`` (owned by ``a``), and the
-Widget ``one`` (``spec.size`` 1, a kind with a status of its own), all in ``default``.
+Each row starts with these objects in ``default``: the ConfigMaps ``a`` (``v: "1"``, ``w: "1"``, with a label) and ``owned``
+(owned by ``a``), and the Widget ``one`` (``spec.size`` is 1; the kind has a status subresource).
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True)
 class PatchCase:
-    """The expected ``data`` of ConfigMaps (None: deleted; others are unchanged) and fields of the Widget.
+    """A document, and its expected result: the ``data`` of ConfigMaps (None if deleted; others are unchanged) and Widget fields.
 
     ``failures`` are the beginnings of the expected failures, in order.
     """

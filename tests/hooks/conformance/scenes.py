@@ -62,7 +62,7 @@ class Cluster:
 
 
 class Scene:
-    """A hook with running monitors, like in its runtime. Every compared text is the context file of one run."""
+    """A hook with running monitors, as in its runtime. Every compared text is the context file of one run."""
 
     def __init__(self, cluster: Cluster, opened: PackageHooks, hook: Hook) -> None:
         self.cluster = cluster
@@ -70,7 +70,7 @@ class Scene:
         self._hook = hook
 
     def starts(self, *expected: str) -> None:
-        """Do the synchronization runs of the hook; ``expected`` are their context files as YAML."""
+        """Do the synchronization runs of the hook; ``expected`` are the context files of these runs, as YAML."""
         files: list[JsonValue] = []
         for bindings in synchronized_together(self._hook.config):
             if bindings[0].on_synchronization:
@@ -80,17 +80,17 @@ class Scene:
         assert files == [read_yaml(text, what="expected") for text in expected], files
 
     async def becomes(self, state: str, expected: str) -> None:
-        """Set the cluster to ``state``, wait until all changes were seen, and expect this context file of the next run."""
+        """Set the cluster to ``state``, wait until all changes were seen, and check the context file of the next run."""
         await self.cluster.become(state)
         await self.tells(expected)
 
     async def ticks(self, crontab: str, expected: str) -> None:
-        """Tick a crontab."""
+        """Tick the schedules of a crontab, and check the context file of the next run."""
         self._opened.tick(crontab)
         await self.tells(expected)
 
     async def tells(self, expected: str) -> None:
-        """Wait until all changes were seen, and expect this context file of the next run."""
+        """Wait until all changes were seen, and check the context file of the next run."""
         wanted = read_yaml(expected, what="expected")
         box = self._opened.inbox(self._hook, MAIN_QUEUE)
         occurrences, told = box.offered(), None
@@ -132,7 +132,7 @@ def _name(obj: JsonObject) -> tuple[str, str, str]:
 
 
 def _read(contexts: tuple[Context, ...]) -> JsonValue:
-    """Return the contexts that a hook reads, without the fields of objects that the server sets."""
+    """Return the contexts as a hook reads them, without the metadata that the server sets on objects."""
     return _bare([*read(*contexts)])
 
 

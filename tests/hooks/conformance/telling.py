@@ -32,7 +32,7 @@ def key(obj: JsonObject) -> ObjectKey:
 
 
 def item(binding: KubernetesBinding, obj: JsonObject, filtered: JsonValue = None) -> Item:
-    """Return an item like a monitor stores it; ``filtered`` is the filter's result, if the binding has a filter."""
+    """Return an item as a monitor stores it; ``filtered`` is the filter's result, if the binding has a filter."""
     seen = sighting_of(RawObject(key(obj), "", "", canonical_json(obj)))
     return entry_of(binding, seen, canonical_json(filtered) if binding.jq_filter else None).item
 
@@ -53,13 +53,13 @@ def written(*contexts: Context) -> str:
 
 
 def read(*contexts: Context) -> list[JsonObject]:
-    """Return the contexts that a hook reads."""
+    """Return the contexts as a hook reads them."""
     found: list[JsonObject] = json.loads(written(*contexts))
     return found
 
 
 def unopened(*hooks: Hook) -> PackageHooks:
-    """Return the hooks of a package without running monitors."""
+    """Return the hooks of a package whose monitors do not run."""
     client, watches = cast("ClusterClient", None), cast("SharedWatches", None)
     return PackageHooks(
         "p", hooks, client, watches, PythonFilters({}), namespace=None, on_event=lambda _hooks, _box: None

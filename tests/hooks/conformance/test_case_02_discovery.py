@@ -1,7 +1,7 @@
 """Conformance case 2 (spec hook-protocol §6.5): which files are hooks, their names, and their start order.
 
-Discovery and names follow §1.2 and §1.5, the order follows §5.2. The contract describes one main queue with tasks; these tests
-compare only what hooks observe: which hook runs, for which reason, after which other hook.
+The rules for discovery and names are in §1.2 and §1.5, and those for the order in §5.2. The contract describes one main queue of
+tasks. These tests compare only what hooks observe: which hook runs, for which reason, and after which other hook.
 """
 
 from pathlib import Path
@@ -63,7 +63,7 @@ async def test_hooks_are_named_by_path_and_sorted_by_bytes(
 async def test_non_hook_files_are_skipped(
     package: Path, reader: ProcessConfigReader, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """None of the skipped files is run; each of them would fail."""
+    """None of the skipped files may be run, because each of them would fail."""
     folder = package / "hooks"
     for name in (
         ".gitkeep", ".hidden.sh", ".git/x.sh", "lib/x.sh", "a/lib/x.sh", "a/.cache/b/x.sh", "venv/bin/python3",
@@ -149,7 +149,7 @@ START: dict[str, str] = {
 
 
 async def test_hooks_start_by_order_then_path(tmp_path: Path) -> None:
-    """Run onStartup hooks by order, then by path. After that, synchronize one hook after the other, by path."""
+    """OnStartup hooks run first, by order and then by path. Then the hooks are synchronized one after the other, by path."""
     notes, folder = tmp_path / "notes", tmp_path / "modules" / "001-mod"
     (folder / "hooks").mkdir(parents=True)
     for name, config in START.items():

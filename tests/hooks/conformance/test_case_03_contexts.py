@@ -147,7 +147,7 @@ def test_numbers_and_texts_of_objects_are_unchanged() -> None:
 
 
 def test_items_are_sorted_by_namespace_and_name() -> None:
-    """Sort by namespace and name if full objects are stored, otherwise by ``namespace/kind/name``."""
+    """Items are sorted by namespace and name if full objects are stored, and otherwise by ``namespace/kind/name``."""
     names = [("d", "b"), ("d-x", "a"), ("d", "a"), ("c", "z")]
     keys = [event(PODS, ADDED, pod(name, namespace)).key for namespace, name in names]
     kept = sorted(keys, key=lambda key: place(PODS, key))

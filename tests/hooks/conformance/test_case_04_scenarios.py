@@ -1,7 +1,7 @@
 """Case 4: seven scenarios, from a hook's configuration and a cluster's states to the context files of the runs.
 
-States and contexts are complete YAML documents: unnamed objects and fields do not exist. Each state replaces the one before.
-An event that must not be reported would appear in the context file of the next step.
+States and contexts are complete YAML documents: objects and fields that are not in them do not exist. Each state replaces the
+state before it. An event that must not be reported would appear in the context file of the next step.
 """
 
 from typing import Final
@@ -55,7 +55,7 @@ kubernetes:
 
 
 async def test_filter_results_without_full_objects_are_reported() -> None:
-    """A change outside the filter result is no event. No result is null, and several results are a list."""
+    """A change outside the filter result is not an event. A filter gives null for no result, and a list for several results."""
     config = """
 kubernetes:
 - {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, keepFullObjectsInMemory: false,
@@ -89,7 +89,9 @@ kubernetes:
 
 
 async def test_included_snapshots_are_current_when_the_run_begins() -> None:
-    """Included snapshots, also the binding's own, are current when the run begins; without objects they are an empty list."""
+    """Included snapshots, even the binding's own, are current when the run begins. A snapshot without objects is an empty
+    list.
+    """
     config = """
 kubernetes:
 - {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, includeSnapshotsFrom: [secrets, maps]}
@@ -102,7 +104,7 @@ kubernetes:
             f"[{{binding: maps, type: Synchronization, objects: [], snapshots: {{maps: [], secrets: [{seen_s}]}}}}]",
             f"[{{binding: secrets, type: Synchronization, objects: [{seen_s}]}}]",
         )
-        # Changes of secrets are no events, but the next run sees them in its snapshots.
+        # Changes of Secrets are not events, but the next run has the changed objects in its snapshots.
         await told.becomes(
             state(t, s, secret("u"), a),
             f"""
@@ -166,7 +168,7 @@ kubernetes:
 
 
 async def test_schedules_of_the_same_crontab_are_run_with_current_snapshots() -> None:
-    """Every binding of exactly that crontab gets a context, with current snapshots."""
+    """Each binding with exactly the crontab that ticks gets a context, with current snapshots."""
     config = """
 schedule:
 - {name: plain, crontab: "* * * * *"}

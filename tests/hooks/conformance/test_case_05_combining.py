@@ -135,7 +135,9 @@ def test_synchronizations_without_a_group_are_not_combined() -> None:
 
 
 def test_grouped_synchronization_is_combined_with_the_following_ones() -> None:
-    """Combine all following bindings up to the first with different conditions."""
+    """The synchronization of a grouped binding is combined with those of the following bindings, up to one with other
+    conditions.
+    """
     text = "- {name: a, kind: Pod, group: g}\n- {name: b, kind: Pod}\n- {name: c, kind: Pod, group: h}\n"
     assert names(text) == [["a", "b", "c"]]
     apart = "- {name: a, kind: Pod, group: g}\n- {name: b, kind: Pod, group: g, executeHookOnSynchronization: false}\n"

@@ -1,7 +1,7 @@
 """Case 6: the order of hooks, the combining of events into runs, and retries of failed runs.
 
-A hook has an inbox and one task for each of its queues. All events that wait when the task starts are one run. The tables of the
-peers are therefore compared by what hooks observe: the runs, their order, and their contexts.
+A hook has an inbox and one task for each of its queues. All events that wait when the task starts are handled in one run. The
+tables of the peers are therefore compared by what hooks observe: the runs, the order of the runs, and the contexts.
 """
 
 from collections.abc import Awaitable, Callable
@@ -40,7 +40,9 @@ SERVICE = Rules(backoff=BackoffPolicy(initial_s=5, factor=2, max_s=32, jitter=0.
 
 @dataclass
 class Lanes:
-    """Hooks of a package on a real queue: `happen` adds an event, and `runs` has the bindings of each run, like ``h1: A, C``."""
+    """Hooks of a package on a real queue: `happen` adds an event, and `runs` lists the bindings of each run, as in ``h1: A,
+    C``.
+    """
 
     queues: Queues
     opened: PackageHooks = field(default_factory=lambda: unopened(H1, H2))
@@ -87,7 +89,7 @@ def named(hook: Hook, name: str) -> KubernetesBinding:
 
 
 ROWS: dict[str, tuple[list[str], list[str], list[str]]] = {
-    # Events before the first run, events during it, and the expected runs in order.
+    # Each row: events before the first run, events during that run, and the expected runs in order.
     "two of one group": (["h1 A", "h1 B"], [], ["h1: B"]),
     "another hook between": (["h1 A", "h2 B", "h1 C"], [], ["h1: A, C", "h2: B"]),
     "an event for a running hook": (["h1 A"], ["h1 B"], ["h1: A", "h1: B"]),
@@ -135,7 +137,7 @@ async def test_failed_run_blocks_its_queue_and_its_retry_includes_new_events(aut
 
 
 async def test_failing_hook_is_retried_with_growing_delays_without_end(autojump_clock: MockClock) -> None:
-    """Delays are like those of the peers: they start at 5 s, are at most 32 s, and have jitter."""
+    """The delays are as with the peers: they start at 5 s, are at most 32 s, and have jitter."""
     async with open_queues(SERVICE) as queues:
         lanes = Lanes(queues, failing={"h1 main": 40}, seconds=0)
         lanes.happen("h1 C")
@@ -148,7 +150,7 @@ async def test_failing_hook_is_retried_with_growing_delays_without_end(autojump_
 
 
 async def test_events_during_the_minimum_interval_are_one_run(autojump_clock: MockClock) -> None:
-    """``executionBurst`` runs start immediately, then one run per ``executionMinInterval``."""
+    """The first ``executionBurst`` runs start immediately. After them, one run starts per ``executionMinInterval``."""
     limited = asking("settings: {executionMinInterval: 10s, executionBurst: 2}\nschedule: [{crontab: '* * * * *'}]")
     config = limited.config
     assert config.min_interval is not None
@@ -168,7 +170,7 @@ def test_up_to_the_limit_every_event_is_reported() -> None:
 
 
 def test_beyond_the_limit_last_states_and_deletions_are_reported() -> None:
-    """The peers store every event of a hook; here many events of one object use at most two places."""
+    """The peers store every event of a hook. In this runtime, many events of one object use at most two places."""
     binding = named(H1, "C")
     storm = [happened(binding, MODIFIED, pod(f"p{number % 3}"), number) for number in range(5 * LIMIT)]
     gone = [happened(binding, DELETED, pod(f"p{number}"), "gone") for number in (0, 1)]

@@ -62,7 +62,7 @@ class Told:
         return [shown({name: kept.value() for name, kept in item.fields().items()}) for item in items]
 
     async def events(self) -> list[str]:
-        """Wait until the cluster is idle, and return the new events, like ``Added default/a 1``."""
+        """Wait until the cluster is idle, and return the new events, such as ``Added default/a 1``."""
         await settle()
         box = self.opened.inbox(self.hook, "main")
         occurrences = box.offered()
@@ -72,7 +72,7 @@ class Told:
 
 
 def shown(item: object) -> str:
-    """Return an item in short, like ``default/a 1``; without the object only the filter result."""
+    """Return an item in short, such as ``default/a 1``, or only the filter result if the item has no object."""
     assert isinstance(item, dict)
     place = "/".join(find_str(item, "object", "metadata", name) for name in ("namespace", "name"))
     return f"{place.strip('/')} {item.get('filterResult', '')}".strip()
@@ -80,7 +80,7 @@ def shown(item: object) -> str:
 
 @asynccontextmanager
 async def following(client: ClusterClient, hook: Hook, shared: SharedWatches | None = None) -> AsyncIterator[Told]:
-    """Monitor the hook's binding, with its own watches unless shared ones are given. Raises HookError."""
+    """Monitor the hook's binding with the given watches, or else with watches of its own. Raises HookError."""
     if shared is None:
         failure: HookError | None = None
         async with open_shared_watches(client) as own:
@@ -140,10 +140,10 @@ async def test_events_wait_until_the_synchronization_has_succeeded(autojump_cloc
         await create(client, labelled("a", "1"))
         async with following(client, watching(VALUE)) as told:
             assert told.synchronization() == ["default/a 1"]
-            # The synchronization run fails; meanwhile:
+            # While the synchronization run fails, another object is created.
             await create(client, labelled("b", "1"))
             assert await told.events() == []
-            # The retry gets the current objects; later changes are events.
+            # The retry of the run gets the current objects, and later changes are events.
             assert told.synchronization() == ["default/a 1", "default/b 1"]
             await set_value(client, "a", "2")
             await client.delete(key("b"))
@@ -161,7 +161,7 @@ async def test_changes_outside_the_filter_result_are_not_events(autojump_clock: 
             told.synchronize()
             await client.merge_patch(key("a"), {"data": {"other": "x"}, "metadata": {"annotations": {"beat": "1"}}})
             assert await told.events() == []
-            # The snapshot has the newest object nevertheless.
+            # The snapshot nevertheless has the newest object.
             (item,) = told.opened.all_snapshots(told.hook)["maps"]
             assert find(item.object.value() if item.object else None, "data", "other") == "x"
             # A deletion is always reported.
@@ -236,7 +236,7 @@ async def test_only_listed_namespaces_and_names_are_watched(autojump_clock: Mock
 
 
 async def test_objects_of_namespaces_that_start_or_stop_matching_are_reported(autojump_clock: MockClock) -> None:
-    """Report Added and Deleted for such objects. The peers report nothing."""
+    """All objects of such a namespace are reported as Added or as Deleted. The peers report nothing."""
     async with memory_cluster() as client:
         await namespace(client, "one", team="a")
         await namespace(client, "two")
@@ -303,7 +303,7 @@ async def test_equal_bindings_share_a_watch_until_the_last_one_ends(autojump_clo
             assert watch.subscribers == 1
             await set_value(client, "a", "3")
             assert await first.events() == ["Modified default/a"]
-            # The later binding gets all objects; the first one gets no event for it.
+            # The later binding gets all objects, and causes no event for the first one.
             async with following(client, watching(VALUE), shared) as third:
                 assert third.synchronize() == ["default/a 3"]
                 assert await first.events() == []

@@ -1,6 +1,6 @@
-"""Case 9: results of filters in the jq dialect of published hooks, and the differences of ours.
+"""Case 9: results of filters as published hooks write them, and filters whose results differ from those of gojq.
 
-All filters run like those of a monitor: text to a worker process, and text back.
+All filters run as in a monitor: a worker process reads a text and writes a text.
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ POD: Final[JsonValue] = {
     "status": {"phase": "Running", "ready": True, "restarts": 0, "load": 0.25, "message": None},
 }
 GIVES: Final[dict[str, JsonValue]] = {
-    # No result is null, one is itself, several are a list.
+    # A filter gives null for no result, the result itself for one, and a list for several.
     "empty": None,
     '.spec.containers[] | select(.name == "none")': None,
     ".": POD,

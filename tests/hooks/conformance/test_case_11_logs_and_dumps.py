@@ -1,4 +1,4 @@
-"""Case 11: exact log records of hook output, and dumps of queues."""
+"""Case 11: exact log records of hook output, and debug dumps of queues."""
 
 import io
 import json

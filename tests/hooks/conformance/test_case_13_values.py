@@ -1,4 +1,4 @@
-"""Case 13: values patches of module hooks and global hooks, with the numbers of the peers' own situations."""
+"""Case 13: values patches of module hooks and global hooks, with the numbers that the peers use."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,7 +50,7 @@ async def test_module_hook_patches_config_values_and_values(tmp_path: Path) -> N
     assert patched == {"global": {"z": 1}, "module": {"a": 9, "c": "10", "x": 10}}
     stored = compacted((), outcome.values_patch, VALUES)
     assert reapplied(VALUES, stored) == patched
-    # With other settings, patched values stay patched and the rest is new.
+    # With other settings, patched values stay patched, and all other values are new.
     settings: JsonObject = {"global": {}, "module": {"a": 1, "x": 11}}
     assert reapplied(settings, stored)["module"] == {"a": 9, "c": "10", "x": 11}
 
@@ -70,7 +70,7 @@ data: {before: '{{ .Values.module.beforeHelm }}', after: '{{ .Values.module.afte
 
 @pytest.mark.slow
 async def test_module_run_ends_with_the_values_its_hooks_wrote(tmp_path: Path) -> None:
-    """Hooks of one binding run by order: if two write the same value, that of the hook with the greater order remains."""
+    """If two hooks of one binding write the same value, the hook with the greater order wins, because it runs later."""
     folder = tmp_path / "modules" / "000-module"
     hooks = {
         "01-last.sh": MODULE_HOOK.format(binding="beforeHelm", order=20, value="value-from-before-helm-20"),
@@ -144,7 +144,7 @@ def test_global_hook_patches_global_values_and_enables_modules(flag: JsonValue) 
 
 
 def test_only_the_last_operation_on_a_path_is_stored() -> None:
-    """Apply the example of the contract, run by run."""
+    """The patches of three runs are the example of the contract."""
     values: JsonObject = {"module": {}}
     stored: tuple[JsonValue, ...] = ()
     kept: list[tuple[JsonValue, ...]] = []

@@ -1,6 +1,6 @@
-"""Observed results of published hooks (spec hook-protocol §6.4a): the same situations give the same output.
+"""Results observed with published hooks (spec hook-protocol §6.4a): our hooks have the same output in the same situations.
 
-The hooks are our own. Their configuration is read and they are run like by the daemon.
+The hooks here were written for this project. Their configurations are read, and they are run, in the way of the daemon.
 """
 
 import base64

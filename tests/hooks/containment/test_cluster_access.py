@@ -29,7 +29,7 @@ CLUSTER = Connection("https://api.example:6443", bearer("crown-jewel"))
 
 
 async def kubectl_in_a_hook(folder: Path, access: ClusterAccess | None, *, credentials: bool) -> HookOutcome:
-    """Run kubectl in a hook that lists namespaces, and return the outcome."""
+    """Run a hook that lists namespaces with kubectl, and return the outcome."""
     environment = {"PATH": f"{tool('kubectl').parent}:{os.environ['PATH']}"}
     runner = ProcessHookRunner(folder / "scratch", LIMITS, environment=environment, cluster=access)
     hook = bash(folder, 'kubectl get namespaces --output name </dev/null 2>&1; stat -c "%a" "$KUBECONFIG"')

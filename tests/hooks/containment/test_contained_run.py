@@ -1,4 +1,4 @@
-"""The user and the command line of one contained run. Its isolation is tested with real hooks (test_hostile_hooks.py)."""
+"""The user and the command line of one contained run. The isolation is tested with real hooks in test_hostile_hooks.py."""
 
 from dataclasses import replace
 from pathlib import Path

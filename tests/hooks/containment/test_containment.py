@@ -1,4 +1,4 @@
-"""Requested measures of containment, and which of them are enforced."""
+"""The measures of containment that are requested, and those that are enforced."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The environment of hooks: only listed or requested variables of the daemon."""
+"""The environment of hooks, which has only listed or requested variables of the daemon."""
 
 import argparse
 import os

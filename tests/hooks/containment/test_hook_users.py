@@ -1,4 +1,4 @@
-"""Users of hooks: one per concurrent run, checked between runs, with access to their packages only."""
+"""Users of hooks: each concurrent run has its own user, which is checked between runs and can access only its package."""
 
 import os
 import stat
@@ -133,7 +133,7 @@ def test_package_is_made_readable_and_its_neighbours_are_not() -> None:
         for _ in range(2):
             open_tree(hooks / "hook.sh", state)
             assert mode(state) == 0o701
-            state.chmod(0o700)  # like a starting daemon
+            state.chmod(0o700)  # A starting daemon does this.
         open_tree(hooks / "hook.sh", state)
         tree = hooks.parents[1]
         assert [mode(path) for path in (state, state / "store", tree.parent)] == [0o701, 0o701, 0o701]

@@ -90,7 +90,9 @@ def test_hook_users_of_existing_accounts_are_refused(monkeypatch: pytest.MonkeyP
 def test_hook_users_overlapping_groups_or_subordinate_ids_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run's group has its user's number, and all processes of that user are killed, also those of rootless containers."""
+    """A run's group has the same number as its user. All processes of a user are killed, so rootless containers must not share
+    it.
+    """
     monkeypatch.setattr("os.geteuid", lambda: 0)
     table = tmp_path / "subuid"
     table.write_text("# rootless\nalice:400000:65536\nbroken\nbob:x:1\n")

@@ -1,4 +1,4 @@
-"""Removal of real shared memory, queues and semaphores of one user; those of others remain."""
+"""Removal of one user's real shared memory segments, queues and semaphores. Those of other users remain."""
 
 import os
 import subprocess

@@ -311,7 +311,7 @@ def test_invalid_byte_sequences_are_refused() -> None:
 
 
 def test_labels_cannot_claim_the_series_of_another_package() -> None:
-    """A Module's hook may use any namespace label and a global hook any module label, but not for series of another package."""
+    """A hook may set any namespace or module label, but may not publish to the series of another package."""
     metrics = HookMetrics()
     published = {"name": "depth", "action": "set", "value": 1}
     for package in ("prod.web", "web"):

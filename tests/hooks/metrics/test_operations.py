@@ -1,4 +1,4 @@
-"""Operations that hooks write into METRICS_PATH."""
+"""The operations that hooks write into METRICS_PATH."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from wharfinger.hooks.running.results import METRICS, read_metrics
 
 
 def read(*documents: JsonValue) -> tuple[MetricOperation, ...]:
-    """Read the operations through both readers."""
+    """Return the operations that are read from a metrics file with these documents."""
     data = "\n".join(json.dumps(document) for document in documents).encode()
     return read_metric_operations(read_metrics(data, hook="h"), hook="h")
 

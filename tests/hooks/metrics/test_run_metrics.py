@@ -74,7 +74,7 @@ def test_forgotten_package_is_no_longer_counted() -> None:
 
 
 def successes(runs: RunMetrics) -> Family:
-    """Return the family of successful runs, without reading the others."""
+    """Return the family of successful runs, without parsing the other families."""
     lines = [line for line in runs.lines() if "success_total" in line]
     return parse(exposition(lines))[f"{PREFIX}success_total"]
 

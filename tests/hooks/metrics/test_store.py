@@ -18,7 +18,7 @@ LIMITS: Final = MetricLimits()
 
 
 def scraped(store: MetricStore) -> dict[str, Family]:
-    """Return the samples for a scraper, and check that the store counts at least as many bytes."""
+    """Return the families as a scraper reads them, and check that the store counts at least the bytes of the exposed text."""
     text = exposition(store.lines())
     found = parse(text)
     assert len(text.encode()) <= store.statistics().bytes
@@ -31,7 +31,7 @@ def pairs(**labels: str) -> Labels:
 
 
 def publish(store: MetricStore, operation: Publication, package: str = "p", **labels: str) -> None:
-    """Publish an operation in its group, with its own labels and these."""
+    """Publish the operation in its group, with the given labels in addition to its own."""
     store.publish(package, operation.group, pairs(**{**operation.labels, **labels}), operation)
 
 
@@ -228,7 +228,9 @@ def test_all_lines_of_a_histogram_count_against_the_limit() -> None:
 
 
 def test_label_widening_counts_against_the_byte_limit_of_a_package() -> None:
-    """Labels of one series widen all series of the name, so the limit counts the exposed text, not the operations."""
+    """A label of one series is added to all series of that name, so the limit must count the exposed text and not the
+    operations.
+    """
     limits = MetricLimits(package_bytes=100_000)
     store, refused = MetricStore(limits), 0
     for number in range(2_000):
@@ -259,7 +261,7 @@ NUMBERS: Final = st.sampled_from((0.0, 0.5, 1.0, 7.0))
 class AgainstModel(RuleBasedStateMachine):
     """A model that keeps all publications in a list and must give the same results as the store.
 
-    Each package has its own label, like with the caller of the store.
+    Each package has a label with its name, as in the calls by HookMetrics.
     """
 
     def __init__(self) -> None:
@@ -268,7 +270,7 @@ class AgainstModel(RuleBasedStateMachine):
         self.model: list[tuple[str, str, str, str, dict[str, str], list[float]]] = []
 
     def taken(self, kind: str, name: str) -> bool:
-        """Return whether no other family uses the names of its samples."""
+        """Return whether a family may have this name: no other family uses it or the name of one of its samples."""
 
         def names(kind: str, name: str) -> set[str]:
             more = ("_sum", "_count", "_bucket") if kind == "histogram" else ()
@@ -355,7 +357,7 @@ class AgainstModel(RuleBasedStateMachine):
         assert sum(len(family.samples) for family in found.values()) == lines == self.store._samples
 
     def labels_of(self, name: str, labels: dict[str, str]) -> Labels:
-        """Return the labels, widened by those of all series of this name and package."""
+        """Return the labels, with an empty value for each label that only other series of this name and package have."""
         names = {label for each in self.model if (each[0], each[3]) == (labels["package"], name) for label in each[4]}
         return tuple(sorted((label, labels.get(label, "")) for label in names))
 

@@ -75,7 +75,7 @@ async def test_package_without_hooks_has_none(tmp_path: Path, reader: ProcessCon
 async def test_config_run_has_its_folder_no_input_and_no_run_variables(
     layout: Layout, folder: str, hooks: Path, reader: ProcessConfigReader
 ) -> None:
-    """The config run has empty input and no variables of a run. An old example reads its input because its variable is unset."""
+    """An example of the peers reads its input when the variables of a run are unset, so the input must be empty."""
     (hooks / "a").mkdir()
     bash(hooks / "a", f'echo "onStartup: $(cat | wc -c)$(env | grep -c _PATH=)"; [ "${{PWD##*/}}" = {folder} ]')
     (hook,) = await discovered(hooks, reader, layout)
@@ -296,7 +296,9 @@ async def test_python_batch_runs_in_the_virtual_environment_beside_it(hooks: Pat
 async def test_batch_config_run_gets_its_application_and_namespace(
     hooks: Path, tmp_path: Path, reader: ProcessConfigReader
 ) -> None:
-    """Hooks of Applications read their namespace in the config run, so the answer for one namespace is not reused for another."""
+    """Hooks of Applications read their namespace in the config run, so the answer for one namespace must not be reused for
+    another.
+    """
     bash(hooks, """echo '[{"metadata":{"name":"'"$APPLICATION_NAMESPACE"'"},"onStartup":1}]'""", name="main")
     for namespace in ("a", "b"):
         told = {"APPLICATION_NAME": "x", "APPLICATION_NAMESPACE": namespace}

@@ -1,4 +1,4 @@
-"""Which files are hooks, and how each is started. Folders are real, and only an interpreter is run."""
+"""Which files are hooks, and how each is started. The folders are real, and the only program that is run is an interpreter."""
 
 import os
 import socket
@@ -214,7 +214,7 @@ def test_interpreter_that_is_not_executable_is_ignored(hooks: Path) -> None:
 
 
 def said(hook: HookFile) -> str:
-    """Start the hook like a runner, and return its output."""
+    """Start the hook as a runner does, and return its output."""
     environment = {"PATH": os.environ["PATH"], **hook.environment}
     command = [str(hook.executable), *hook.argv]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()

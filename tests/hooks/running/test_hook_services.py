@@ -1,4 +1,4 @@
-"""Start and stop of packages; a failed or cancelled start leaves nothing."""
+"""Start and stop of the hooks of packages. A failed or cancelled start leaves nothing behind."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,7 +30,7 @@ UNKNOWN = hook("{configVersion: v1, kubernetes: [{kind: Unheard}]}", "hooks/c.sh
 
 @dataclass
 class Told:
-    """The calls of the callbacks."""
+    """The services for hooks, and the calls of their callbacks."""
 
     services: HookServices
     client: HttpClusterClient
@@ -39,7 +39,7 @@ class Told:
     ticks: list[str] = field(default_factory=list)
 
     async def unlocked(self, package: str) -> PackageHooks:
-        """Start a package and unlock its monitors."""
+        """Start the hooks of a package and unlock their monitor."""
         opened = await self.services.start(package, (WATCHES, RINGS), namespace="default")
         opened.monitor(WATCHES, WATCHES.config.kubernetes[0]).unlock()
         return opened

@@ -123,7 +123,7 @@ def test_after_a_failed_run_its_occurrences_and_new_ones_are_offered() -> None:
 
 
 def test_occurrences_of_a_running_hook_are_not_reduced() -> None:
-    """The running hook is about to know the object, so its deletion must be reported as well."""
+    """A running hook was given the object, so the deletion of the object must be reported to it later."""
     box = filled(event(ADDED, "a"), limit=2)
     offered = box.offered()
     for number in range(10):

@@ -274,7 +274,7 @@ def mutated(draw: random.Random) -> bytes:
 
 
 def test_mutated_patch_files_raise_only_the_declared_error() -> None:
-    """Read mutated bytes through both readers; the result is operations or a HookError."""
+    """Reading mutated bytes either gives operations or raises a HookError."""
     draw = random.Random(2024)  # noqa: S311 - the same inputs in every run
     taken = refused = 0
     for _ in range(scaled(100_000, 1_200)):

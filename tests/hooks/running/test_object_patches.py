@@ -138,7 +138,7 @@ async def test_repeated_conflicts_are_a_transient_failure(autojump_clock: MockCl
             assert failure.transient
             assert "Conflict" in failure.message
             assert count == ATTEMPTS
-        # 10, 50 and 250 ms, each 5 % longer by the jitter, for both
+        # For both documents, the pauses are 10, 50 and 250 ms, each 5 % longer because of the jitter.
         assert trio.current_time() - started == pytest.approx(2 * 0.31 * 1.05)
 
 

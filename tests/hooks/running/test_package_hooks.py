@@ -32,7 +32,7 @@ RINGING = hook(
 
 
 def unopened(*hooks: Hook) -> PackageHooks:
-    """Return the hooks of a package without running monitors."""
+    """Return the hooks of a package whose monitors do not run."""
     client, watches = cast("ClusterClient", None), cast("SharedWatches", None)
     filters = value_filters()
     return PackageHooks("p", hooks, client, watches, filters, namespace=None, on_event=lambda _hooks, _box: None)
@@ -68,7 +68,7 @@ async def opening(
 
 
 def read(contexts: Sequence[Context]) -> list[JsonObject]:
-    """Return the contexts that a hook reads."""
+    """Return the contexts as a hook reads them."""
     file = io.BytesIO()
     write_contexts(file, contexts)
     found: list[JsonObject] = json.loads(file.getvalue())
@@ -116,7 +116,7 @@ async def test_waiting_events_are_reported_with_current_snapshots(autojump_clock
             box = opened.inbox(watching, "q")
             told = read(opened.contexts(watching, box.offered()))
             assert [find(one, "watchEvent") for one in told] == ["Added", "Deleted"]
-            # Both contexts have the snapshot of the moment at which the run begins.
+            # Both contexts have the snapshot from the moment at which the run begins.
             snapshots = [find_list(find_object(one, "snapshots"), "maps") for one in told]
             assert [[find(item, "object", "metadata", "name") for item in items] for items in snapshots] == [["b"]] * 2
             assert [len(items) for items in opened.all_snapshots(watching).values()] == [1]
@@ -160,7 +160,7 @@ async def test_number_of_watches_of_a_package_is_limited() -> None:
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Unheard"])
 async def test_package_with_the_most_watches_starts_or_fails_as_one(kind: str, autojump_clock: MockClock) -> None:
-    """Monitors must not have nested nurseries, because hundreds of nested ones cannot be closed."""
+    """Hundreds of nested nurseries cannot be closed, so the monitors of a package must not nest theirs."""
     bindings = ", ".join(f"{{name: b{number}, kind: {kind}}}" for number in range(package_hooks.MAX_WATCHES // 2))
     many = (hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "a"),
             hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "b"))  # fmt: skip
@@ -200,7 +200,7 @@ async def test_filters_are_owned_by_the_package(autojump_clock: MockClock) -> No
 
 
 async def test_synchronization_of_one_binding_leaves_events_of_others(autojump_clock: MockClock) -> None:
-    """Reading the snapshot of another binding for a run drops none of that binding's events."""
+    """A synchronization that includes the snapshot of another binding must not drop events of that other binding."""
     watching = hook(
         "{configVersion: v1, kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}},"
         " {name: other, kind: Secret, includeSnapshotsFrom: [maps]}]}"

@@ -1,4 +1,4 @@
-"""The process runner: the runner contract, and its files, environment and limits."""
+"""The process runner: the contract of all runners, and the files, environment and limits of a run."""
 
 import logging
 import os

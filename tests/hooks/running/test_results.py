@@ -261,7 +261,7 @@ PIECES = (
 
 
 def mutated(source: random.Random, seeds: tuple[bytes, ...]) -> bytes:
-    """Return a seed with inserted, removed or overwritten pieces, or several seeds joined."""
+    """Return a seed in which pieces are inserted, removed or overwritten, possibly with the text of another seed."""
     data = bytearray(source.choice(seeds))
     for _ in range(source.choice((1, 1, 2, 5))):
         at = source.randrange(len(data) + 1)

@@ -1,4 +1,4 @@
-"""The runner protocol. The type checker compares implementations with it, and the runner contract tests their behaviour."""
+"""The protocol of runners. The type checker compares implementations with it, and the runner contract tests their behaviour."""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path

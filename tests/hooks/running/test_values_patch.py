@@ -1,4 +1,6 @@
-"""Values patches: strict first application, compact storage, tolerant reapplication, and the relation between them."""
+"""Values patches: their strict first application, compact storage and tolerant reapplication, and the consistency of these
+three.
+"""
 
 import copy
 from collections.abc import Sequence

@@ -31,7 +31,7 @@ def users(count: int = 1) -> HookUsers:
 
 @contextmanager
 def state_folder() -> Iterator[Path]:
-    """Return a daemon's state folder. It is not below pytest's folder, because no other user may enter that."""
+    """Yield a daemon's state folder. It is not below pytest's folder, because no other user may enter that folder."""
     folder = Path(tempfile.mkdtemp(prefix="wharfinger-state-"))
     try:
         yield folder
@@ -40,7 +40,7 @@ def state_folder() -> Iterator[Path]:
 
 
 def package_in(state: Path, name: str = "0" * 64) -> Path:
-    """Return the folder of a package in the store, which only its daemon can read, as the store leaves it."""
+    """Return a new package folder with the modes of the store: only the daemon can read it."""
     package = state / TREES / name / "package" / "hooks"
     package.mkdir(parents=True)
     for folder in (package, *package.parents):

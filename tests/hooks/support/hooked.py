@@ -1,4 +1,4 @@
-"""Hooks for tests that start the hooks of a package without running them: they have a configuration and no program."""
+"""Hooks that have a configuration but no program, for tests that start the hooks of a package without running them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Packages for the author's commands, written to a folder, and the findings of `wharfinger package lint`."""
+"""Helpers for the author's commands: they write a package to a folder and return the findings of `wharfinger package lint`."""
 
 import textwrap
 from collections.abc import Mapping

@@ -1,4 +1,6 @@
-"""Limits of jq filters for tests that measure no time; they include the start of a worker, which is slow on a busy machine."""
+"""Generous limits of jq filters, for tests that measure no time. The start of a worker is included, and is slow on a busy
+machine.
+"""
 
 from typing import Final
 

@@ -11,8 +11,9 @@ Program = Callable[[JsonValue], JsonValue]
 
 
 class PythonFilters:
-    """The programs by name. If there is a ``gate``, every application waits until it is set; ``deaths`` is the number of
-    worker deaths to come.
+    """Filters that call Python functions by name.
+
+    If there is a ``gate``, every call waits until it is set. In each of the next ``deaths`` calls, the worker dies.
     """
 
     def __init__(self, programs: Mapping[str, Program]) -> None:
@@ -24,7 +25,7 @@ class PythonFilters:
         self._running = 0
 
     def of(self, owner: str) -> "PythonFilters":
-        """Return the same filters, because owners have no turns here."""
+        """Record the owner, and return the same filters: no time is shared out among owners here."""
         self.owners.append(owner)
         return self
 
@@ -39,7 +40,7 @@ class PythonFilters:
         return canonical_json(await self.apply(program, decode_json(text, max_bytes=len(text), what="an object")))
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
-        """Return the result of the function; a ValueError is a failure of the filter."""
+        """Return the result of the function. If the function raises a ValueError, the filter fails."""
         self._running += 1
         self.most_at_once = max(self.most_at_once, self._running)
         try:

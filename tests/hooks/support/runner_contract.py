@@ -1,4 +1,4 @@
-"""The contract of every HookRunner. Each ``contract_*`` function gets a factory of runners, and an empty folder."""
+"""The contract of every HookRunner. Each ``contract_*`` function takes a factory of runners and an empty folder."""
 
 import json
 import os

@@ -34,8 +34,8 @@ def python(folder: Path, script: str, *, name: str = "20-hook.py") -> Path:
 
 
 def batch(folder: Path, document: JsonValue, *, name: str = "main") -> Path:
-    """Write an executable with several hooks: it answers ``hook config`` with this document, and prints its arguments in any
-    other case.
+    """Write an executable with several hooks. It answers ``hook config`` with this document, and otherwise prints its
+    arguments.
     """
     script = (
         f"said = {json.dumps(json.dumps(document))}\n"
@@ -51,5 +51,5 @@ def run_of(executable: Path, *, cwd: Path | None = None, contexts: tuple[JsonObj
 
 
 def shown(value: object) -> str:
-    """Return JSON in a form that is equal for equal documents."""
+    """Return the JSON text of a document. Equal documents have equal texts."""
     return json.dumps(value, sort_keys=True)

@@ -1,6 +1,4 @@
-"""Hooks in bash that use the library of the contract, and are really run; if possible, with the library at its path in an
-image.
-"""
+"""Hooks in bash that source the shell library and are really run. If possible, the library is at its path in an image."""
 
 import json
 import os
@@ -46,7 +44,7 @@ def run_hook(
     environment: Mapping[str, str] | None = None,
     before: Sequence[str] = (),
 ) -> Ran:
-    """Run the hook with these contexts; ``before`` is put in front of it on the command line."""
+    """Run the hook with these contexts; the words of ``before`` precede the hook on the command line."""
     path = hook.parent / "contexts.json"
     path.write_text(json.dumps(contexts))
     env = {**os.environ, FRAMEWORK_DIR: str(FOLDER), "BINDING_CONTEXT_PATH": str(path), **(environment or {})}
@@ -69,12 +67,10 @@ def run_body(folder: Path, body: str, *contexts: JsonValue) -> Ran:
 
 @cache
 def sandbox() -> tuple[str, ...] | None:
-    """Return a command that runs the following command with the library at the root of the file system; None if that is not
-    allowed here.
-    """
+    """Return a command prefix that shows the library at its path in an image, or None if that is not allowed here."""
     if (bubblewrap := shutil.which("bwrap")) is None:
         return None
-    # A root of its own, since places that are missing would be made in the one that is shown.
+    # The root is a new one, because missing mount points would otherwise be created in the real root.
     command = [bubblewrap, "--tmpfs", "/"]
     for path in sorted(Path("/").iterdir()):
         if path.is_symlink():
@@ -88,7 +84,7 @@ def sandbox() -> tuple[str, ...] | None:
 
 
 def counting_jq(folder: Path) -> tuple[dict[str, str], Path]:
-    """Return variables with which jq is found in ``folder``, and a file that gets a line for each start of jq."""
+    """Return environment variables that put a counting jq first in PATH, and the file that gets one line for each start of it."""
     jq = shutil.which("jq")
     assert jq, "jq is needed here: hooks use it"
     tools, count = folder / "tools", folder / "jq-starts"

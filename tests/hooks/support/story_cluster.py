@@ -1,9 +1,8 @@
-"""A fake cluster behind the client's interface whose watches break on request, for random stories of what hooks must have
-seen.
+"""A fake cluster behind the client's interface, for random stories of what hooks must have seen. Its watches break on request.
 
-It has ConfigMaps and Namespaces, and implements the part of a client that shared watches use. A list comes in small pages of
-one state. A watch begins after a revision, and reports changes as the API does: an object that begins to match a selector is
-added, and an object that ceases to match is deleted.
+It has ConfigMaps and Namespaces, and implements the part of a client that shared watches use. A list comes in small pages of one
+state. A watch begins after a revision, and reports changes as the API does: an object that begins to match a selector is added,
+and an object that ceases to match is deleted.
 """
 
 import json
@@ -81,7 +80,7 @@ class Query:
 
 @dataclass
 class StoryCluster:
-    """The objects with their history. `break_watches`, `forget` and `failing` cause faults."""
+    """A fake cluster of objects with their history. `break_watches`, `forget` and `failing` cause faults."""
 
     now: dict[Place, Stored] = field(default_factory=dict)
     history: list[tuple[int, Stored | None, Stored | None]] = field(default_factory=list)
@@ -95,7 +94,7 @@ class StoryCluster:
     _broken: int = 0
 
     def client(self) -> ClusterClient:
-        """Return the cluster itself, which has as much of a client as shared watches and monitors use."""
+        """Return the cluster itself, which implements as much of a client as shared watches and monitors use."""
         return cast("ClusterClient", self)
 
     # -- what happens in it

@@ -1,4 +1,4 @@
-"""A hook of a story: the contexts of its runs, and the state of the cluster that it concludes from them."""
+"""A hook of a story: the contexts of its runs, and the state of the cluster that the hook concludes from them."""
 
 import io
 import json
@@ -36,7 +36,7 @@ def written(contexts: tuple[Context, ...]) -> list[JsonObject]:
 
 
 def shown(item: JsonValue) -> tuple[str, JsonValue]:
-    """Return an item's place, as far as the item has one, and its value."""
+    """Return the ``namespace/name`` of the item's object, or ``/`` without an object, and the item's value."""
     document = find(item, "object")
     place = f"{find_str(document, 'metadata', 'namespace')}/{find_str(document, 'metadata', 'name')}"
     filtered = isinstance(item, dict) and "filterResult" in item
@@ -45,7 +45,9 @@ def shown(item: JsonValue) -> tuple[str, JsonValue]:
 
 @dataclass
 class Reader:
-    """One hook of one package, and its view of each binding: values by place, or sorted values if items have no places."""
+    """One hook of one package, and its view of each binding: values by ``namespace/name``, or sorted values if items have no
+    object.
+    """
 
     hooks: PackageHooks
     hook: Hook
@@ -60,7 +62,7 @@ class Reader:
         """Do the first run of a binding, unless it was done already; ``meanwhile`` is called during the run."""
         if binding.name in self.synchronized:
             return
-        if binding.legacy:  # it gets events only, so it may know the earlier objects
+        if binding.legacy:  # The binding gets only events, so the hook may know the earlier objects.
             items = self.hooks.monitor(self.hook, binding).synchronize()
             self._shown(binding.name, [plain(item) for item in items])
             succeeds = True

@@ -27,7 +27,7 @@ def obj(name: str, namespace: str = "default", **data: str) -> JsonObject:
 
 
 def value(document: JsonValue) -> JsonValue:
-    """Return ``data.v``; raises an error for an object with ``data.bad``."""
+    """Return ``data.v``. Raises ValueError for an object with ``data.bad``."""
     if find_str(document, "data", "bad"):
         raise ValueError("bad data")
     return find(document, "data", "v")
@@ -43,7 +43,7 @@ def plain(item: Item) -> JsonObject:
 
 
 def short(item: Item) -> JsonValue:
-    """Return an item in short: its filterResult, or else the name of its object."""
+    """Return an item in short: its filter result, or the name of its object if there is no filter result."""
     if item.filter_result is not None:
         return item.filter_result.value()
     return None if item.object is None else find(item.object.value(), "metadata", "name")
@@ -90,7 +90,7 @@ async def watching(
 
 
 async def settle() -> None:
-    """Wait until everything is done that does not wait for the clock."""
+    """Wait until all work is done that does not wait for the clock."""
     await trio.sleep(0.1)
 
 

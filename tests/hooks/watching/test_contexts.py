@@ -1,4 +1,6 @@
-"""Binding contexts compared with the examples of the contract; documents are equal, so there are no additional fields."""
+"""Binding contexts compared with the examples of the contract. Whole documents are compared, so an additional field is an
+error.
+"""
 
 import io
 import json
@@ -44,7 +46,7 @@ FILTERED = Item(None, packed(None))
 
 
 def written(*contexts: Context) -> list[JsonObject]:
-    """Return the contexts that a hook reads."""
+    """Return the contexts as a hook reads them."""
     file = io.BytesIO()
     write_contexts(file, contexts)
     found: list[JsonObject] = json.loads(file.getvalue())
@@ -203,7 +205,7 @@ def test_bindings_with_different_conditions_are_synchronized_separately() -> Non
 
 
 def test_webhook_contexts_have_review_and_snapshots() -> None:
-    """A group adds snapshots, and does not change the type."""
+    """A webhook binding in a group gets snapshots, and its context keeps its type."""
     review: JsonObject = {"request": {"uid": "u"}}
     plain, grouped = (
         AdmissionBinding("a.b.c", ()),

@@ -262,7 +262,7 @@ async def test_waiting_requests_fail_when_the_pool_closes(ledger: ProcessLedger)
 
         async with one_worker(ledger) as pool:
             nursery.start_soon(wait, pool, ENDLESS)
-            nursery.start_soon(wait, pool, ENDLESS)  # no slot is free for this one
+            nursery.start_soon(wait, pool, ENDLESS)  # This request waits for a slot.
             while not pool.statistics().requests:
                 await trio.lowlevel.checkpoint()
     with pytest.raises(FilterError, match="shut down"):
@@ -313,7 +313,7 @@ async def test_program_that_is_not_a_worker_is_refused(
     ],
 )
 async def test_filter_errors_do_not_quote_the_object(program: str, said: str) -> None:
-    """The object may be a Secret, and the message goes into a status."""
+    """The object may be a Secret, and the error message is written into a status."""
     async with open_jq_pool(None, limits=PATIENT_FILTERS) as pool:
         with pytest.raises(FilterError) as caught:
             await pool.apply(program, {"data": "hunter22", "nested": {"a": {"b": "hunter22 (x)"}}})

@@ -1,4 +1,4 @@
-"""Backlogs: all changes up to the limit, and a shorter equivalent story beyond it."""
+"""Backlogs of changes: all changes are kept up to the limit, and a shorter equivalent series beyond it."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Temporary refusal of programs that are late repeatedly."""
+"""Temporary refusal of filter programs that repeatedly ran out of time."""
 
 from wharfinger.hooks.watching.slow_programs import KEPT, LATE_IN_A_ROW, REFUSED_S, SlowPrograms
 

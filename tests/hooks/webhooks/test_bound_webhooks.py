@@ -1,4 +1,4 @@
-"""The webhooks of all hooks of a package as one set."""
+"""The webhooks of all hooks of a package, combined into one set."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The webhook configuration objects for an API server; the control plane's own validation admits them."""
+"""The webhook configuration objects for an API server. The embedded control plane must accept them."""
 
 from dataclasses import replace
 
