@@ -53,7 +53,7 @@ CANDIDATES: dict[str, tuple[JsonObject, list[str]]] = {
             "__on_conversion::alpha1_to_alpha2",
         ],
     ),
-    # Contexts without a known type have only the general handlers.
+    # The only handler for contexts without a known type is ``__main__``.
     "beforeHelm": ({"binding": "beforeHelm", "snapshots": {}}, []),
     "afterAll": ({"binding": "afterAll", "snapshots": {"pods": []}}, []),
     "v0": ({"binding": "monitor pods", "resourceEvent": "add", "resourceKind": "Pod", "resourceName": "a"}, []),

@@ -1,6 +1,6 @@
-"""The cases of spec/schedulers §B.15 and of the determinism rules of part F, each with the test that covers it.
+"""The cases of spec/schedulers §B.15 and of the determinism rules of part F, each with the tests that cover it.
 
-A test is given as ``path::function``, and one row of a table as ``path::function[its name]``. A case without a test has a
+A test is given as ``path::function``, and one row of a table as ``path::function[name of the row]``. A case without a test has a
 reason: the feature does not exist here, or works in another way.
 """
 

@@ -41,12 +41,12 @@ def write_tree(folder: Path, files: Mapping[str, str]) -> Path:
 
 
 def with_chart(files: Mapping[str, str], at: str = "charts/web") -> dict[str, str]:
-    """Return files with a chart among them."""
+    """Return the files, with those of a chart added below ``at``."""
     return {**files, **{f"{at}/{name}": text for name, text in CHART.items()}}
 
 
 def kustomization(name: str, path: str, more: str = "", *, depends: tuple[str, ...] = ()) -> str:
-    """Return a Flux Kustomization of the tree itself; ``more`` are further lines of its spec."""
+    """Return a Flux Kustomization whose source is the tree itself; ``more`` has further lines of its spec."""
     listed = "".join(f"    - name: {each}\n" for each in depends)
     return (
         "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n"
@@ -58,7 +58,7 @@ def kustomization(name: str, path: str, more: str = "", *, depends: tuple[str, .
 
 
 def release(name: str, more: str = "", *, chart: str = "./charts/web", depends: tuple[str, ...] = ()) -> str:
-    """Return a HelmRelease of a chart in the tree; ``more`` are further lines of its spec."""
+    """Return a HelmRelease of a chart in the tree; ``more`` has further lines of its spec."""
     listed = "".join(f"    - name: {each}\n" for each in depends)
     return (
         "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n"
@@ -77,7 +77,7 @@ def config_map(name: str, namespace: str = "apps", **data: str) -> str:
 
 
 def tool_options(folder: Path) -> ToolOptions:
-    """Return the options of the real programs, with a cache of the test's own."""
+    """Return the options with the real programs and a cache folder below ``folder``."""
     return ToolOptions(helm=tool("helm"), kubectl=tool("kubectl"), cache=folder / "cache", network=False)
 
 
@@ -98,7 +98,7 @@ async def opened(
     concurrency: int = 4,
     root: Path | None = None,
 ) -> AsyncIterator[Orchestrator]:
-    """Open an orchestrator of the tree at ``path``; by default that is its root, too."""
+    """Open an orchestrator of the tree at ``path``. The root is ``path``, unless another one is given."""
     async with (
         open_test_tools(scratch, packages) as tools,
         open_orchestrator(Config(path, options, root=root or path, concurrency=concurrency), tools) as orchestrator,
@@ -115,7 +115,7 @@ async def built(
     concurrency: int = 4,
     root: Path | None = None,
 ) -> Result:
-    """Build the tree at ``path``; by default that is its root, too."""
+    """Build the tree at ``path``. The root is ``path``, unless another one is given."""
     async with opened(
         path, scratch, options=options, packages=packages, concurrency=concurrency, root=root
     ) as orchestrator:
@@ -123,12 +123,12 @@ async def built(
 
 
 def names(result: Result, kind: str = "ConfigMap") -> list[str]:
-    """Return the names of the objects of a kind."""
+    """Return the names of all objects of a kind."""
     return [each.id.name for each in result.objects if each.id.kind == kind]
 
 
 def failures(result: Result) -> dict[str, str]:
-    """Return the message of each primary failure by kind and name."""
+    """Return the message of each primary failure, by kind and name."""
     return {
         f"{who.kind.partition('.')[0]} {who.name}": str(each) for who, each in result.failed.items() if each.is_primary
     }
@@ -141,7 +141,7 @@ def flux_id(kind: str, name: str, namespace: str = "flux-system") -> Id:
 
 
 def cli(*arguments: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command of wharfinger to its end, in this process: the start of another one takes longer than most commands."""
+    """Run a command of wharfinger to its end in this process, because starting a process takes longer than most commands."""
     command = [*arguments, "--cache-dir", str(cache), "--offline"]
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         try:

@@ -1,4 +1,4 @@
-"""Broken trees: each gives one verdict with its file and line, and everything that it does not affect is built."""
+"""Broken trees: each gives one verdict with file and line, and everything that the defect does not affect is built."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ SOUND = {
 
 @dataclass(frozen=True)
 class Broken:
-    """One broken tree: its files, the primary failures with a part of each message, and how many failures are derived."""
+    """One broken tree: its files, a part of the message of each primary failure, and the number of derived failures."""
 
     name: str
     files: dict[str, str]
@@ -95,7 +95,7 @@ CASES = (
     Broken(
         "two that wait for data of each other",
         {
-            # The release waits for values that the Kustomization makes; it waits for a variable that the release makes.
+            # The release waits for values that the Kustomization makes. The Kustomization waits for a variable that the release makes.
             "late/map.yaml": config_map("values"),
             "ks.yaml": kustomization(
                 "late", "./late", "  postBuild:\n    substituteFrom:\n      - {kind: ConfigMap, name: web-web}\n"

@@ -1,4 +1,4 @@
-"""Builds for commands: an error is returned, and not wrapped in an exception group."""
+"""Builds for commands: an error is returned without an exception group around it."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A build with a full cache notices every change of an input: its bytes equal those of a build with an empty cache.
+"""A build with a full cache notices every change of an input: its output equals that of a build with an empty cache.
 
 If possible, changed files keep their size and their time of modification, so that only their content differs.
 """
@@ -44,7 +44,7 @@ FILES: Final = {
 
 @dataclass(frozen=True)
 class Change:
-    """One change of an input, by name: of the files, or of the options."""
+    """One named change of an input: of the files of a tree, or of the options."""
 
     name: str
     of_files: Callable[[Path], object] = lambda _: None
@@ -52,7 +52,9 @@ class Change:
 
 
 def edit(file: str, old: str, new: str) -> Callable[[Path], None]:
-    """Return an edit of a file that keeps its time of modification, and its size if both texts have the same."""
+    """Return a function that edits a file. The time of modification stays, and so does the size if both texts are equally
+    long.
+    """
 
     def done(tree: Path) -> None:
         path = tree / file
@@ -65,7 +67,7 @@ def edit(file: str, old: str, new: str) -> Callable[[Path], None]:
 
 
 def link(file: str, target: str) -> Callable[[Path], None]:
-    """Return a change that puts a link in the place of a file."""
+    """Return a function that replaces a file with a link."""
 
     def done(tree: Path) -> None:
         (tree / file).unlink()
@@ -99,7 +101,7 @@ CHANGES: Final = (
 
 
 async def text_of(tree: Path, cache: Path, options: RunOptions = OPTIONS) -> str:
-    """Return the manifests and the failures of a build."""
+    """Return the manifests and the failures of a build, as text."""
     config = Config(tree / "clusters" / "p", options, root=tree)
     programs = replace(tool_options(cache), engine=engine_program())
     async with open_tools(programs) as tools, open_orchestrator(config, tools) as orchestrator:
@@ -130,7 +132,7 @@ async def test_a_reverted_change_restores_the_first_bytes(tmp_path: Path) -> Non
 
 
 async def test_another_program_version_renders_charts_again(tmp_path: Path) -> None:
-    """The versions of programs are inputs, too: a program with another version does not use the results of the first one."""
+    """The versions of programs are inputs, too, so a build with another version of helm must not use the cached renders."""
     tree = write_tree(tmp_path / "tree", FILES)
     await text_of(tree, tmp_path)
     helm = tmp_path / "helm"

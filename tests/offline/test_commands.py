@@ -131,7 +131,7 @@ def test_missing_crds_are_allowed_on_request(tmp_path: Path) -> None:
 
 
 class FailsAtFirst(Quiet):
-    """A server that fails its first requests."""
+    """A handler of HTTP requests that fails the first ones."""
 
     left: ClassVar[int]
 
@@ -151,7 +151,7 @@ def test_a_source_with_a_transient_error_is_retried(attempts: str, failures: int
         {"index.yaml": "apiVersion: v1\nentries: {web: [{name: web, version: 1.0.0, urls: [web-1.0.0.tgz]}]}\n"},
     )
     (served / "web-1.0.0.tgz").write_bytes(pack_chart(chart(tmp_path / "web", "web", "1.0.0")))
-    FailsAtFirst.left = failures  # a release may be built twice, so one failure would not be certain to fail the build
+    FailsAtFirst.left = failures  # A release may be built twice, so a single failure might not fail the build.
     with serving(served, FailsAtFirst) as url:
         tree = write_tree(tmp_path / "tree", {"release.yaml": FROM_REPOSITORY % url})
         arguments = ["build", str(tree), "--attempts", attempts, "--cache-dir", str(tmp_path / "cache")]

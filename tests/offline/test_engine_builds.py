@@ -1,4 +1,4 @@
-"""Whole builds with the engine: the same as without it, and by several processes with one cache."""
+"""Whole builds with the engine: they equal builds without it, and several processes may share one cache."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ def test_output_is_equal_with_and_without_the_engine(tmp_path: Path) -> None:
     engine = str(engine_program())
     without = cli("build", *TREE, "--engine", "none", cache=tmp_path / "without")
     assert without.returncode == 0, without.stderr
-    for _ in range(2):  # the second time from the cache
+    for _ in range(2):  # The second result comes from the cache.
         having = cli("build", *TREE, "--engine", engine, cache=tmp_path / "with")
         assert (having.returncode, having.stdout) == (0, without.stdout), having.stderr
     again = cli("build", *TREE, "--engine", "none", cache=tmp_path / "with")
@@ -30,7 +30,7 @@ def test_output_is_equal_with_and_without_the_engine(tmp_path: Path) -> None:
 
 
 def test_builds_with_the_engine_do_not_need_kubectl(tmp_path: Path) -> None:
-    """PATH is a folder with the other programs, but without kubectl."""
+    """PATH has only a folder with the other programs, and not kubectl."""
     (tmp_path / "bin").mkdir()
     for name in ("helm", "git"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name) or name)

@@ -1,4 +1,4 @@
-"""``--filter`` as a user gives it, in each command that has it."""
+"""The option ``--filter`` of each command that has it, as a user gives it."""
 
 import json
 from pathlib import Path
@@ -84,7 +84,7 @@ def test_the_tree_command_lists_chosen_and_needed_nodes(tmp_path: Path) -> None:
 
 
 def test_only_findings_about_chosen_objects_are_reported(tmp_path: Path) -> None:
-    """A reference to an object that is not chosen is not dangling."""
+    """A reference is not dangling if its object exists, even if the filter does not choose that object."""
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: apps}}\n"
         "spec: {{containers: [{{name: x, image: x, envFrom: [{{configMapRef: {{name: {map}}}}}]}}]}}\n"
@@ -120,7 +120,7 @@ def test_only_differences_of_chosen_objects_are_printed(tmp_path: Path) -> None:
     assert changes("HelmRelease/web") == (2, ["changed ConfigMap/web-web", "changed HelmRelease/web"])
     assert changes("HelmRelease/new") == (2, ["added ConfigMap/new-web", "added HelmRelease/new"])
     assert changes("HelmRelease/api") == (0, [])
-    assert changes("ConfigMap/api-web") == (0, [])  # its release was not rendered at first
+    assert changes("ConfigMap/api-web") == (0, [])  # The release of this object is not rendered in the first step.
     assert changes("ConfigMap/shared", "HelmRelease/new")[1] == [
         "added ConfigMap/new-web",
         "changed ConfigMap/shared",

@@ -1,4 +1,6 @@
-"""Hostile trees: their effect on a build is bounded, no file of the machine gets into the output, and the rest is built."""
+"""Hostile trees: their effect on a build is limited, the output contains no file of the machine, and all other parts are
+built.
+"""
 
 import os
 from collections.abc import Callable
@@ -54,7 +56,7 @@ def leaking_chart(tree: Path) -> None:
 
 @dataclass(frozen=True)
 class Hostile:
-    """One hostile tree: its files, further preparations, and the primary failures with a part of each message."""
+    """One hostile tree: its files, a function that prepares it further, and a part of the message of each primary failure."""
 
     name: str
     files: dict[str, str]

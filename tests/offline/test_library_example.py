@@ -1,4 +1,4 @@
-"""The example of docs/offline.md for users of the library: it runs, and prints what the document says."""
+"""The example for users of the library in docs/offline.md: it runs, and prints what the document says."""
 
 import re
 import subprocess

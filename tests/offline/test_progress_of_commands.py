@@ -1,4 +1,4 @@
-"""Progress and Ctrl-C of real commands on a real terminal."""
+"""The progress of real commands on a real terminal, and Ctrl-C."""
 
 import os
 import pty
@@ -25,7 +25,9 @@ echo 'apiVersion: v1'; echo 'kind: ConfigMap'; echo 'metadata: {{name: a}}'
 
 @contextmanager
 def on_terminal(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int, int]]:
-    """Run ``wharfinger build`` of a chart with its stderr on a terminal of 40 columns; helm waits for a line in the gate."""
+    """Run ``wharfinger build`` on a chart, with stderr on a terminal of 40 columns. Helm waits for a line in the pipe
+    ``gate``.
+    """
     write_tree(folder / "web\x1b[31m", CHART)
     helm = folder / "helm"
     helm.write_text(HELM.format(folder=folder))
@@ -35,7 +37,7 @@ def on_terminal(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[
     ours, theirs = pty.openpty()
     os.set_inheritable(theirs, True)
     subprocess.run(["stty", "cols", "40"], stdin=theirs, check=True)
-    # The terminal is the controlling one, so that Ctrl-C becomes a signal.
+    # This is the controlling terminal of the command, so that Ctrl-C becomes a signal.
     command = [
         "setsid",
         "--ctty",
@@ -71,7 +73,7 @@ def read_until(terminal: int, text: bytes) -> bytes:
     while text not in seen:
         try:
             chunk = os.read(terminal, 4096)
-        except OSError:  # the other side is closed
+        except OSError:  # The other side has closed the terminal.
             break
         seen += chunk
     assert text in seen, seen

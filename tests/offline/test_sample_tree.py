@@ -1,4 +1,4 @@
-"""The staging cluster of the sample tree: everything that it fetches comes from a registry and repositories of the test's own.
+"""The staging cluster of the sample tree. All its sources are in a registry and in git repositories that the test starts.
 
 The folder with the charts is removed from the copy of the tree, so all charts come from the registry.
 """
@@ -43,14 +43,14 @@ TENANTS = Id(RESOURCE_SET, "flux-system", "tenants")
 
 @dataclass(frozen=True)
 class Landscape:
-    """A copy of the tree, with the addresses of a registry and of a folder with git repositories in its settings."""
+    """A copy of the tree, whose settings have the addresses of a local registry and of a folder with git repositories."""
 
     tree: Path
     repositories: Path
     cache: Path
 
     async def built(self, *, workers: int = 4, cache: str = "cache") -> Result:
-        """Build the staging cluster without network; all packages come from the registry."""
+        """Build the staging cluster without a network beyond this machine; all packages come from the registry."""
         options = replace(tool_options(self.cache / cache), engine=engine_program())
         config = Config(self.tree / "clusters" / "staging", OPTIONS, root=self.tree, concurrency=workers)
         async with open_tools(options) as tools, open_orchestrator(config, tools) as orchestrator:
@@ -58,7 +58,7 @@ class Landscape:
 
 
 def repository(folder: Path, files: Mapping[str, str], tag: str) -> None:
-    """Make a git repository with one commit on ``main``."""
+    """Make a git repository with one tagged commit on ``main``."""
     write_tree(folder, files)
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", ".")
@@ -77,7 +77,7 @@ async def push(registry: RegistryAddress) -> None:
 
 @asynccontextmanager
 async def open_landscape(folder: Path) -> AsyncIterator[Landscape]:
-    """Start a registry, make the repositories, and copy the tree with their addresses."""
+    """Start a registry, make the repositories, and copy the tree with the addresses of both."""
     repositories = folder / "repositories"
     repository(
         repositories / "dashboards", {"dashboards/nodes.yaml": config_map("nodes", "", cluster="${cluster}")}, "1.2.0"
@@ -104,7 +104,7 @@ async def open_landscape(folder: Path) -> AsyncIterator[Landscape]:
 
 
 def value(result: Result, who: Id, *path: str | int) -> JsonValue:
-    """Return a field of an object of the result."""
+    """Return a field of an object in the result."""
     return find(next(each.object for each in result.objects if each.id == who), *path)
 
 
@@ -127,7 +127,7 @@ async def test_the_sample_tree_is_built_from_a_local_registry_and_repositories(t
 
 
 def _check_the_shape(result: Result) -> None:
-    """Clusters build infrastructure and apps; values are substituted; a repository elsewhere is built, too."""
+    """Check that infrastructure and apps are built, values are substituted, and a repository outside of the tree is built."""
     bootstrap = flux_id("Kustomization", "flux-system")
     built = {each.id.name for each in result.manifests[bootstrap] if each.id.kind == KUSTOMIZATION}
     assert built == {
@@ -144,7 +144,9 @@ def _check_the_shape(result: Result) -> None:
 
 
 def _check_the_releases(result: Result) -> None:
-    """Kustomizations make HelmReleases of charts in the registry, and a set depends on objects of two other kinds."""
+    """Check that HelmReleases of charts in the registry are made, and that a ResourceSet depends on objects of two other
+    kinds.
+    """
     made = {each.id.name for each in result.manifests[flux_id("Kustomization", "apps")] if each.id.kind == HELM_RELEASE}
     assert made == {*RELEASES}
     for name in RELEASES:
@@ -162,7 +164,7 @@ def _check_the_releases(result: Result) -> None:
 
 
 def _check_the_applications(result: Result) -> None:
-    """There is one Application of Wharfinger, and one of Argo CD."""
+    """Check the one Application of Wharfinger and the one of Argo CD."""
     (ours,) = (each.id for each in result.objects if each.id.kind == APPLICATION)
     assert ours == Id(APPLICATION, "packages", "shop-window")
     assert "PackageRepository.wharfinger.dev" in reads(result, ours)
@@ -174,7 +176,9 @@ def _check_the_applications(result: Result) -> None:
 
 @pytest.mark.slow
 async def test_repeated_builds_have_the_same_bytes(tmp_path: Path) -> None:
-    """Three times, with 1, 2 and 4 workers, and with an empty cache for each number of workers."""
+    """The tree is built three times each with 1, 2 and 4 workers. The cache is empty at the first build for each of these
+    numbers.
+    """
     async with open_landscape(tmp_path) as landscape:
         results = [
             await landscape.built(workers=workers, cache=f"cache-{workers}") for workers in (1, 2, 4) for _ in range(3)
@@ -185,7 +189,7 @@ async def test_repeated_builds_have_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_only_dependents_of_an_unreachable_registry_fail(tmp_path: Path) -> None:
-    """A dependency of the set has failed, so the set is blocked across kinds; everything else is built."""
+    """The ResourceSet is blocked, because the HelmRelease that it depends on is blocked. Everything else is built."""
     async with open_landscape(tmp_path) as landscape:
         pass
     result = await landscape.built()

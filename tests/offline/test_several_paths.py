@@ -1,4 +1,4 @@
-"""Several paths in one command: they are read together, in any order."""
+"""Several paths in one command, which are read as one tree in any order."""
 
 import json
 from itertools import permutations
@@ -26,7 +26,9 @@ CLUSTER = {
 
 
 def test_several_paths_are_built_as_one_tree_in_any_order(tmp_path: Path) -> None:
-    """A Kustomization in one path reads a ConfigMap of the second path, and builds the third one, which is listed once."""
+    """A Kustomization in the first path reads a ConfigMap in the second path. It builds the third path, which is listed only
+    once.
+    """
     tree = write_tree(tmp_path / "tree", CLUSTER)
     paths = [str(tree / name) for name in ("clusters/a", "settings", "apps")]
     outputs = {
@@ -74,7 +76,7 @@ def test_archives_with_equal_names_and_charts_with_dependencies_are_built_togeth
 
 
 def test_paths_without_a_common_folder_have_no_root(tmp_path: Path) -> None:
-    """The root bounds what a tree may load, and must not be the whole machine."""
+    """The root limits which files a tree may load, so it must not be the root of the machine."""
     with pytest.raises(TreeError, match="name one root with --root"):
         root_of(tmp_path, Path("/var"))
 

@@ -1,4 +1,4 @@
-"""The table of cases names tests that exist, and each case once."""
+"""The table of cases names only tests that exist, and names each case once."""
 
 import ast
 

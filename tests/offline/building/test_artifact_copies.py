@@ -22,7 +22,7 @@ FILES = {
 
 
 def copied(tmp_path: Path, *operations: JsonObject, files: Mapping[str, str] = FILES) -> dict[str, str]:
-    """Carry out operations; return the files of the artifact."""
+    """Carry out the copy operations, and return the files of the artifact."""
     source, into = write_tree(tmp_path / "source", files), tmp_path / "artifact"
     listed: list[JsonValue] = [*operations]
     copy_all(read_copies({"copy": listed}, "spec.artifacts[0]"), {"repo": source}, into)

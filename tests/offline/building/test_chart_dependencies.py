@@ -1,4 +1,4 @@
-"""Dependencies of charts that are fetched, against ``helm dependency build``."""
+"""Fetched dependencies of charts, compared with those of ``helm dependency build``."""
 
 import shutil
 import subprocess
@@ -28,13 +28,13 @@ async def dependencies(scratch: Path) -> AsyncIterator[ChartDependencies]:
 
 
 def sub_chart(folder: Path, name: str, version: str = "1.0.0", more: str = "") -> Path:
-    """Write a chart of one ConfigMap."""
+    """Write a chart that contains one ConfigMap."""
     text = f"apiVersion: v2\nname: {name}\nversion: {version}\n{more}"
     return write_tree(folder, {"Chart.yaml": text, "templates/map.yaml": MAP.replace("NAME", name)})
 
 
 def served(folder: Path, name: str, versions: tuple[str, ...]) -> Path:
-    """Make the folder of a Helm repository with one chart in some versions."""
+    """Make the folder of a Helm repository that has one chart in these versions."""
     folder.mkdir()
     lines = ["apiVersion: v1", "entries:", f"  {name}:"]
     for version in versions:
@@ -45,7 +45,9 @@ def served(folder: Path, name: str, versions: tuple[str, ...]) -> Path:
 
 
 def umbrella(url: str, version: str = "1.x") -> Mapping[str, str]:
-    """Return a chart with three dependencies: at an address, in a folder of the tree, and already in charts/."""
+    """Return a chart with three dependencies: one at a URL, one in a folder of the tree, and one that is already in
+    ``charts/``.
+    """
     return {
         "umbrella/Chart.yaml": "apiVersion: v2\nname: umbrella\nversion: 1.0.0\ndependencies:\n"
         f"- {{name: far, version: {version}, repository: '{url}'}}\n"

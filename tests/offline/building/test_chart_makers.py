@@ -1,4 +1,4 @@
-"""Facts about fetched charts that are cached."""
+"""The cache that records whether fetched charts may make nodes of the tree."""
 
 from pathlib import Path
 

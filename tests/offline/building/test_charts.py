@@ -1,4 +1,4 @@
-"""Renders of charts, by the digest of their files."""
+"""Renders of charts, whose cache keys contain the digest of the chart's files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -74,7 +74,7 @@ async def test_a_chart_that_changes_while_it_is_rendered_is_not_cached(tmp_path:
     keeping.meanwhile = lambda: (folder / "values.yaml").write_text("more: 1\n")
     assert await rendered() == 1
     keeping.meanwhile = lambda: 0
-    (folder / "values.yaml").write_text("colour: blue\n")  # as it was when the digest was computed
+    (folder / "values.yaml").write_text("colour: blue\n")  # This is the content that was digested.
     assert await rendered() == 2
     assert await rendered() == 2
     assert len({each.chart_digest for each in keeping.requests}) == 1
@@ -102,7 +102,7 @@ VERSIONS = ("example.com/v1", "example.com/v1/Wide", "example.com/v1beta1", "exa
 
 
 class Defining(Keeping):
-    """A renderer whose chart has a definition."""
+    """A renderer of a chart that has a CustomResourceDefinition."""
 
     async def render(self, request: RenderRequest) -> Rendered:
         self.requests.append(request)
@@ -116,6 +116,6 @@ async def test_a_chart_that_installs_its_crds_sees_their_api_versions(tmp_path: 
     assert [each.api_versions for each in defining.requests] == [("x/v1",), ("x/v1", *VERSIONS)]
     await renders.render(folder, "web", "apps", {}, crds=False)
     await ChartRenders(defining, FolderDigests(), "v1.34.0", VERSIONS).render(folder, "web", "apps", {})
-    assert [each.api_versions for each in defining.requests[2:]] == [("x/v1",), VERSIONS]  # once each
+    assert [each.api_versions for each in defining.requests[2:]] == [("x/v1",), VERSIONS]  # Each is rendered only once.
     with pytest.raises(ArtifactError, match="a definition in crds/ cannot be read: "):
         list(versions_of({**CRD, "spec": {"group": 7}}))

@@ -1,4 +1,4 @@
-"""The overlay that is made of a Flux Kustomization, as Flux makes it."""
+"""The overlay for a Flux Kustomization, as Flux itself makes it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Inputs of ResourceSets; ids and keys are the documented ones of the Flux Operator."""
+"""Inputs of ResourceSets. Their ids and keys are those in the documentation of the Flux Operator."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The objects of templates, by the real engine."""
+"""The objects that templates make, with the real engine."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -95,7 +95,7 @@ async def test_errors_name_the_template_and_the_input(tmp_path: Path) -> None:
             with pytest.raises(TemplateError) as caught:
                 objects_of(await templates.execute([Template("spec.x", text)], [{"a": 1}]))
             assert message in str(caught.value), text
-        # The engine is as good as before.
+        # The errors have not damaged the engine.
         assert objects_of(await templates.execute([Template("spec.x", manifest("a"))], [])) == (manifest("a"),)
 
 

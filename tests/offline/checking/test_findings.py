@@ -1,4 +1,4 @@
-"""Findings of a build, and the places of objects."""
+"""The findings of a build, and the file and line of each object."""
 
 from tests.offline.support import flux_id
 from wharfinger.offline.checking.findings import Finding, Rule, Severity, build_findings, places_of

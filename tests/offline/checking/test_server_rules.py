@@ -1,4 +1,4 @@
-"""Manifests, checked by the embedded API server."""
+"""Checks of manifests by the embedded API server."""
 
 from wharfinger.cluster.api.connection import Connection, bearer
 from wharfinger.cluster.api.http_client import open_client

@@ -29,7 +29,7 @@ BASE = {
 
 
 def application(name: str, source: str, *, plural: bool = False) -> str:
-    """Return an Application of the tree itself; ``source`` is in flow style."""
+    """Return an Application whose source is the tree itself; ``source`` is YAML in flow style."""
     key = "sources" if plural else "source"
     return (
         f"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\n"
@@ -52,7 +52,7 @@ def run_tool(program: str, *arguments: str | Path) -> list[JsonObject]:
 
 
 def without_namespace(objects: list[JsonObject]) -> list[JsonObject]:
-    """Return objects without the namespace that the result adds."""
+    """Return objects without their namespace, which the build adds."""
     return [
         {**each, "metadata": {key: value for key, value in each["metadata"].items() if key != "namespace"}}
         for each in objects

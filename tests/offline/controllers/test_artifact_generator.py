@@ -1,4 +1,4 @@
-"""ArtifactGenerators: a tree like Flux's own example, and artifacts that cannot be made."""
+"""ArtifactGenerators: a tree similar to Flux's own example, and artifacts that cannot be made."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ async def test_a_kustomization_builds_an_artifact(tmp_path: Path) -> None:
     assert names(result) == ["production-web"]
     kinds = {each.id.kind for each in result.objects}
     assert ARTIFACT_GENERATOR in kinds
-    assert EXTERNAL_ARTIFACT not in kinds  # the generator's controller makes it in the cluster
+    assert EXTERNAL_ARTIFACT not in kinds  # In the cluster, the generator's controller makes it.
     artifact = Id(EXTERNAL_ARTIFACT, "flux-system", "apps")
     assert result.makers[artifact] == GENERATOR_ID
     assert {each.id: each.state for each in nodes_of(result)}[artifact] is NodeState.DATA

@@ -136,7 +136,7 @@ async def test_a_transient_error_of_a_repository_is_retried(tmp_path: Path) -> N
     refused: list[str] = []
 
     class Flaky(Quiet):
-        """A handler that fails the first request."""
+        """A handler of HTTP requests that fails the first one."""
 
         def do_GET(self) -> None:  # noqa: N802 - the name is http.server's
             if refused:

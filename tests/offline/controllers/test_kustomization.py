@@ -1,4 +1,4 @@
-"""Kustomizations, built as by Flux, and compared with the real kustomize if possible."""
+"""Kustomizations, built as Flux builds them, and compared with the real kustomize if possible."""
 
 import subprocess
 from pathlib import Path
@@ -192,7 +192,7 @@ async def test_encrypted_secrets_are_built_with_placeholders(tmp_path: Path) -> 
 
 
 async def test_nested_kustomizations_are_built(tmp_path: Path) -> None:
-    """A Kustomization builds a second one, which builds a third one. Each is a node only after it was rendered."""
+    """A Kustomization builds a second one, which builds a third one. Each becomes a node only after it was rendered."""
     tree = write_tree(
         tmp_path / "tree",
         {

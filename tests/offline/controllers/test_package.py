@@ -1,4 +1,4 @@
-"""Applications and Modules: an offline build has the same objects as the daemon applies."""
+"""Applications and Modules: an offline build makes the same objects as the daemon applies."""
 
 import json
 import shutil
@@ -89,7 +89,7 @@ async def first_release(world: World, name: str, namespace: str) -> Release:
 
 
 def comparable(objects: list[JsonObject]) -> list[str]:
-    """Return objects as texts in one order, without the namespace, which a record leaves to the server."""
+    """Return the objects as sorted texts, without the namespace: a record omits it and the server adds it."""
     found = []
     for obj in objects:
         metadata = {key: value for key, value in find_object(obj, "metadata").items() if key != "namespace"}
@@ -114,7 +114,7 @@ async def applied(world: World, case: Case) -> list[JsonObject]:
 
 
 async def platform_of(world: World) -> RunOptions:
-    """Return the cluster as templates see it now. The definitions of a release do not exist before it is installed."""
+    """Return what templates see of the cluster now. The definitions of a release do not exist before the release is installed."""
     return RunOptions(await world.client.server_version(), await world.client.api_versions())
 
 
@@ -132,12 +132,12 @@ async def built_offline(case: Case, packages: Path, platform: RunOptions, scratc
     who = Id(MODULE, "", case.package) if case.is_module else Id(APPLICATION, "prod", "shop")
     objects = [each.object for each in result.manifests.get(who, ())]
     separate = definitions_of(packages / case.package)
-    # A release does not record these; test_single compares them with what Helm prints.
+    # A release does not record definitions; test_single.py compares them with the output of Helm.
     return [each for each in objects if each not in separate]
 
 
 def definitions_of(chart: Path) -> list[JsonObject]:
-    """Return the definitions that a chart and all its subcharts keep beside their templates."""
+    """Return the CustomResourceDefinitions in the ``crds/`` folders of a chart and of all its subcharts."""
     if not (chart / "Chart.yaml").is_file():
         return []
     done = subprocess.run([tool("helm"), "show", "crds", chart], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""The data of ConfigMaps and Secrets."""
+"""References to the data of ConfigMaps and Secrets."""
 
 import pytest
 

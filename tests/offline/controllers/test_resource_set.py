@@ -85,7 +85,7 @@ async def test_each_input_makes_the_resources_with_common_metadata(tmp_path: Pat
 
 
 async def test_inputs_of_providers_by_name_and_label_are_flattened_or_permuted(tmp_path: Path) -> None:
-    """The expected ids were made by the operator's own offline tool."""
+    """The expected ids were made by the offline tool of the Flux Operator."""
     flat = resource_set(
         "flat",
         inputs=[{"id": "own", "tenant": "own"}],
@@ -122,7 +122,7 @@ async def test_inputs_of_providers_by_name_and_label_are_flattened_or_permuted(t
 
 
 async def test_objects_of_sets_become_nodes_in_turn(tmp_path: Path) -> None:
-    """A set makes a Kustomization of the tree, which builds a provider, which a second set selects."""
+    """A ResourceSet makes a Kustomization, which builds an input provider. A second ResourceSet selects this provider."""
     first = resource_set(
         "first", inputs=[{"name": "inner"}], resourcesTemplate=kustomization("<< inputs.name >>", "./inner")
     )
@@ -143,7 +143,7 @@ async def test_objects_of_sets_become_nodes_in_turn(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_chain_of_forty_selections_has_the_same_bytes_each_time(tmp_path: Path) -> None:
-    """Each set makes the provider that the next one selects; no set runs once for each link."""
+    """Each ResourceSet makes the input provider that the next one selects. The number of runs grows linearly with the chain."""
     files = {
         f"{number:02}.yaml": resource_set(
             f"s{number:02}",
@@ -168,7 +168,7 @@ async def test_a_chain_of_forty_selections_has_the_same_bytes_each_time(tmp_path
 
 
 async def test_a_set_waits_for_dependencies_of_any_kind(tmp_path: Path) -> None:
-    """Rendered objects of kinds that nothing else reads count, too."""
+    """A dependency may be a rendered object of a kind that no other node reads, such as a Service."""
     service: JsonObject = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "db", "namespace": "apps"}}
     late = resource_set(
         "late",

@@ -1,4 +1,4 @@
-"""Sources: the tree itself, fetched ones, and those that need a caller's fetcher."""
+"""Sources: the tree itself, fetched sources, and kinds of sources for which the caller must give a fetcher."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ SOURCE = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: {kind}\nmetadata: {{nam
 
 
 class Given:
-    """A fetcher of a folder that the caller has."""
+    """A fetcher that returns a given folder."""
 
     def __init__(self, folder: Path) -> None:
         self.requests: list[SourceRequest] = []

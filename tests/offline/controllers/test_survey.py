@@ -1,4 +1,4 @@
-"""The controllers of a survey, over controllers that record their calls."""
+"""The controllers of a survey, which wrap controllers that record their calls."""
 
 from pathlib import Path
 

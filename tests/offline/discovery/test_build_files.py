@@ -1,4 +1,4 @@
-"""The files that builds of folders read."""
+"""The files that a build of a folder reads."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from wharfinger.offline.discovery.build_files import BuildFiles, is_below, is_be
 
 LISTS = {
     "apps": frozenset({"apps/web.yaml", "base"}),
-    "base": frozenset({"base/a.yaml", "apps"}),  # a cycle, which kustomize refuses
+    "base": frozenset({"base/a.yaml", "apps"}),  # This is a cycle, which kustomize refuses.
     "plain/inner": frozenset({"plain/inner/listed.yaml"}),
     "plain/inner/deep": frozenset({"plain/inner/deep/x.yaml"}),
 }
@@ -49,7 +49,7 @@ FILES = (
 def test_a_build_reads_listed_files_or_all_files_below_its_folder(folder: str, files: set[str]) -> None:
     build_files = BuildFiles(LISTS, FILES)
     assert build_files.files_of(folder) == files
-    assert build_files.files_of(folder) == files  # the second time from the cache
+    assert build_files.files_of(folder) == files  # The second result comes from the cache.
 
 
 @pytest.mark.parametrize(

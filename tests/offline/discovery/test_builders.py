@@ -1,4 +1,4 @@
-"""The folders that Kustomizations and Applications build, as files declare them."""
+"""The folders that Kustomizations and Applications build, found in the files that declare them."""
 
 from tests.offline.support import flux_id, kustomization
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""Documents of a file, with their lines; problems are part of the result."""
+"""Documents of a file, with their lines. Problems are part of the result."""
 
 import base64
 

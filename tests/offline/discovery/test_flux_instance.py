@@ -1,4 +1,4 @@
-"""The sync of a FluxInstance, and trees that begin with one."""
+"""The sync of a FluxInstance, and trees whose first object is a FluxInstance."""
 
 from pathlib import Path
 
@@ -75,7 +75,7 @@ async def test_a_tree_that_begins_with_an_instance_is_built(tmp_path: Path) -> N
         "ConfigMap",
         "FluxInstance",
         "Kustomization",
-    ]  # the operator makes the source and the first one
+    ]  # In the cluster, the operator makes the source and the first Kustomization.
     assert BOOTSTRAP_SOURCE not in result.depends_on
     assert SOURCE in result.depends_on[flux_id("Kustomization", "tenants")]
 

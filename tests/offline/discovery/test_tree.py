@@ -117,12 +117,12 @@ def repository(name: str, ref: str = "{}") -> str:
     ("ref", "is_tree"),
     [
         ("{}", True),
-        ("{branch: topic}", True),  # the branch that is checked out
+        ("{branch: topic}", True),  # This branch is checked out.
         ("{branch: main}", True),
         ("{branch: staging}", False),
         ("{tag: v1}", False),
         ("{branch: main, commit: abc}", False),
-        ("[main]", True),  # its controller reports that
+        ("[main]", True),  # The controller of the source reports this error.
     ],
 )
 def test_a_source_of_another_revision_is_not_the_tree(tmp_path: Path, ref: str, is_tree: bool) -> None:
@@ -144,7 +144,9 @@ def test_the_revision_of_the_bootstrap_is_that_of_the_tree(tmp_path: Path) -> No
 
 
 def test_a_base_that_builds_the_root_hides_no_files(tmp_path: Path) -> None:
-    """The Kustomization of a tenant has its path from a patch, as in fluxcd/flux2-multi-tenancy."""
+    """As in fluxcd/flux2-multi-tenancy, a patch sets the path of a tenant's Kustomization; the base declares the root as the
+    path.
+    """
     files = {
         "clusters/a/tenants.yaml": kustomization("tenants", "./tenants/a"),
         "tenants/a/kustomization.yaml": "resources: [../base]\npatches: [{path: patch.yaml}]\n",

@@ -1,4 +1,4 @@
-"""Bodies: results of controllers become outcomes of the engine, and nothing is published before a body is done."""
+"""Bodies: they turn results of controllers into outcomes of the engine, and publish nothing before they are done."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ MAP = Id("ConfigMap", "default", "x")
 
 
 class Answering:
-    """A controller with given results."""
+    """A controller that gives a preset answer."""
 
     def __init__(self, answer: Callable[[], NodeResult]) -> None:
         self.answer = answer
@@ -76,7 +76,7 @@ async def test_primary_and_derived_failures_are_distinguished() -> None:
 
 async def test_every_member_of_a_cycle_reports_it() -> None:
     run, store = bodies(Answering(raising(DependencyFailedError((OTHER,)))))
-    await run.run(OTHER, Level.FORCE, (OTHER, ME))  # gone from the store, but its dispatch names the cycle
+    await run.run(OTHER, Level.FORCE, (OTHER, ME))  # The node is no longer in the store, but its run names the cycle.
     store.add(OTHER, {"kind": "Kustomization"})
     await run.run(OTHER, Level.FORCE, (OTHER, ME))
     await run.run(ME, Level.NONE, ())

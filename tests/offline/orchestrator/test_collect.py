@@ -1,4 +1,4 @@
-"""The collection of a result: namespaces, places, orphans."""
+"""The collection of a result: namespaces, places in files, and orphans."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Applications are confined to their namespace."""
+"""The confinement of Applications to their namespace."""
 
 from pathlib import Path
 

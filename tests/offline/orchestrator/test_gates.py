@@ -1,4 +1,4 @@
-"""Requirements of packages, checked by the daemon's gates."""
+"""Requirements of packages, which the daemon's gates check."""
 
 from pathlib import Path
 

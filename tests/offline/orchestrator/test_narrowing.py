@@ -1,4 +1,4 @@
-"""Builds for filters: the chosen part equals that of a whole build, and other releases are not rendered."""
+"""Narrowed builds for filters: the chosen part equals that of a whole build, and no other release is rendered."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -67,7 +67,7 @@ CASES: Mapping[str, tuple[Mapping[str, str], str, list[str]]] = {
 async def narrowed(
     tmp_path: Path, tree: Path, text: str, fetcher: CountingFetcher | None = None
 ) -> tuple[Result, Result, list[str]]:
-    """Return the chosen part of a narrowed build, that of a whole build, and the releases that the first one rendered."""
+    """Return the chosen part of a narrowed build, a whole build, and the releases that the narrowed build rendered."""
     config = Config(tree, OPTIONS, root=tree, filters=(parse_filter(text),))
     async with open_tools(tool_options(tmp_path)) as tools:
         renderer = CountingRenderer(tools.renderer)

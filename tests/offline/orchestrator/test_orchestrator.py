@@ -1,4 +1,4 @@
-"""The life of an orchestrator (spec/schedulers §B.1), and its determinism (part F)."""
+"""The life cycle of an orchestrator (spec/schedulers §B.1), and its determinism (part F)."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +55,7 @@ async def test_bootstrap_can_be_repeated_after_a_failure(tmp_path: Path) -> None
         assert orchestrator.store.list() == ()
         with pytest.raises(RuntimeError, match="after bootstrap"):
             _ = orchestrator.tree
-        orchestrator.with_fetcher("Bucket", None)  # nothing is frozen yet
+        orchestrator.with_fetcher("Bucket", None)  # The fetchers are not frozen yet.
         write_tree(tmp_path / "tree", FILES)
         assert names(await orchestrator.render()) == ["one"]
 
@@ -154,7 +154,7 @@ async def built_fleet(scratch: Path, workers: int) -> Result:
 
 @pytest.mark.slow
 async def test_the_first_of_two_producers_always_wins(tmp_path: Path) -> None:
-    """Both build the values of a release, with different texts."""
+    """Two Kustomizations build the same ConfigMap with different texts, and a third one reads it."""
     files = {
         "ks.yaml": "---\n".join(kustomization(name, f"./{name}") for name in ("a", "b")),
         "a/map.yaml": config_map("vars", "flux-system", text="a"),
@@ -189,7 +189,7 @@ async def test_a_chain_of_forty_kustomizations_is_built(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_results_do_not_depend_on_the_distribution_of_documents_over_files(tmp_path: Path) -> None:
-    """The same documents are spread over files at random, some of them together, in any order."""
+    """The same documents are distributed over files at random and in any order, so that a file may have several of them."""
     documents = [kustomization(name, f"./{name}") for name in ("a", "b", "c")]
     documents += [config_map(f"map-{number}", "flux-system", text=f"value {number}") for number in range(6)]
     documents += [kustomization("d", "./d", "  postBuild: {substituteFrom: [{kind: ConfigMap, name: map-1}]}\n")]

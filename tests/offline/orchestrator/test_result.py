@@ -1,4 +1,4 @@
-"""Results: failures by cause, objects once."""
+"""Results: failures are grouped by cause, and each object is listed once."""
 
 from tests.offline.support import flux_id
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""The scope of kinds."""
+"""The scope of each kind: whether its objects belong to a namespace."""
 
 import pytest
 

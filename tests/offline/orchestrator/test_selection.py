@@ -1,4 +1,4 @@
-"""The part of a result that filters choose. Pure."""
+"""The part of a result that filters choose."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Builds of two versions of a tree: only changed releases are rendered, and the differences equal those of whole builds."""
+"""Builds of two versions of a tree. Only changed releases are rendered, but the differences equal those of two whole builds."""
 
 import json
 import shutil
@@ -83,7 +83,9 @@ async def sides(
     engine: Path | None = None,
     links: Mapping[str, str] | None = None,
 ) -> tuple[Sides, list[str]]:
-    """Build a tree before and after some files are written; return the sides, and the releases that were rendered."""
+    """Build a tree before and after files are changed; an empty text deletes a file. Return both sides and the rendered
+    releases.
+    """
     before, after = tmp_path / "before", tmp_path / "after"
     for folder in (before, after):
         shutil.rmtree(folder, ignore_errors=True)
@@ -214,7 +216,7 @@ async def test_sources_are_fetched_only_for_changed_releases(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_releases_made_by_a_fetched_chart_are_compared(tmp_path: Path) -> None:
-    """The release of the chart has equal inputs on both sides, but makes a release whose values differ."""
+    """The chart's own release has equal inputs on both sides, but the chart makes another release, whose values differ."""
     source = REPOSITORY.replace("far'}", "far', ref: {tag: 1.0.0}}")
     chart = with_chart({"charts/web/templates/made.yaml": MAKER})
     far = CountingFetcher(write_tree(tmp_path / "far", chart))
@@ -231,7 +233,7 @@ async def test_releases_made_by_a_fetched_chart_are_compared(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_a_changed_file_of_an_artifact_renders_its_release(tmp_path: Path) -> None:
-    """The release is rendered if a file that is copied into the artifact differs."""
+    """The release must be rendered if a file that is copied into its artifact differs."""
     generator = (
         "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {name: g, namespace: apps}\n"
         "spec:\n  sources: [{alias: tree, kind: GitRepository, name: flux-system, namespace: flux-system}]\n"
@@ -261,7 +263,7 @@ async def test_a_kustomization_of_another_source_is_built_from_it(tmp_path: Path
 
 
 async def test_only_changed_releases_of_a_resource_set_are_rendered(tmp_path: Path) -> None:
-    """A set is always built; of the releases that it makes, those with other inputs are rendered."""
+    """A ResourceSet is always built. Of the releases that it makes, only those whose inputs differ are rendered."""
     provider = (
         "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSetInputProvider\n"
         "metadata: {name: {name}, namespace: apps, labels: {env: dev}}\n"

@@ -1,4 +1,4 @@
-"""One package, without a resource that requests it."""
+"""Builds of one package, without a resource that requests it."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The tools of offline commands."""
+"""The programs, pools and folders of offline commands."""
 
 from dataclasses import replace
 from pathlib import Path

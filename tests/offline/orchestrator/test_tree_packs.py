@@ -1,4 +1,4 @@
-"""Packs: one cache entry with all entries that the last build of a tree used."""
+"""Packs: a pack is one cache entry that contains all entries that the last build of a tree used."""
 
 from pathlib import Path
 

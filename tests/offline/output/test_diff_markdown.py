@@ -1,4 +1,4 @@
-"""Comparisons as Markdown, also of objects with hostile text."""
+"""Comparisons as Markdown, even of objects with hostile text."""
 
 import re
 
@@ -42,4 +42,4 @@ def test_text_cannot_end_its_block_or_become_markup(hostile: str) -> None:
     inside, _, after = text[opening.end() :].rpartition(f"\n{opening[1]}\n")
     assert after == "\n</details>\n"
     assert opening[1] not in inside
-    assert text[: opening.start()].count("<") == 3  # details, summary and its end
+    assert text[: opening.start()].count("<") == 3  # The three are ``<details>``, ``<summary>`` and ``</summary>``.

@@ -1,4 +1,4 @@
-"""Findings in their formats."""
+"""Findings in each output format."""
 
 import json
 from xml.etree.ElementTree import fromstring

@@ -1,4 +1,4 @@
-"""Manifests as a folder."""
+"""Manifests written to a folder."""
 
 from pathlib import Path
 

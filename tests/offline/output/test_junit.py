@@ -1,4 +1,4 @@
-"""A JUnit report counts its cases."""
+"""JUnit reports: the number of cases."""
 
 from xml.etree.ElementTree import Element, SubElement
 

@@ -1,4 +1,4 @@
-"""The nodes of a build."""
+"""The nodes of a build, as commands list them."""
 
 from wharfinger.offline.controllers.package import MODULES
 from wharfinger.offline.orchestrator.result import FILES, Failure, Manifest, Result

@@ -1,4 +1,4 @@
-"""The report: root causes, with what they block."""
+"""The report of a build: root causes, and the nodes that they block."""
 
 from tests.offline.support import flux_id
 from wharfinger.offline.orchestrator.result import Failure, Notice, Result

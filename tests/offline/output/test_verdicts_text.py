@@ -1,4 +1,4 @@
-"""The forms of verdicts."""
+"""The output formats of test verdicts."""
 
 import json
 from xml.etree.ElementTree import fromstring

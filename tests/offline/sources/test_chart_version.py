@@ -1,4 +1,4 @@
-"""The choice of a version by a constraint."""
+"""The choice of a chart version by a constraint."""
 
 import pytest
 

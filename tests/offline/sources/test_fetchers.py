@@ -1,4 +1,4 @@
-"""Fetchers by kind, frozen at bootstrap."""
+"""The fetchers of each kind, which are frozen at bootstrap."""
 
 from pathlib import Path
 

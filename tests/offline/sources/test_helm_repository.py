@@ -20,7 +20,7 @@ from wharfinger.packages.sources.source import Network
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Path, JsonObject]]:
-    """Serve a folder with the charts web 1.0.0 and 1.1.0; yield the folder and its HelmRepository."""
+    """Serve a folder with the charts web 1.0.0 and 1.1.0, and yield the folder and its HelmRepository."""
     root = tmp_path / "served"
     root.mkdir()
     lines = ["apiVersion: v1", "entries:", "  web:"]

@@ -25,7 +25,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 @asynccontextmanager
 async def registry(folder: Path) -> AsyncIterator[tuple[str, OciFetcher]]:
-    """Run a registry with the chart web in two versions; yield it with a fetcher."""
+    """Run a registry that has the chart web in two versions. Yield its address and a fetcher."""
     async with open_registry_server(folder) as address, open_store(folder / "store") as store:
         async with open_registry(address, scheme="http") as opened:
             for version in ("1.0.0", "1.1.0"):

@@ -1,4 +1,4 @@
-"""Retries: bounded, and for transient errors only."""
+"""Retries, which are limited in number and follow only transient errors."""
 
 import pytest
 import trio
@@ -9,7 +9,7 @@ from wharfinger.offline.sources.retry import RetryPolicy, with_retries
 
 
 class Failing:
-    """A call that fails a given number of times, and then returns."""
+    """A call that fails a given number of times and then succeeds."""
 
     def __init__(self, times: int, *, transient: bool = True) -> None:
         self.calls = 0

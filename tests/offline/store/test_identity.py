@@ -1,4 +1,4 @@
-"""Identities of objects: kind with group, namespace, name."""
+"""Identities of objects: kind with group, namespace, and name."""
 
 import pytest
 

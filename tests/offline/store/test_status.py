@@ -1,4 +1,4 @@
-"""Statuses: typed states, and blockers in one order."""
+"""Statuses: typed states, and blockers in a fixed order."""
 
 import pytest
 

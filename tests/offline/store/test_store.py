@@ -1,4 +1,4 @@
-"""The store: deduplication, events, refires (spec/schedulers §B.6)."""
+"""The store: deduplication, events, and repeated runs of nodes (spec/schedulers §B.6)."""
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.store.status import PENDING, READY

@@ -1,4 +1,4 @@
-"""Files with tests."""
+"""The files in which authors write tests of a build."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The verdicts about builds."""
+"""The comparison of builds with the expectations of tests."""
 
 import pytest
 
