@@ -1,4 +1,4 @@
-"""``wharfinger package …`` as a user runs it, with a real registry."""
+"""The commands ``wharfinger package …`` as a user runs them, with a real registry."""
 
 import argparse
 import base64
@@ -38,7 +38,7 @@ async def open_jq() -> AsyncIterator[RealJq]:
 
 
 def run(*arguments: str) -> int:
-    """Run a command in this thread; return its exit code."""
+    """Run a command in this thread, and return its exit code."""
     parser = argparse.ArgumentParser(prog="wharfinger package")
     parser.set_defaults(open_jq=open_jq, check_hooks=check_hook_files)
     add_package(parser)
@@ -84,7 +84,7 @@ async def test_a_pushed_chart_can_be_inspected(tmp_path: Path, capsys: pytest.Ca
 async def test_push_can_sign_the_package(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A package that was pushed with a key is trusted with its public key, and openssl verifies the signature."""
+    """A package that was pushed with a key is trusted with the public key, and openssl verifies the signature."""
     (tmp_path / "key.pem").write_bytes(private_pem(KEY, "geheim"))
     reference = f"oci-layout:{tmp_path}/web-service"
     push = ("push", str(WEB_SERVICE), reference, "--sign", str(tmp_path / "key.pem"))
@@ -251,7 +251,7 @@ def test_plain_http_is_an_option() -> None:
 
 
 async def inspect_config(config: bytes, media_type: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Inspect an artifact with this config; return the exit code, the output and the errors."""
+    """Inspect an artifact with this config. Return the exit code, stdout and stderr."""
     described = Descriptor(media_type, digest_of(config), len(config))
     data = write_manifest(described, (sample().layer,), {})
     async with open_faulty_registry() as faulty:
@@ -363,7 +363,7 @@ def test_check_reports_a_temporary_problem(tmp_path: Path, capsys: pytest.Captur
 def test_check_prints_its_document_even_for_an_endless_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Once, the timeout was reported as a temporary problem, without a document."""
+    """A program that never ends is an error of the package and not a temporary problem, so the document is printed."""
     endless = "{version: 2, conversions: ['def f: f; f']}"
     folder = write(tmp_path / "web", {**FILES, "openapi/conversions/v2.yaml": endless})
     assert run("check", str(folder), "-o", "json") == 1

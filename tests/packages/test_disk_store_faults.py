@@ -175,7 +175,7 @@ async def test_a_full_disk_fails_the_download(tmp_path: Path, monkeypatch: pytes
 async def test_a_damaged_tree_stays_until_its_replacement_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Packages run from the tree, so only two renames lie between the damaged tree and its replacement."""
+    """Packages run from the tree, so only two renames may lie between the damaged tree and its replacement."""
     registry = MemoryRegistry()
     manifest = await put(registry)
     tree = tmp_path / "store/trees" / manifest.descriptor.digest.hex

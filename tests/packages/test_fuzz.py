@@ -1,4 +1,4 @@
-"""The readers of packages with mutated input, in a process that may die."""
+"""The readers of packages with mutated input. They run in a child process, which may crash."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unmeasured
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 def test_readers_accept_or_refuse_random_input(target: str, tmp_path: Path) -> None:
-    """Any file of a package is read, or refused with a package error, without a crash or a hang."""
+    """Any file of a package is either read or refused with a package error, without a crash or a hang."""
     count = scaled(100_000, 300)
     progress = tmp_path / "progress"
     progress.write_bytes(bytes(8))
@@ -33,5 +33,5 @@ def test_readers_accept_or_refuse_random_input(target: str, tmp_path: Path) -> N
     assert child.returncode == 0, f"input {index}: {child.returncode}\n{child.stdout}\n{child.stderr[-2000:]}"
     report = json.loads(child.stdout.splitlines()[-1])
     assert report["accepted"] + report["refused"] == count
-    # A fuzzer proves nothing if all its inputs fail the first check, or if none is refused.
+    # The fuzzer proves nothing if nearly all inputs fail the first check, or if nearly none is refused.
     assert min(report["accepted"], report["refused"]) > count // 20, report

@@ -1,4 +1,4 @@
-"""Charts with lookups, rendered by the real helm 4 and helm 3 with a control plane."""
+"""Charts that call `lookup`, rendered by the real helm 4 and helm 3 with a control plane."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -37,7 +37,7 @@ MADE: JsonObject = {"apiVersion": "v2", "name": "web", "version": "1.2.3"}
 
 @pytest.fixture(autouse=True)
 def patient_removal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raise the time limit for the removal of a run's folder, which may take long on a busy machine."""
+    """Raise the time limit for removing a run's folder, because that may take long on a busy machine."""
     monkeypatch.setattr(helm_renderer, "REMOVE_S", 300.0)
 
 
@@ -179,7 +179,7 @@ async def test_the_use_of_lookups_is_cached_by_chart_digest(tmp_path: Path, monk
         assert await world.renderer.identity(asked(folder, digest="")) is not None
         for digest in ("e", "f"):
             assert await world.renderer.identity(asked(folder, digest=digest)) is not None
-        assert await world.renderer.identity(asked(folder)) is not None  # evicted, and searched again
+        assert await world.renderer.identity(asked(folder)) is not None  # Its entry was evicted.
 
 
 async def test_lookups_work_for_both_install_and_upgrade(program: str, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ async def test_lookups_work_for_both_install_and_upgrade(program: str, tmp_path:
 
 
 async def test_helm_4_reads_the_kubernetes_version_from_the_cluster(program: str, tmp_path: Path) -> None:
-    """Helm 3 uses the given version; the daemon always passes the version of the cluster."""
+    """Helm 3 uses the version that it is given, for which the daemon always passes the version of the cluster."""
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
         server = await world.client.server_version()
@@ -201,7 +201,9 @@ async def test_helm_4_reads_the_kubernetes_version_from_the_cluster(program: str
 
 
 async def test_existing_objects_do_not_fail_a_render(program: str, tmp_path: Path) -> None:
-    """`helm install --dry-run=server` would refuse an object of another owner, and one that violates its schema."""
+    """`helm install --dry-run=server` would refuse an object of another owner, or one that violates its schema. A render must
+    not.
+    """
     odd = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: odd}\nnone: of its fields\n"
     folder = chart(tmp_path / "chart", files={"templates/report.yaml": REPORT % LOOK + odd})
     async with open_world(program, tmp_path) as world:
@@ -226,7 +228,7 @@ async def test_crds_hooks_and_notes_are_separated_with_lookups(program: str, tmp
 
 
 async def test_unknown_kinds_and_existing_objects_do_not_fail_a_render(program: str, tmp_path: Path) -> None:
-    """A render does not install, so objects may violate their schema or belong to another owner."""
+    """A render installs nothing, so objects may be of an unknown kind, violate their schema or belong to another owner."""
     custom = "---\napiVersion: wharf.example/v1\nkind: Pier\nmetadata: {name: a}\n"
     taken = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen, namespace: default}\nnonsense: 1\n"
     hook = (
@@ -241,7 +243,7 @@ async def test_unknown_kinds_and_existing_objects_do_not_fail_a_render(program: 
 
 
 async def test_manifests_are_equal_with_and_without_lookups(program: str, tmp_path: Path) -> None:
-    """The manifests are equal byte by byte, with the order of documents, their line ends, and the hooks."""
+    """The manifests are equal byte for byte, including the order of documents, the line ends, and the hooks."""
     block = "data:\n  text: |+\n    a\n\n"
     several = "---\n".join(
         f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: {kind.lower()}}}\n{block}\n"

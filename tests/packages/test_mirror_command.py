@@ -1,4 +1,4 @@
-"""``wharfinger repository mirror`` as a user runs it."""
+"""The command ``wharfinger repository mirror`` as a user runs it."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ async def test_packages_are_mirrored_to_a_registry_and_back(tmp_path: Path, caps
 
 
 async def test_images_of_rendered_manifests_are_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The chart has no annotations; its image is found by rendering it with the given settings."""
+    """The chart has no annotation with its images, so the image is found by rendering the chart with the given settings."""
     async with open_registry_server(tmp_path) as address:
         pod = (
             "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n"
@@ -74,7 +74,7 @@ async def test_images_of_rendered_manifests_are_copied(tmp_path: Path, capsys: p
 async def test_images_that_were_not_copied_are_listed_at_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``spec.image`` of a custom resource may not be an image; the images of other packages are still copied."""
+    """``spec.image`` of a custom resource need not be a container image. The images of other packages are still copied."""
     async with open_registry_server(tmp_path) as address:
         guess = f"apiVersion: example.com/v1\nkind: Disk\nmetadata: {{name: a}}\nspec: {{image: '{address}/disks/ubuntu'}}\n"
         pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: [{{image: '{address}/team/app:1'}}]}}\n"

@@ -1,4 +1,4 @@
-"""Cases of the public peer's loader that the tests of definitions do not cover: a minimal package."""
+"""A case of the reference for loading packages that the tests of definitions do not cover: a minimal package."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Cases of the public peer's deployer that the tests of the store do not cover in this form."""
+"""Cases of the reference for deploying packages that the tests of the store do not cover in this form."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ NEVER_SPARE = StoreLimits(spare_s=0)
 
 
 def deployed(root: Path, name: str) -> str:
-    """Return the version of a deployed name; empty if the name is not deployed."""
+    """Return the version that is deployed under a name, or an empty text if there is none."""
     chart = root / "deployed" / name / "Chart.yaml"
     return chart.read_text().rpartition("version: ")[2].strip() if chart.exists() else ""
 
@@ -29,7 +29,9 @@ def deployed(root: Path, name: str) -> str:
     ],
 )
 async def test_a_name_follows_any_sequence_of_versions(versions: Sequence[str], tmp_path: Path) -> None:
-    """Upgrades, downgrades and removals (empty) come in any order. The last version is deployed, and none is fetched twice."""
+    """Upgrades, downgrades and removals (empty) come in any order. The last version is deployed, and each is fetched only
+    once.
+    """
     registry = MemoryRegistry()
     manifests = {version: await put(registry, version) for version in {*versions} - {""}}
     async with open_store(tmp_path) as store:
@@ -44,7 +46,7 @@ async def test_a_name_follows_any_sequence_of_versions(versions: Sequence[str], 
 
 
 async def test_packages_deployed_under_another_name_are_not_collected(tmp_path: Path) -> None:
-    """Instances of one version share its tree; other versions and other packages of the registry are independent."""
+    """Instances of one version share one tree. Other versions do not depend on it."""
     registry = MemoryRegistry()
     old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
     async with open_store(tmp_path, NEVER_SPARE) as store:
@@ -67,7 +69,7 @@ async def test_collecting_an_empty_store_deletes_nothing(tmp_path: Path) -> None
 
 
 async def test_a_broken_link_is_replaced(tmp_path: Path) -> None:
-    """A user may delete a tree; its name can be deployed again."""
+    """If a user has deleted a tree, the name that links to the tree can be deployed again."""
     registry = MemoryRegistry()
     manifest = await put(registry)
     async with open_store(tmp_path) as store:

@@ -1,4 +1,4 @@
-"""The targets of commands, and the login for them."""
+"""The targets that commands take, and the login for each."""
 
 import argparse
 import io
@@ -42,7 +42,7 @@ def test_invalid_targets_are_refused(text: str) -> None:
 async def test_a_login_is_sent_to_another_realm_only_if_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The registry is at localhost, and names a realm at 127.0.0.1."""
+    """The registry is at localhost, and its realm is at 127.0.0.1, which is another host."""
     folder = chart(tmp_path / "web", "web", "1.0.0")
 
     async def run(*arguments: str) -> int:

@@ -1,4 +1,4 @@
-"""Settings and values of packages, checked by the rules of their schemas."""
+"""Settings and values of packages, checked by the validation rules of their schemas."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -92,7 +92,7 @@ async def test_settings_are_checked_by_schema_and_rules(shop: Definition, rules:
 
 
 async def test_transition_rules_compare_effective_settings(shop: Definition, rules: CelPool) -> None:
-    """Defaults are applied to both the old and the new settings before they are compared."""
+    """Defaults are applied to the old and to the new settings before the rules compare them."""
     assert await told(shop, {"size": 2, "storageClass": "fast"}, {"size": 3}, rules) == (
         ["size: cannot shrink", "storageClass: cannot be changed once it is set"],
         [],

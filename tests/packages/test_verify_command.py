@@ -1,4 +1,4 @@
-"""``wharfinger package verify`` as a user runs it, with a layout."""
+"""The command ``wharfinger package verify`` as a user runs it, with a layout."""
 
 import argparse
 from pathlib import Path
@@ -31,7 +31,7 @@ KEYLESS: JsonObject = {
 
 
 def run(folder: Path, verify: JsonObject | None, tag: str = ":1.0.0") -> int:
-    """Verify an artifact of the layout by a policy; return the exit code."""
+    """Verify an artifact of the layout by a policy, and return the exit code."""
     spec: JsonObject = {"registry": {"repo": "registry.example/charts"}}
     obj: JsonObject = {"kind": "PackageRepository", "spec": {**spec, **({"verify": verify} if verify else {})}}
     (folder / "repository.yaml").write_text(write_yaml(obj))
@@ -44,7 +44,7 @@ def run(folder: Path, verify: JsonObject | None, tag: str = ":1.0.0") -> int:
 
 
 def pushed(folder: Path) -> Digest:
-    """Push an artifact with signatures of all kinds; return its digest."""
+    """Push an artifact with signatures of all kinds, and return its digest."""
     registry = OciLayout(folder / "layout")
 
     async def main() -> Digest:

@@ -1,4 +1,4 @@
-"""Findings of the check of a package."""
+"""The findings that the check of a package reports."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -172,7 +172,7 @@ async def test_a_dead_worker_raises_an_error(tmp_path: Path) -> None:
 
 
 class OnlyAtWork(RealJq):
-    """A runner whose programs always compile, and may fail only when they run."""
+    """A runner whose programs always compile; they can fail only when they run."""
 
     async def check(self, program: str) -> None:
         pass

@@ -273,7 +273,7 @@ def test_helm_reads_packed_charts(program: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", ["helm", "helm3"])
 def test_ignored_files_are_those_that_helm_ignores(program: str, tmp_path: Path) -> None:
-    """A template prints the names of all files that Helm reads; they equal the packed files."""
+    """A template prints the names of all files that Helm reads. They must equal the names of the packed files."""
     rules = ["*.swp", "/top.txt", "docs/", "files/*.md", "[ab].txt", "!*.t?t\n"]
     names = [
         "x.swp",
@@ -320,7 +320,7 @@ def test_packed_files_have_their_content(trial: int, tmp_path: Path) -> None:
 
 
 def test_links_that_multiply_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thirty levels with two links each make a billion paths; the listing stops at the limit."""
+    """Thirty levels of folders with two links each make a billion paths, so the listing must stop at its limit."""
     chart(tmp_path, files={"d0/x.txt": "x"})
     for number in range(1, 31):
         folder = tmp_path / f"d{number}"

@@ -1,4 +1,4 @@
-"""Chart files with all kinds of oddities, read as the real Helm reads them."""
+"""Chart.yaml files with oddities of all kinds, which must be read as the real Helm reads them."""
 
 import base64
 import random
@@ -87,7 +87,7 @@ def variations(count: int) -> list[str]:
 
 
 def rendered(text: str, folder: Path) -> JsonValue:
-    """Return the chart as a template sees it; None if Helm cannot read the file, True if Helm reads but does not render it."""
+    """Return the chart as a template sees it, None if Helm cannot read the file, or True if Helm reads it but cannot render."""
     write(folder, {"Chart.yaml": text, "templates/a.yaml": TEMPLATE})
     write(folder / "charts" / "sub", {"Chart.yaml": "apiVersion: v2\nname: sub\nversion: 0.1.0\n"})
     environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin"}

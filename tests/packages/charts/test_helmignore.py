@@ -1,4 +1,4 @@
-"""Rules of .helmignore; test_chart.py compares some of them with the real Helm."""
+"""The rules of .helmignore. Some of them are compared with the real Helm in test_chart.py."""
 
 import pytest
 from hypothesis import given

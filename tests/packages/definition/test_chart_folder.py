@@ -1,4 +1,4 @@
-"""The folder that is made of a package for Helm; test_helm_renderer.py renders it."""
+"""The folder that Helm gets for a package. It is rendered in test_helm_renderer.py."""
 
 import errno
 import os

@@ -152,7 +152,7 @@ async def test_settings_are_converted_to_the_newest_version() -> None:
 
 @pytest.mark.parametrize(("settings", "version"), [({"auth": {"enable": 1}}, 0), ({"auth": 1}, 3), ({}, 1)])
 async def test_settings_that_need_no_conversion_run_no_program(settings: JsonObject, version: int) -> None:
-    """No program runs for settings of the newest version, without a version, or for empty settings."""
+    """No program runs if the settings are empty, have the newest version, or have no version."""
     jq = RealJq()
     assert await convert(CHAIN, jq, settings, version) == (settings, 3)
     assert jq.asked == []

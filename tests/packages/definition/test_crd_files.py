@@ -1,4 +1,4 @@
-"""The definitions in crds/."""
+"""The CustomResourceDefinitions in ``crds/``."""
 
 from pathlib import Path
 

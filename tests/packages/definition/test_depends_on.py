@@ -1,4 +1,4 @@
-"""``spec.dependsOn``."""
+"""The field ``spec.dependsOn``."""
 
 import pytest
 from hypothesis import given

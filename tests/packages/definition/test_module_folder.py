@@ -1,4 +1,4 @@
-"""Addon-operator's module folders: names, weights, their recognition, and their section of values.yaml."""
+"""Addon-operator's module folders: how they are recognized, their names and weights, and their section of values.yaml."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Modules directories: the modules in them, other files beside the modules, and errors."""
+"""Modules directories: their modules, their other files, and errors."""
 
 import os
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_modules_are_sorted_by_weight_and_name(tmp_path: Path) -> None:
 
 
 def test_a_definition_has_the_weight_found_in_the_directory(tmp_path: Path) -> None:
-    """One of the modules looks like a plain chart, and the other one is an empty folder."""
+    """One of the modules looks like a plain chart, and the other is an empty folder."""
     write(tmp_path, {"web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "web/values.yaml": "web: {a: 1}"})
     (tmp_path / "7-empty").mkdir()
     for module, static in zip(look(tmp_path).modules, ({"a": 1}, {}), strict=True):
@@ -82,7 +82,7 @@ def test_the_first_of_several_modules_of_one_name_is_used(tmp_path: Path) -> Non
     found = look(tmp_path / "one", tmp_path / "two")
     assert [module.path for module in found.modules] == [tmp_path / "one" / "020-web"]
     assert found.static == {"web": {"from": "one"}}
-    assert found.enabled == {"web": True}  # a flag may be in any directory
+    assert found.enabled == {"web": True}  # The flag of a module may be in any directory.
     assert found.broken == frozenset()
     assert found.warnings == (
         f"{tmp_path}/one/030-web: module web is in {tmp_path}/one/020-web as well, and that one is used",
@@ -106,7 +106,7 @@ def test_static_values_and_flags_are_merged_from_all_files(tmp_path: Path) -> No
     found = look(tmp_path / "one", tmp_path / "two", tmp_path / "three")
     assert found.global_values == {"a": 1, "b": 2, "c": {"one": 1, "two": 2}}
     assert found.static == {"web-shop": {"size": 1}, "blog": {}, "wiki": {}, "mail": {}, "none": {}}
-    # Values of the directory win over those of the module.
+    # Values of the directory override those of the module.
     assert found.enabled == {"web-shop": False, "blog": True, "wiki": True}
     assert found.warnings == ()
 
@@ -122,7 +122,7 @@ def test_static_values_and_flags_are_merged_from_all_files(tmp_path: Path) -> No
     ],
 )
 def test_an_invalid_directory_fails_the_scan_of_all_directories(values: str, message: str, tmp_path: Path) -> None:
-    """Otherwise its modules would seem to be disabled or removed."""
+    """A partial scan would look as if the modules of the invalid directory were disabled or removed."""
     write(tmp_path, {"bad/values.yaml": values, "bad/web/hooks/a": "", "good/blog/hooks/a": ""})
     with pytest.raises(ArtifactError, match=message):
         look(tmp_path / "good", tmp_path / "bad")

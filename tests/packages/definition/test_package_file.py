@@ -1,4 +1,4 @@
-"""package.yaml and module.yaml."""
+"""The files package.yaml and module.yaml."""
 
 from collections.abc import Callable
 

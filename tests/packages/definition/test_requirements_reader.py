@@ -1,4 +1,4 @@
-"""Requirements as package files write them."""
+"""Requirements in the forms in which package files write them."""
 
 import pytest
 

@@ -159,7 +159,7 @@ def test_folders_beyond_archive_limits_have_no_digest(tmp_path: Path, monkeypatc
 
 @pytest.mark.unmeasured
 def test_very_deep_folders_are_deleted(tmp_path: Path) -> None:
-    """The folders are nested deeper than Python's recursion limit and the longest path allow."""
+    """The nesting of the folders exceeds Python's recursion limit and the maximum length of a path."""
     for remove in (discard, lambda path: delete(path, tmp_path / "trash")):
         root = tmp_path / "root"
         root.mkdir()
@@ -185,7 +185,7 @@ def test_replace_tree_moves_the_old_tree_to_the_trash(tmp_path: Path) -> None:
 
 
 def test_read_only_trees_are_deleted() -> None:
-    """The test runs as a normal user, because file modes do not apply to root."""
+    """The test becomes a normal user if it runs as root, because file modes do not apply to root."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -214,7 +214,7 @@ def read_only_tree(root: Path) -> None:
         with pytest.raises(PermissionError):
             (tree / "d/e/b").unlink()
         if deletes:
-            tree.chmod(0o755)  # a folder that cannot be written to cannot be moved
+            tree.chmod(0o755)  # A folder that is not writable cannot be moved.
             assert delete(tree, root / "trash")
         else:
             discard(tree)

@@ -1,4 +1,4 @@
-"""A folder whose entries are unchanged has the same fingerprint, and one that has just changed has none."""
+"""The fingerprint of a folder: it stays the same while no entry changes, and is empty shortly after a change."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from wharfinger.packages.files.folder_fingerprint import RECENT_S, folder_finger
 
 
 def later(folder: Path) -> float:
-    """Return a time long enough after the last change in a folder."""
+    """Return a time at which the last change in a folder is no longer recent."""
     return max(path.lstat().st_ctime for path in (folder, *folder.rglob("*"))) + RECENT_S
 
 
@@ -29,7 +29,7 @@ def test_every_change_changes_the_fingerprint(tmp_path: Path) -> None:
     (folder / "a").write_text("3")
     os.utime(
         folder / "a", ns=(status.st_atime_ns, status.st_mtime_ns)
-    )  # programs can set this time, so it is not trusted
+    )  # Programs can set this time, so it is not trusted.
     seen.add(fingerprint(folder))
     (folder / "a").chmod(0o700)
     seen.add(fingerprint(folder))

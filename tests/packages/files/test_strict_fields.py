@@ -1,4 +1,4 @@
-"""Accessors of fields, whose errors name the path of the field."""
+"""Accessors of fields. Their errors name the path of the field."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reading tags and files of repositories elsewhere, by file and over HTTP."""
+"""Tags and files of other git repositories, read from a folder and over HTTP."""
 
 import io
 import subprocess
@@ -85,7 +85,7 @@ async def test_a_repository_with_exponentially_many_files_is_refused(tmp_path: P
     folder = make_repository(tmp_path / "bomb")
     commit(folder, {"0/x": "x" * 10_000})
     tree = git(folder, "rev-parse", "HEAD:0")
-    for _ in range(5):  # each level has the one below ten times
+    for _ in range(5):  # Each level contains the level below ten times.
         lines = "".join(f"040000 tree {tree}\tf{number}\n" for number in range(10))
         tree = make_tree(folder, lines)
     bomb = git(folder, "commit-tree", "-m", "bomb", tree)

@@ -1,7 +1,7 @@
 """The contract of every :class:`wharfinger.packages.kustomizing.kustomize.KustomizeBuilder`.
 
-Use: ``@pytest.mark.parametrize("check", CONTRACT)`` and call ``await check(builder, folder)`` with an empty folder, and a
-builder that may not use the network. The second call of a check finds what the first has left in a cache.
+To use it, write ``@pytest.mark.parametrize("check", CONTRACT)``, and call ``await check(builder, folder)`` with an empty folder
+and a builder that may not use the network. If the builder has a cache, a second call of a check uses the results of the first.
 """
 
 from collections.abc import Awaitable, Callable

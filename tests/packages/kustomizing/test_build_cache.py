@@ -1,4 +1,4 @@
-"""Cached builds, found by the content of their files, without a builder."""
+"""Cached builds, which are found by the content of their files. No builder runs here."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ def key(start: Path, version: str = "v5.8.1", name: str = "apps", **files: str) 
 
 
 def write(start: Path, text: str) -> dict[str, str]:
-    """Write the file of a build; return what the build has seen."""
+    """Write the file of a build, and return the paths that the build has read, with their state."""
     start.mkdir(exist_ok=True)
     (start / "a.yaml").write_text(text)
     return {str(start): "folder", str(start / "a.yaml"): digest(text), str(start / "b.yaml"): "absent"}

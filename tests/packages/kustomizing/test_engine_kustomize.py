@@ -1,4 +1,4 @@
-"""Builds by the engine: their bytes equal those of kubectl, and they are cached."""
+"""Builds by the engine: their output equals that of kubectl byte for byte, and they are cached."""
 
 import os
 import subprocess
@@ -157,7 +157,7 @@ WRONG: Final[Mapping[str, Mapping[str, str]]] = {
 
 @pytest.fixture(scope="module", autouse=True)
 def same_version() -> None:
-    """Skip, or fail in CI, if kubectl and the engine have different versions of kustomize."""
+    """Skip the tests if kubectl and the engine have different versions of kustomize; in CI, fail them."""
     told = subprocess.run([engine_program(), "--version"], capture_output=True, text=True, check=True).stdout
     said = subprocess.run([tool("kubectl"), "version", "--client"], capture_output=True, text=True, check=True).stdout
     if told.splitlines()[1].split()[-1] not in said.split():
@@ -191,7 +191,7 @@ async def by_engine(engine: ChartEngine, folder: Path, *, unrestricted: bool) ->
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("unrestricted", [True, False])
 async def test_the_engine_builds_the_same_bytes_as_kubectl(tmp_path: Path, *, unrestricted: bool) -> None:
-    """One worker builds all trees twice, to show that no build affects the next one."""
+    """One worker builds all trees, and the good ones twice, to show that no build affects the next one."""
     async with opened(tmp_path) as engine:
         for number, (name, files) in enumerate([*GOOD.items(), *WRONG.items()]):
             folder = write_tree(tmp_path.resolve() / str(number), files) / "a"
@@ -205,7 +205,7 @@ async def test_the_engine_builds_the_same_bytes_as_kubectl(tmp_path: Path, *, un
 
 
 class Builders:
-    """The two builders of one test. ``engine`` keeps what it built in ``entries``."""
+    """The two builders of one test. The results of ``engine`` are cached in ``entries``."""
 
     def __init__(self, engine: ChartEngine, scratch: Path) -> None:
         self.entries = EntryCache(scratch / "renders")
@@ -253,7 +253,7 @@ async def test_both_builders_give_the_same_objects_and_messages(tmp_path: Path) 
     async with builders(tmp_path) as both:
         for what in asked:
             wanted = await outcome(both.kubectl, what)
-            for _ in range(2):  # the second time from the cache
+            for _ in range(2):  # The second result comes from the cache.
                 assert await outcome(both.engine, what) == wanted, what
 
 
@@ -315,7 +315,7 @@ async def test_unchanged_folders_are_not_built_again(tmp_path: Path) -> None:
         assert (second != first, counting.builds()) == (True, 2)
         (tree / "b" / "map.yaml").write_text(config_map("m"))
         assert (await build(Folder(tree / "a", "a")), counting.builds()) == (first, 2)
-        (tree / "b" / "kustomization.yml").write_text("resources: []\n")  # now there are two
+        (tree / "b" / "kustomization.yml").write_text("resources: []\n")  # The folder now has two kustomization files.
         with pytest.raises(KustomizeError, match="multiple kustomization files"):
             await build(Folder(tree / "a", "a"))
         (tree / "b" / "kustomization.yml").unlink()
@@ -359,7 +359,7 @@ Build: TypeAlias = Callable[[Kustomization], Awaitable[tuple[JsonObject, ...]]]
 
 
 class Counting:
-    """The real engine, with its builds counted; ``after`` is called after each."""
+    """The real engine with a counter of its builds; ``after`` is called after each build."""
 
     def __init__(self, tmp_path: Path, after: Callable[[], object] = lambda: None) -> None:
         self._folder = tmp_path

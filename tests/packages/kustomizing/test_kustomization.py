@@ -1,4 +1,4 @@
-"""Kustomizations that are made for a build."""
+"""Kustomizations that are generated for a build."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Rendering of packages without a chart, by the real kubectl and by the real engine."""
+"""Renders of packages without a chart, by the real kubectl and by the real engine."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -49,7 +49,7 @@ async def test_a_kustomization_is_built_from_its_own_files(tmp_path: Path, *, en
         assert names(rendered.objects) == [{"name": "x-a"}]
         assert rendered.manifest.startswith("---\n# Source: package/kustomization.yaml\napiVersion: v1\n")
         assert (rendered.crds, rendered.hooks) == ((), ())
-        (folder / "base/a.yaml").write_text(manifest("b"))  # the cache of builds goes by content
+        (folder / "base/a.yaml").write_text(manifest("b"))  # The cache of builds notices the new content.
         assert names((await renderer.render(asked(folder))).objects) == [{"name": "x-b"}]
 
 

@@ -1,4 +1,4 @@
-"""Patches over a rendered chart, by the real kustomize: the program, and the engine if it was built."""
+"""Patches of a rendered chart, applied by the real kustomize: by kubectl, and by the engine if it was built."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -67,9 +67,9 @@ async def test_strategic_merge_and_json_patches_are_applied(tmp_path: Path) -> N
     assert find(deployment, "spec", "replicas") == 3
     assert find(deployment, "spec", "template", "spec", "containers") == [{"name": "side", "image": "s:2"}]
     assert config == rendered().objects[1]
-    # Both hooks, which have one kind and name, are patched.
+    # The two hooks have the same kind and name, and both are patched.
     assert [find(each, "spec", "image") for each in found.hooks] == ["m:3", "m:3"]
-    # The manifest is that of the objects; a document that no patch changes is kept as it is written.
+    # The manifest contains the patched objects. Documents that no patch changes keep their text.
     assert read_output(found.manifest).objects == found.objects
     assert "# a comment that stays" in found.manifest
     assert found.manifest.startswith("---\n# Source: web/templates/deployment.yaml\n")

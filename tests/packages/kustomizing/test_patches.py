@@ -1,4 +1,4 @@
-"""The form of a patch in a resource."""
+"""The form of patches in the spec of a resource."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The manifests and blobs that a manifest names."""
+"""The manifests and blobs that a manifest refers to."""
 
 import pytest
 

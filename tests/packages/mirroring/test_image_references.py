@@ -1,4 +1,4 @@
-"""The images that a package names."""
+"""The container images that a package declares."""
 
 import io
 import tarfile

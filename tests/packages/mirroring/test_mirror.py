@@ -1,6 +1,6 @@
 """Copies of packages from docker-registry to a folder of layouts and back, with signatures and images.
 
-The folder is sufficient for a daemon without a network: packages are opened from it as a source, with a policy.
+The folder is sufficient for a daemon without a network: it is a source of packages, and their signatures are verified.
 """
 
 import json
@@ -83,7 +83,7 @@ async def test_a_mirror_in_a_folder_is_a_source_without_network(tmp_path: Path) 
         f"copied     web:1.0.0 {pushed[0].digest}",
         f"copied     web:1.1.0 {pushed[1].digest}",
     ]
-    # The registry has ended.
+    # The registry is no longer running.
     source = LayoutSource(tmp_path / "layout", POLICY)
     async with open_store(tmp_path / "state") as store, open_source(source, "web") as (opened, path):
         manifest = await opened.manifest(path, (await opened.resolve(path, "1.1.0")).digest)
@@ -92,7 +92,7 @@ async def test_a_mirror_in_a_folder_is_a_source_without_network(tmp_path: Path) 
 
 
 async def test_a_folder_is_copied_to_a_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oci_registry, "PIECE", 1000)  # a layer takes several requests
+    monkeypatch.setattr(oci_registry, "PIECE", 1000)  # A layer needs several requests.
     layout, data = OciLayout(tmp_path / "layout"), bytes(range(256)) * 40
     pushed = await push(layout, "1.0.0", data, "web")
     async with real(tmp_path) as registry:
@@ -144,7 +144,7 @@ async def test_a_second_run_copies_nothing(tmp_path: Path) -> None:
 
 
 class Breaking(OciLayout):
-    """A layout on a disk that is full after some blobs."""
+    """A layout whose disk is full after a number of blobs."""
 
     def __init__(self, root: Path, blobs: int) -> None:
         super().__init__(root)
@@ -159,7 +159,7 @@ class Breaking(OciLayout):
 
 @pytest.mark.parametrize("blobs", range(4))
 async def test_an_interrupted_copy_is_resumed_by_the_next_run(blobs: int, tmp_path: Path) -> None:
-    """No tag refers to an incomplete copy, and the second run does not copy the existing blobs again."""
+    """No tag refers to an incomplete copy, and the second run does not copy existing blobs again."""
     source = OciLayout(tmp_path / "one")
     pushed = await publish(source, tmp_path, "1.0.0")
     first = mirror(source, "packages", Breaking(tmp_path / "two", blobs))
@@ -277,7 +277,7 @@ async def test_an_unreachable_image_registry_does_not_prevent_other_copies(tmp_p
 
 
 async def test_a_write_error_of_the_target_ends_the_mirror(tmp_path: Path) -> None:
-    """All other images would fail, too, and each of them only after its download."""
+    """A mirror that continued would download all other images and then fail to write each of them."""
     source, images = (OciLayout(tmp_path / name) for name in ("one", "images"))
     await push(images, "1", b"app", "app")
     await push_annotated(source, {"images": "- {image: 'a.example/app:1'}"})

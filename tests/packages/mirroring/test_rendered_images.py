@@ -1,4 +1,4 @@
-"""Images in rendered manifests: with the real helm and kubectl, and in objects of any kind."""
+"""Images in manifests that the real helm and kubectl render, and images in objects of any kind."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -140,7 +140,7 @@ def test_an_invalid_container_image_is_an_error() -> None:
 
 
 def test_an_image_in_the_own_registry_without_a_digest_is_refused() -> None:
-    """The reference has no host yet, so a copy would look up a host that does not exist."""
+    """The host of the package's own registry is not known yet, so a copy would use a host that does not exist."""
     with pytest.raises(
         ArtifactError, match="the image '/side:1' in the package's own registry, whose digest is known only"
     ):

@@ -1,4 +1,4 @@
-"""Proxies of the environment, for registries."""
+"""The proxies for registries that the environment names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""TLS contexts from PEM text: authorities, and certificates of clients."""
+"""TLS contexts from PEM text: certificate authorities, and client certificates."""
 
 from pathlib import Path
 

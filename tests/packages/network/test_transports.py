@@ -1,6 +1,7 @@
-"""Routes to a registry on loopback: through a proxy, with a client's certificate, and with resumed transfers.
+"""Connections to a registry on loopback: through a proxy, with a client certificate, and with resumed transfers.
 
-The registry is docker-registry itself, behind TLS of a test authority; the proxy is a real one that knows any host name.
+The registry is docker-registry itself, which serves TLS with a certificate of a test authority. The proxy is a real one that
+accepts any host name.
 """
 
 import ssl
@@ -144,7 +145,7 @@ async def test_a_redirect_to_another_server_does_not_carry_the_certificate(tmp_p
 
 
 async def test_a_broken_transfer_is_resumed_through_a_proxy(tmp_path: Path) -> None:
-    """The proxy ends the first connections in the middle of the layer; the registry sends the rest on request."""
+    """The proxy cuts the first connections in the middle of the layer, and the registry sends the rest on request."""
     async with open_registry_server(tmp_path) as address, open_connect_proxy() as proxy:
         async with open_registry(address, scheme="http") as registry:
             pushed = await push(registry, "1.0.0", LAYER)

@@ -1,4 +1,4 @@
-"""Cached authorizations: their clients, their lifetime, and their limits."""
+"""Cached authorizations: the clients that share them, their lifetime, and their limits."""
 
 from dataclasses import replace
 

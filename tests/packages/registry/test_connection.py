@@ -1,4 +1,4 @@
-"""Connections, redirects and authorization: the receivers of secrets, and the limits."""
+"""Connections, redirects and authorization: which servers get a secret, and the limits."""
 
 import logging
 import ssl
@@ -72,7 +72,7 @@ async def test_a_request_has_a_user_agent_and_ignores_the_environment(monkeypatc
 
 
 async def test_secrets_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)  # at DEBUG, httpcore prints the headers of answers
+    caplog.set_level(logging.INFO)  # At DEBUG, httpcore logs the headers of responses.
     async with pair(PORTER) as (faulty, connection):
         faulty.on(
             "GET", "/v2/x", Reply(401, (("WWW-Authenticate", "Basic"),)), Reply(302, (("Location", "/y?sig=geheim"),))
@@ -296,7 +296,7 @@ async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> 
 
 
 async def test_a_token_without_the_right_is_not_used_again() -> None:
-    """The user gets the right after the token was issued; the registry answers 403 to the token, without a challenge."""
+    """The user gets the right only after the token was issued. The registry answers the token with 403 and no challenge."""
     known = Authorizations()
     async with open_faulty_registry() as faulty:
         faulty.on(
@@ -435,7 +435,7 @@ async def test_cancelled_requests_release_their_slots(trials: int) -> None:
 
 @pytest.mark.parametrize("login", [PORTER, Credentials("", "", identity_token="refresh-me")])
 async def test_a_login_is_not_sent_to_a_realm_on_another_host(login: Credentials) -> None:
-    """A hostile registry, or an attacker in between, names a realm on another host."""
+    """A hostile registry, or an attacker on the way to it, may name a realm on another host."""
     async with pair(login) as (faulty, connection), open_faulty_registry() as thief:
         steal = f"http://localhost:{thief.address.port}/steal"
         thief.on("GET", "/steal", Reply(body=b'{"token":"t"}'))

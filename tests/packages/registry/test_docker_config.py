@@ -1,4 +1,4 @@
-"""Logins as Docker and Kubernetes store them: matching keys, spellings of a login, and invalid files."""
+"""Logins as Docker and Kubernetes store them: which entry matches, the forms of a login, and invalid files."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ def login(name: str) -> JsonObject:
 
 
 def find(auths: dict[str, JsonObject], registry: RegistryAddress = HERE, path: str = "") -> str | None:
-    """Return the user name of the login that is found, or None."""
+    """Return the user name of the matching login, or None."""
     found = read_docker_config(json.dumps({"auths": auths}).encode(), registry, path)
     assert found is None or found.password == "s3cret"
     return found.username if found else None

@@ -23,7 +23,7 @@ GOOD = f'cat >>"$0.asked"; echo >>"$0.asked"; echo \'{{"ServerURL": "x", "Userna
 
 @pytest.fixture
 def helpers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on PATH for credential helpers."""
+    """Put a folder for credential helpers on PATH, and return it."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
@@ -31,7 +31,7 @@ def helpers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def helper(folder: Path, name: str, body: str) -> Path:
-    """Write a helper that runs ``body`` if it is asked for a login."""
+    """Write a credential helper that runs ``body`` when it is asked for a login."""
     path = folder / f"docker-credential-{name}"
     path.write_text(f'#!/bin/sh\n[ "$#:$1" = 1:get ] || exit 9\n{body}\n')
     path.chmod(0o755)
@@ -154,7 +154,7 @@ async def test_a_missing_helper_is_reported(tmp_path: Path, helpers: Path) -> No
     named = config(tmp_path, {"credsStore": "nobody", "auths": {"registry.example": {}}})
     with pytest.raises(RegistryError, match=r"config\.json: the credential helper docker-credential-nobody for "):
         await found(DockerLogins(named))
-    # Public images of other registries need no login.
+    # No login is needed for public images of other registries.
     assert await found(DockerLogins(named), RegistryAddress("public.example")) is None
     for name in ("../evil", "a/b", "", "-x", "a b"):
         wrong = config(tmp_path, {"credHelpers": {"registry.example": name}})
@@ -204,7 +204,7 @@ async def test_a_real_registry_accepts_the_login_of_a_helper(tmp_path: Path, hel
         async with open_source(source, "web") as (registry, repository):
             with pytest.raises(RegistryError, match=r"user name and password"):
                 await registry.resolve(repository, "1.0.0")
-        # Credentials of the source itself, from a Secret, win.
+        # The credentials of the source, which come from a Secret, take precedence.
         wrong = replace(source, credentials=Credentials("nobody", "wrong"))
         async with open_source(wrong, "web", network=Network(logins=DockerLogins(file))) as (registry, repository):
             with pytest.raises(RegistryError, match=r"user name and password"):

@@ -1,4 +1,4 @@
-"""A folder is packed once, until something in it changes."""
+"""Cached packs of folders: a folder is packed again only if something in it has changed."""
 
 import time
 from pathlib import Path
@@ -38,7 +38,7 @@ async def test_an_unchanged_folder_is_packed_once(tmp_path: Path, packed: list[s
     manifest = await registry.manifest("web", found.digest)
     assert await registry.tags("web") == ("1.0.0",)
     assert packed == ["web"]
-    assert await read(registry, manifest.layers[0], "web")  # its content is needed
+    assert await read(registry, manifest.layers[0], "web")  # Only a read of the content packs the folder again.
     assert packed == ["web", "web"]
     (folder / "values.yaml").write_text("a: 2\n")
     assert (await FolderRegistry(tmp_path, packs).resolve("web", "1.0.0")).digest != found.digest

@@ -79,7 +79,7 @@ async def test_a_package_folder_can_be_installed_and_deployed(tmp_path: Path) ->
 
 
 async def test_a_resolved_package_can_be_read_after_its_files_change(tmp_path: Path) -> None:
-    """The author saves a file after the tag was resolved and before the download."""
+    """An author may save a file after the tag was resolved and before the package is downloaded."""
     folder = write(tmp_path / "web", PACKAGE)
     registry = FolderRegistry(tmp_path)
     old = await registry.resolve("web", "1.0.0")
@@ -93,7 +93,7 @@ async def test_a_resolved_package_can_be_read_after_its_files_change(tmp_path: P
         await registry.manifest("web", old.digest)
     with pytest.raises(ArtifactNotFoundError, match="have changed; request the package again"):
         await read(registry, manifest.layers[0], "web")
-    # A new registry reads the folder again, and does not need the tag first.
+    # A new registry reads the folder again, and does not have to resolve the tag first.
     fresh = FolderRegistry(tmp_path)
     assert (await fresh.manifest("web", new.digest)).descriptor == new
     again = FolderRegistry(tmp_path)
@@ -137,7 +137,7 @@ async def test_several_packages_of_one_registry_can_be_read(tmp_path: Path) -> N
 
 
 async def test_a_folder_of_global_hooks_is_served_as_a_package(tmp_path: Path) -> None:
-    """The folder has no file that identifies it, and its hooks may lie anywhere in it."""
+    """No file identifies the folder, and its hooks may be anywhere in it."""
     write(tmp_path, {"startup.sh": "#!/bin/sh\n", "openapi/values.yaml": "type: object\n"})
     registry = FolderRegistry(tmp_path)
     descriptor = await registry.resolve("global-hooks", "0.0.0")

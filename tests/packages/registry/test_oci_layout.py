@@ -1,4 +1,4 @@
-"""Layouts in a folder: the contract, what other tools write, damage, writers at the same time, and a kill in between."""
+"""Layouts in a folder: the contract, layouts by other tools, damaged ones, concurrent writers, and a writer that is killed."""
 
 import json
 import os
@@ -85,7 +85,7 @@ async def test_foreign_entries_of_the_index_are_retained(tmp_path: Path) -> None
 
 
 async def test_manifests_without_media_type_are_resolved(tmp_path: Path) -> None:
-    """Some tools write manifests without mediaType, and an index for each name."""
+    """Some tools write manifests without ``mediaType``, or an index for each tag."""
     layout = OciLayout(tmp_path)
     pushed = await push(layout, "1.0.0")
     document = json.loads(blob(tmp_path, pushed).read_bytes())
@@ -177,7 +177,7 @@ async def test_a_push_to_an_unwritable_folder_is_refused(tmp_path: Path) -> None
 
 
 async def test_concurrent_pushes_lose_no_tag(tmp_path: Path) -> None:
-    """Both one OciLayout and two of them are used, as by two processes."""
+    """The pushes use the same OciLayout, and two of them for one folder, as two processes would."""
     one, other = OciLayout(tmp_path), OciLayout(tmp_path)
     async with trio.open_nursery() as nursery:
         for number in range(8):
@@ -211,7 +211,7 @@ trio.run(push, OciLayout(pathlib.Path(sys.argv[1])), "latest", b"new")
 
 
 def push_killed_at(root: Path, step: int) -> int:
-    """Push again in a process that dies at the given step; return its exit code."""
+    """Push again in a process that kills itself at the given step, and return its exit code."""
     command = [sys.executable, "-c", KILLED, str(root), str(step)]
     return subprocess.run(command, cwd=ROOT, timeout=300, check=False).returncode
 
@@ -221,7 +221,7 @@ def push_killed_at(root: Path, step: int) -> int:
 async def test_a_push_killed_at_any_step_leaves_a_complete_artifact(tmp_path: Path) -> None:
     step, killed = 0, True
     while killed:
-        step += 3  # each step needs a process; the skipped steps differ only in leftovers that are never read
+        step += 3  # A process is needed for each step. The skipped steps differ only in leftovers that are never read.
         root = tmp_path / str(step)
         layout = OciLayout(root)
         old = await push(layout, "latest", b"old")
@@ -267,7 +267,7 @@ def test_any_index_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, 
         layout = OciLayout(root)
         with suppress(PackageError):
             assert all(isinstance(tag, str) for tag in await layout.tags(REPOSITORY))
-        with pytest.raises(PackageError):  # the blobs that it lists do not exist
+        with pytest.raises(PackageError):  # The blobs in the index do not exist.
             await layout.resolve(REPOSITORY, "1.0.0")
 
     trio.run(ask)

@@ -70,7 +70,7 @@ async def test_a_registry_that_requires_tokens_can_be_used(identity: str, tmp_pa
             assert pushed == await registry.resolve("charts/web", "1.0.0")
             await push(registry, "1.0.0", repository="charts/other")
         asked = [(request.method, request.path) for request in there.realm.requests]
-        # For each repository, one to look up blobs and one to push; one to pull from the first repository.
+        # There is one token per repository to look up blobs and one to push. One more is for pulls from the first repository.
         assert asked == [("POST" if identity else "GET", "/token")] * 5
         if identity:
             assert all("authorization" not in request.headers for request in there.realm.requests)
@@ -95,7 +95,7 @@ async def test_concurrent_tasks_can_authenticate(tmp_path: Path) -> None:
 async def test_a_manifest_with_another_digest_is_refused(claimed: bool) -> None:
     artifact = sample()
     async with open_faulty_registry() as faulty, open_registry(faulty.address, scheme="http") as registry:
-        # The registry announces the requested digest in its header, and sends other bytes.
+        # The header has the digest that was requested, but the body is another manifest.
         other = sample(b"something else").manifest_bytes
         headers = (TYPE, ("Docker-Content-Digest", artifact.manifest.digest.text)) if claimed else (TYPE,)
         faulty.manifest(artifact.manifest.digest.text, Reply(headers=headers, body=other))
@@ -177,7 +177,7 @@ async def test_a_blob_transfer_that_is_too_slow_is_aborted() -> None:
         open_faulty_registry() as faulty,
         open_registry(faulty.address, scheme="http", patience=hurry) as registry,
     ):
-        # The body's end never comes: the announced length is longer than what is sent, and the connection stays open.
+        # The body never ends: fewer bytes are sent than announced, and the connection stays open.
         head = Reply(headers=(("Content-Length", "100"),), body=b"x", stay=True)
         faulty.blob(artifact.layer, head)
         with pytest.raises(
@@ -280,7 +280,7 @@ async def test_an_existing_blob_is_not_uploaded_again() -> None:
         faulty.on("HEAD", path, Reply(headers=(("Content-Length", "4"),)))
         await registry.push_blob(REPOSITORY, HELM_CHART, b"data")
         assert faulty.asked() == [("HEAD", path)]
-        # The registry announces another size for the blob, so it is uploaded again.
+        # The registry reports another size for the blob, so the blob is uploaded again.
         faulty.on("HEAD", path, Reply(headers=(("Content-Length", "5"),)))
         script_upload(faulty, f"/v2/{REPOSITORY}/blobs/uploads/1")
         await registry.push_blob(REPOSITORY, HELM_CHART, b"data")

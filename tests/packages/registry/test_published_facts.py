@@ -1,4 +1,4 @@
-"""The facts about a package that are pushed with it."""
+"""The metadata of a package that is pushed with it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Broken transfers of layers: they are resumed, even if the login has expired, and end without progress."""
+"""Broken transfers of layers: they are resumed, even after the login has expired, but fail if they make no progress."""
 
 import pytest
 
@@ -22,7 +22,7 @@ LOGIN = Credentials("porter", "first")
 
 
 def broken(at: int, start: int = 0) -> Reply:
-    """Return a reply with the layer from ``start`` on, cut after ``at`` bytes; -1 does not cut it."""
+    """Return a reply with the layer from byte ``start`` on. It is cut after ``at`` bytes, or complete if ``at`` is -1."""
     span = (("Content-Range", f"bytes {start}-{len(LAYER) - 1}/{len(LAYER)}"),) if start else ()
     return Reply(206 if start else 200, span, LAYER[start:], cut=None if at < 0 else at)
 
@@ -92,7 +92,7 @@ async def test_a_token_that_expires_during_a_layer_is_replaced() -> None:
 
 
 async def test_a_storage_url_that_expires_during_a_layer_is_replaced() -> None:
-    """The URL is like the signed URL of a storage: the registry returns a new one, and the storage never gets the login."""
+    """The registry redirects to a new URL of the storage when the old one has expired. The storage never gets the login."""
     async with open_faulty_registry() as faulty, open_faulty_registry() as storage:
         places = iter(("/first", "/second"))
 
@@ -115,7 +115,7 @@ async def test_a_storage_url_that_expires_during_a_layer_is_replaced() -> None:
 @pytest.mark.parametrize("newer", [True, False])
 @pytest.mark.parametrize("by_token", [True, False])
 async def test_a_login_rotated_during_a_layer_is_read_again(newer: bool, by_token: bool) -> None:
-    """The login is read from its source once more: a new login is used, and an unchanged one is not tried again."""
+    """The login is read again from its source. If it has changed, it is used; otherwise it is not tried again."""
     renewed: list[str] = []
 
     async def renew() -> Credentials:

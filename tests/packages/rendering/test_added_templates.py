@@ -1,4 +1,4 @@
-"""A chart as a folder of links, with added templates."""
+"""A folder with links to the files of a chart, and with added templates."""
 
 from pathlib import Path
 

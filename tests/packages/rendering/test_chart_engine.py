@@ -1,4 +1,4 @@
-"""The resident chart engine: its renders, compared with helm template, and misbehaving workers."""
+"""The resident chart engine: renders that equal those of ``helm template``, and workers that misbehave."""
 
 import os
 import random
@@ -100,7 +100,7 @@ async def test_the_corpus_is_rendered_as_by_helm(tmp_path: Path) -> None:
 
 
 def changed(value: JsonValue, draw: random.Random) -> JsonValue:
-    """Return the values with some scalars replaced, partly by other types, and some members removed."""
+    """Return the values with some members removed and some scalars replaced, partly by scalars of other types."""
     if isinstance(value, dict):
         return {name: changed(item, draw) for name, item in value.items() if draw.random() > 0.03}
     if isinstance(value, list):
@@ -186,7 +186,7 @@ async def test_a_chart_that_needs_too_much_memory_is_reported(tmp_path: Path) ->
         assert (await renderer.render(request(good))).objects
 
 
-# Printing a dict that contains itself, or merging it, recurses until Go's runtime gives up. No `recover` can prevent that.
+# Printing or merging a dict that contains itself recurses until the Go runtime aborts, which `recover` cannot prevent.
 OVERFLOWS: Final = {
     "printed": '{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ $d }}',
     "merged": '{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ $e := dict }}{{ $_ := set $e "a" $e }}{{ merge $d $e | len }}',
@@ -208,7 +208,7 @@ async def test_a_chart_that_panics_the_engine_fails_only_its_own_render(tmp_path
 
             async def render_others() -> None:
                 nonlocal rendered
-                while not panicked:  # not cancelled: the worker of a cancelled render is replaced, too
+                while not panicked:  # These renders are not cancelled, because that would also replace a worker.
                     assert (await renderer.render(request(good))).objects
                     rendered += 1
 

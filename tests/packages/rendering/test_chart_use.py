@@ -1,4 +1,4 @@
-"""The text of a chart shows which facts its render can depend on."""
+"""The facts that a render may depend on, found in the text of a chart."""
 
 import io
 import os

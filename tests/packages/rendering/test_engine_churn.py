@@ -1,4 +1,4 @@
-"""A day of renders by the real chart engine: workers are replaced and dismissed, and memory and descriptors do not grow."""
+"""A day of renders by the real chart engine: workers are replaced and dismissed, but memory and descriptors do not grow."""
 
 import os
 import signal
@@ -23,10 +23,10 @@ WORKERS = 2
 
 
 def workers() -> list[int]:
-    """Return the engine's workers: children of this process that run its program."""
+    """Return the process ids of the engine's workers: the children of this process that run the engine's program."""
     found: list[int] = []
     for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-        with suppress(OSError):  # it has just ended
+        with suppress(OSError):  # The child has just ended.
             if b"wharfinger-engine" in Path(f"/proc/{child}/cmdline").read_bytes():
                 found.append(int(child))
     return found
@@ -38,7 +38,7 @@ def descriptors() -> int:
 
 
 def memory_kib(pid: int) -> int:
-    """Return the anonymous memory of a process; 0 if it has ended."""
+    """Return the anonymous memory of a process in KiB, or 0 if the process has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -47,14 +47,14 @@ def memory_kib(pid: int) -> int:
 
 
 async def until_dismissed() -> None:
-    """Wait until idle workers have ended."""
+    """Wait until all idle workers have ended."""
     with trio.fail_after(300):
         while workers():  # noqa: ASYNC110 - the end of a process is no event here
             await trio.sleep(0.05)
 
 
 async def an_hour(engine: ChartEngine, chart: Path, values: Path, hour: int) -> None:
-    """Render for an hour, two charts at a time; kill all workers once."""
+    """Do the renders of one hour, two at a time, and kill all workers once."""
 
     async def render(number: int) -> None:
         if number == hour:

@@ -1,4 +1,4 @@
-"""Packed results in memory and in a folder."""
+"""The cache of packed results, in memory and in a folder."""
 
 from pathlib import Path
 
@@ -59,10 +59,10 @@ async def test_entries_learned_from_another_process_are_found_in_memory(tmp_path
     await cache.put(A, b"one")
     cache.learn({A: b"old", B: b"two", "c" * 64: b"six"})
     assert await cache.get(A) == Entry(b"one", in_memory=True)
-    assert cache.used() == {A: b"one"}  # B is in memory, and was not used yet
+    assert cache.used() == {A: b"one"}  # B is in memory, but has not been used yet.
     assert await cache.get(B) == Entry(b"two", in_memory=True)
     assert cache.used() == {A: b"one", B: b"two"}
-    assert await cache.get("c" * 64) is None  # there was no room
+    assert await cache.get("c" * 64) is None  # This entry did not fit into the memory.
     cache.forget(A)
     assert await cache.get(A) == Entry(b"one", in_memory=False)
 

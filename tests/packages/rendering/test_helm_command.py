@@ -1,4 +1,4 @@
-"""Helm's arguments and environment."""
+"""The arguments and the environment of Helm."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The program Helm: its version, its limits, and its replacement."""
+"""The program ``helm``: its version, its limits, and its replacement by another version."""
 
 import os
 from collections.abc import Callable

@@ -71,7 +71,7 @@ def renderer(program: str, tmp_path: Path) -> HelmRenderer:
 def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(
         "wharfinger.packages.rendering.helm_renderer.REMOVE_S", 300.0
-    )  # a busy machine needs longer than a daemon waits
+    )  # A busy machine may need longer than a daemon waits.
     yield
     scratch = tmp_path / "scratch"
     assert not scratch.exists() or list(scratch.iterdir()) == []
@@ -347,7 +347,9 @@ async def test_a_chart_that_exceeds_the_memory_limit_is_refused(program: str, tm
 
 @pytest.mark.sampled
 async def test_garbage_of_a_large_chart_is_collected_before_the_limit(program: str, tmp_path: Path) -> None:
-    """The chart retains 120 MB, so the heap could grow to 600 MB by default. The limit is 512 MB; the collector must know it."""
+    """The chart retains 120 MB, so by default Go would let the heap grow to 600 MB. The collector must know the limit of 512
+    MB.
+    """
     keep = '{{- $all := list }}{{- range until 120 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}'
     churn = '{{- range until 400 }}{{- $_ := repeat 2000000 "x" }}{{- end }}'
     text = f"{keep}{churn}\napiVersion: v1\nkind: A\nmetadata: {{name: a-{{{{ len $all }}}}}}\n"
@@ -358,7 +360,7 @@ async def test_garbage_of_a_large_chart_is_collected_before_the_limit(program: s
 
 @pytest.mark.sampled
 async def test_a_chart_that_retains_all_memory_fails_at_the_limit(program: str, tmp_path: Path) -> None:
-    """The heap grows by one megabyte at a time, beyond the size at which the collector runs continuously."""
+    """The heap grows by one megabyte at a time, even beyond the size at which the garbage collector runs continuously."""
     hoard = '{{- $all := list }}{{- range until 2000 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}\na: 1\n'
     folder = chart(tmp_path / "web", files={"templates/hoard.yaml": hoard})
     limited = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(memory_bytes=384 * 1024**2))
@@ -478,7 +480,7 @@ async def test_a_closed_ledger_prevents_renders(tmp_path: Path) -> None:
         renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", ledger)
     with pytest.raises(
         RenderError, match="release web: "
-    ) as caught:  # no process may run that could not be killed later
+    ) as caught:  # Without the ledger, a process could not be killed later, so none may run.
         await renderer.render(request(WEB_SERVICE))
     assert caught.value.transient
 

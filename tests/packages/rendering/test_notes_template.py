@@ -1,4 +1,4 @@
-"""Notes are rendered in the same run, and equal those that Helm itself would store."""
+"""Release notes: they are rendered in the same run as the chart, and equal those that Helm would store."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ async def rendered(program: str, folder: Path, tmp_path: Path, *, package: bool 
 
 
 def stored_notes(folder: Path, home: Path) -> str:
-    """Return the notes that Helm would store in its record (by Helm 4, since Helm 3 needs a cluster for that)."""
+    """Return the notes that Helm 4 would store in its record. Helm 3 would need a cluster for this."""
     said = helm("helm", "install", "web", str(folder), "-n", "prod", "--dry-run=client", "-o", "json", home=home)
     release = as_object(
         decode_json(said[said.index("{") : said.rindex("}") + 1], max_bytes=10**7, what="release"), "release"
@@ -109,7 +109,7 @@ async def test_failed_notes_fail_the_render_and_are_named(program: str, tmp_path
 
 
 async def test_notes_that_change_values_change_no_object(program: str, tmp_path: Path) -> None:
-    """If notes were rendered twice, other templates would see their change of the values twice."""
+    """If the notes were rendered twice, other templates would see the change twice."""
     count = '{{ $_ := set .Values "n" (add1 (.Values.n | default 0)) }}'
     files = {"templates/NOTES.txt": count}
     for name in ("!a", "0", "Z", "a"):

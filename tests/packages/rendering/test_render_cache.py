@@ -1,4 +1,4 @@
-"""Cached renders, of a renderer that counts its calls and of the real Helm."""
+"""Cached renders of the real Helm, and of a renderer that counts its calls."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -94,7 +94,7 @@ async def test_concurrent_equal_requests_are_rendered_once(inner: CountingRender
         for _ in range(20):
             nursery.start_soon(cache.render, ASKED)
         nursery.start_soon(cache.render, replace(ASKED, release="other"))
-        while len(inner.asked) < 2:  # the other one does not wait for it
+        while len(inner.asked) < 2:  # The other request does not wait for the equal ones.
             await trio.lowlevel.checkpoint()
         inner.gate.set()
     assert len(inner.asked) == 2

@@ -1,4 +1,4 @@
-"""Renders as bytes, and the keys of requests."""
+"""Renders as bytes in the cache, and the cache keys of requests."""
 
 import zlib
 from dataclasses import fields, replace
@@ -62,7 +62,7 @@ def test_every_field_except_the_chart_path_changes_the_key() -> None:
     assert entry_key(replace(ASKED, chart=Path("/elsewhere")), "helm v4") == keys[0]
     assert (
         entry_key(replace(ASKED, confined=True, reader="somebody"), "helm v4") == keys[0]
-    )  # only lookups depend on them
+    )  # These fields affect only lookups.
 
 
 def test_the_order_of_versions_and_values_does_not_change_the_key() -> None:

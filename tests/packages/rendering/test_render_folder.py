@@ -1,4 +1,4 @@
-"""Files of renders: limited, private, and used only if they are undamaged."""
+"""The files of cached renders: they are limited and private, and damaged ones are not used."""
 
 import os
 import stat
@@ -278,7 +278,7 @@ def test_a_dropped_entry_is_deleted(place: Path) -> None:
 
 
 def test_a_reader_of_a_replaced_file_reads_a_complete_entry(place: Path) -> None:
-    """Two daemons use the same folder by mistake; neither reads a partly written file."""
+    """Even if two daemons use the same folder by mistake, neither of them reads a partly written file."""
     writing, reading = open_folder(place), open_folder(place)
     wanted = {bytes([number]) * 3000 for number in range(2)}
     writing.put(A, b"\0" * 3000)

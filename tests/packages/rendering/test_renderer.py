@@ -1,4 +1,4 @@
-"""The contract of renderers, tested with the implementation through the protocol alone."""
+"""The contract of renderers. The tests use the implementation only through the protocol."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Overrides of replicas and resources: they are read, applied to rendered objects, and reported if unmatched."""
+"""Overrides of replicas and resources: they are read, applied to rendered objects, and reported if they match none."""
 
 import copy
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ spec: {template: {spec: {containers: [{name: app}]}}}
 def override(
     objects: Sequence[JsonObject], overrides: Sequence[WorkloadOverride]
 ) -> tuple[tuple[JsonObject, ...], tuple[str, ...]]:
-    """Apply overrides to objects of any shape. They are passed as hooks, which need no manifest."""
+    """Apply overrides to objects of any shape. The objects are passed as hooks, because hooks need no manifest."""
     after, unmatched = override_rendered(Rendered((), tuple(objects), (), ""), overrides)
     return after.hooks, unmatched
 

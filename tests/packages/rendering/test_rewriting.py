@@ -1,4 +1,4 @@
-"""Changed objects are changed in the manifest, too; the text of all others stays the same."""
+"""Changes of rendered objects in the manifest. The text of all other objects stays the same."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Definitions of enabled subcharts, by the rules of Helm."""
+"""The CustomResourceDefinitions of enabled subcharts, by the rules of Helm."""
 
 import io
 import re
@@ -85,7 +85,7 @@ def test_subchart_crds_equal_those_that_helm_prints(values: JsonObject, tmp_path
                 program, "template", "x", str(folder), f"--values={tmp_path}/values", "--include-crds", home=tmp_path
             )
         except RuntimeError:
-            continue  # values that helm refuses
+            continue  # Helm refuses these values.
         printed = set(re.findall(r"CustomResourceDefinition\nmetadata: {name: (\w+)}", said))
         assert found(folder, values) == sorted(printed - {"own"})
 
@@ -112,7 +112,7 @@ def test_crds_of_archived_subcharts_are_read(tmp_path: Path) -> None:
 
 
 def test_conditions_of_a_package_ignore_its_values_file(tmp_path: Path) -> None:
-    """The given values of a package are complete, so its ``values.yaml`` is not merged into them."""
+    """The values that are given for a package are complete, so its ``values.yaml`` is not merged into them."""
     folder = chart(tmp_path / "chart", files=FILES)
     assert found(folder, {}, is_package=True) == ["deep", "one", "three", "two", "unnamed"]
     assert found(folder, {"tags": {"extra": False}}, is_package=True) == ["one", "unnamed"]
@@ -161,7 +161,7 @@ def test_each_file_is_parsed_once_at_any_depth(tmp_path: Path, monkeypatch: pyte
     files = {"Chart.yaml": f"apiVersion: v2\nname: web\nversion: 1.2.3\n{needs}", **nested(12)}
     folder = write(tmp_path / "web", files)
     assert len(found(folder, {})) == 12
-    # The metadata, the requirements of the innermost and the default values of 13 charts.
+    # At most three files of each of the 13 charts are parsed.
     assert len(read) <= 13 * 3
 
 

@@ -1,4 +1,4 @@
-"""Actions of templates: the functions that they call, and the fields that they read. See test_chart_use.py for charts."""
+"""The actions in templates: which functions they call, and which fields they read. Charts are tested in test_chart_use.py."""
 
 import pytest
 from hypothesis import given

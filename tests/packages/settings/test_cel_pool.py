@@ -1,4 +1,4 @@
-"""Rules in real worker processes: their results, and workers that die, hang or answer too much."""
+"""Rules in real worker processes: their results, and workers that die, hang or send too much output."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ def rules(*texts: str) -> SchemaRules:
 
 
 def program(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Replace the worker's program with a misbehaving one."""
+    """Replace the program of the workers with this one."""
     monkeypatch.setattr(cel_pool, "_COMMAND", Command((sys.executable, "-I", "-c", text), cwd=Path("/"), env={}))
 
 
@@ -138,14 +138,14 @@ async def test_misbehaving_workers_are_reported_as_findings(
 async def test_a_worker_that_times_out_is_a_transient_error(
     ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch, said: str, place: str
 ) -> None:
-    """A timeout was once a permanent error of the settings, and a busy machine was enough to cause it."""
+    """A busy machine is enough to cause a timeout, so a timeout must not be a permanent error of the settings."""
     program(monkeypatch, f"import signal; print({said!r}, end='\\n' if {said!r} else '', flush=True); signal.pause()")
     async with open_cel_pool(ledger, workers=1, limits=CelLimits(seconds=0.5)) as pool:
         with pytest.raises(RulesError) as caught:
             await pool.evaluate(rules("true"), 1)
         assert caught.value.transient
         assert pool.statistics().requests == 1
-    # It depends on the machine whether the worker had answered by then.
+    # The speed of the machine decides whether the worker had sent something by then.
     assert str(caught.value) in {
         f"the rules could not be evaluated within 0.5 s{at}, though they did not use 5 s of CPU time: the machine is overloaded"
         for at in ("", place)

@@ -1,4 +1,4 @@
-"""The report about a value: all problems and warnings together."""
+"""The report about settings, which has all problems and warnings together."""
 
 from collections.abc import AsyncIterator
 
@@ -76,13 +76,13 @@ async def test_a_rule_that_cannot_be_evaluated_is_reported_with_its_place(rules:
 @pytest.mark.parametrize(
     ("value", "problems"),
     [
-        # The rule cannot be evaluated, and the schema already reports the cause.
+        # The rule cannot be evaluated, but the schema already reports the cause.
         ({"a": {"n": "x"}}, ["a.n: expected an integer, found a string"]),
         ({"a": {}}, ["a.n: is required"]),
         ({"a": "x"}, ["a: expected an object, found a string"]),
-        # A rule that can be evaluated is reported.
+        # A rule that can be evaluated is reported although the schema reports a problem as well.
         ({"a": {"n": 1, "o": 1}}, ["a: no", "a.o: expected a string, found an integer"]),
-        # The problem of the schema is in another field.
+        # The problem that the schema reports is in another field.
         (
             {"a": {"n": 9}, "aa": 1},
             [
@@ -122,7 +122,7 @@ MADE = "'made: ' + self.host"
     ],
 )
 async def test_computed_messages_that_contain_secrets_are_not_used(rules: CelPool, told: str) -> None:
-    """Once, only unchanged texts of secrets were found in messages, and secrets of the previous value were not considered."""
+    """The message is not used if it contains a transformed secret, or a secret of the previous value."""
     schema: JsonObject = {
         "properties": {"key": SECRET, "host": {"type": "string"}},
         KUBERNETES: [rule("self == oldSelf", "static", messageExpression=told)],
@@ -142,7 +142,7 @@ async def test_computed_messages_that_contain_secrets_are_not_used(rules: CelPoo
         ({"list": [False]}, {}, "static"),
         ({"auth": {"password": "x"}}, {}, "static"),
         ({}, {"deep": [[{"apiToken": 1}]]}, "static"),
-        # Empty values and booleans are not secrets.
+        # Empty values and booleans do not count as secrets.
         (
             {"key": "", "list": [], "password": None},
             {"auth": {}, "resetPassword": True, "deep": [{"token": ""}]},
@@ -187,7 +187,7 @@ async def test_rules_without_access_to_secrets_may_compute_their_message(rules: 
     plain = ["auth.host: static", "key.host: s", "plain.host: made: h"]
     shown = [*plain, "users[0].host: made: h", "users[1].host: made: i"]
     assert await reported(rules, document, value, value) == (shown, [])
-    # The previous item may have been elsewhere in the list.
+    # The previous item may have been at another place in the list.
     old: JsonObject = {"users": [{"host": "other"}, {"host": "g"}, {"host": "h", "password": "x"}]}
     hidden = [*plain, "users[0].host: static", "users[1].host: static"]
     assert await reported(rules, document, value, old) == (hidden, [])

@@ -1,4 +1,4 @@
-"""Defaults that their own schema refuses."""
+"""Defaults in a schema that do not match the schema itself."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Settings that no template of a plain chart reads: reported only if the templates show it with certainty."""
+"""Settings that no template of a plain chart reads. They are reported only if the templates prove this."""
 
 from pathlib import Path
 from typing import Final
@@ -89,7 +89,7 @@ def test_settings_of_subcharts_are_read_below_their_names(tmp_path: Path) -> Non
     settings: JsonObject = {
         "db": {"size": 1, "sizes": 2},
         "store": {"on": True, "size": 1, "colour": 2},
-        "missing": {"any": 1},  # its files are not there
+        "missing": {"any": 1},  # The files of this subchart do not exist.
     }
     found = unread(tmp_path, settings, files)
     assert [each.partition(":")[0] for each in found] == ["db.sizes", "store.colour"]

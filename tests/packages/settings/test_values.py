@@ -1,4 +1,4 @@
-"""Layers of values, and the values that users, hooks and templates see."""
+"""The layers of values, and the resulting values for users, hooks and templates."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The case table of sources: the test for each property of each kind of source.
+"""The case table of sources: for each kind of source and each property, the test that covers it.
 
-Instead of a test, a case may have a reason, which begins with a dash.
+A property that does not apply has a reason instead of a test. The reason begins with a dash.
 """
 
 from typing import Final

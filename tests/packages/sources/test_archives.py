@@ -1,4 +1,4 @@
-"""Archives as sources of packages, from a real server of files and from memory."""
+"""Archives as sources of packages, from a real file server and from memory."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""Git repositories as sources of packages, with the real git, by file and over HTTP."""
+"""Git repositories as sources of packages, read with the real git from a folder and over HTTP."""
 
 import getpass
 from dataclasses import replace
@@ -130,17 +130,17 @@ async def test_only_the_configured_ssh_key_is_used(tmp_path: Path, monkeypatch: 
             "StrictHostKeyChecking": "yes",
             "IdentityAgent": "none",
         }
-        assert not Path(str(options["IdentityFile"]).strip('"')).exists()  # no file of the key remains
+        assert not Path(str(options["IdentityFile"]).strip('"')).exists()  # The file with the key was deleted.
         assert str(noted["arguments"]).startswith("['-F', '/dev/null', ")
     assert len(ssh.noted()) == 2
     await GitPacker(GitRepositories(), replace(source, ssh=None)).check()
-    assert ssh.noted()[-1]["files"] == {}  # those of the daemon's user
+    assert ssh.noted()[-1]["files"] == {}  # No file was given to ssh, so it uses the files of the daemon's user.
     assert ssh.noted()[-1]["agent"] == "/run/agent"
 
 
 @pytest.mark.slow
 async def test_a_real_ssh_server_accepts_the_key(tmp_path: Path) -> None:
-    """A wrong key, and a server with another key than the known one, are refused with one line."""
+    """A wrong key, or a server whose key is not the known one, is refused with an error of one line."""
     commit(make_repository(tmp_path / "git"), below("web", {"a.yaml": manifest("a")}), "1.0.0")
     with serving_ssh(tmp_path / "ssh") as server:
         source = GitSource(f"ssh://{getpass.getuser()}@{server.host}{tmp_path}/git", ssh=server.key)

@@ -1,4 +1,4 @@
-"""Helm repositories as sources of packages, from real servers of files on this machine."""
+"""Helm repositories as sources of packages, from real file servers on this machine."""
 
 import os
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ def logging_to(log: Log, *, demands_login: bool = False) -> type[Quiet]:
         def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
             log.logins.append(self.headers.get("Authorization", ""))
             if demands_login and log.logins[-1] != LOGIN.basic():
-                self.send_error(404)  # as GitLab does
+                self.send_error(404)  # GitLab answers in this way.
                 return
             super().do_GET()
 
@@ -60,7 +60,7 @@ def logging_to(log: Log, *, demands_login: bool = False) -> type[Quiet]:
 
 
 def publish(root: Path, *versions: str, base: str = "", digests: bool = True, name: str = "web") -> None:
-    """Write a Helm repository: an index, and the archive of each version."""
+    """Write a Helm repository: an index, and the archives of all versions."""
     root.mkdir(exist_ok=True)
     lines = ["apiVersion: v1", "entries:", f"  {name}:"]
     for version in versions:
@@ -121,7 +121,7 @@ async def test_an_unchanged_index_is_not_downloaded_again(tmp_path: Path, mock_c
 
 @pytest.mark.slow
 async def test_a_login_is_sent_only_to_the_server_of_the_repository(tmp_path: Path) -> None:
-    """The index has absolute URLs of another server, which does not get the login."""
+    """The index has absolute URLs on another server, which must not get the login."""
     own, other = Log(), Log()
     (tmp_path / "files").mkdir()
     with (

@@ -1,4 +1,4 @@
-"""Mirrors of a registry: the first address that answers is used, and no mirror gets the login of the registry."""
+"""Mirrors of a registry: the first address that answers is used, and mirrors do not get the login of the registry."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ LOGIN = Credentials(USER, PASSWORD)
 
 
 def mirrored(folder: Path, own: RegistryAddress, *mirrors: str) -> Network:
-    """Return a network in which the registry has these mirrors, each as TOML without its heading."""
+    """Return a network in which the registry has these mirrors; each is the TOML text of a mirror without its heading."""
     file = folder / "registries.conf"
     text = f'[[registry]]\nlocation = "{own}"\ninsecure = true\n'
     file.write_text(text + "".join(f"[[registry.mirror]]\ninsecure = true\n{mirror}\n" for mirror in mirrors))

@@ -1,4 +1,4 @@
-"""Packages that are packed on request pass the contract of registries."""
+"""Packages that are packed on request, tested by the contract of registries."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from wharfinger.packages.sources.packed_registry import PackedRegistry
 
 
 class OneChart:
-    """A packer of one chart in one version."""
+    """A packer of one version of one chart."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

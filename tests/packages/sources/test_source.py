@@ -1,4 +1,4 @@
-"""Sources opened as the daemon opens them: a registry with a login behind TLS of a private authority, and folders."""
+"""Sources opened as the daemon opens them: folders, and a registry with a login and a private certificate authority."""
 
 from dataclasses import replace
 from pathlib import Path

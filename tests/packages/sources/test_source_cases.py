@@ -1,4 +1,4 @@
-"""The case table of sources is complete, and names only tests that exist."""
+"""The case table of sources is complete, and names only existing tests."""
 
 import ast
 from typing import get_args

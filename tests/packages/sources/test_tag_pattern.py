@@ -1,4 +1,4 @@
-"""Names of tags that are versions."""
+"""The tags of a repository that are versions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tokens that a node projects into a file: read at each connection, and again after a refusal."""
+"""Tokens that the kubelet projects into a file. The file is read for each connection, and again when a token is refused."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ async def test_a_missing_token_file_is_a_transient_error(tmp_path: Path) -> None
 
 
 async def test_a_rotated_token_is_read_again(tmp_path: Path) -> None:
-    """The node replaces the file while the package is being read; the refused request is sent once more."""
+    """The token changes while a package is being read, so the refused request is sent once more with the new token."""
     file, artifact = tmp_path / "token", sample()
     file.write_text("first")
     async with open_faulty_registry() as faulty:

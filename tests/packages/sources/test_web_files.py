@@ -1,4 +1,4 @@
-"""Files over HTTP: their URLs, and the server that a login is for."""
+"""Files over HTTP: their URLs, and the only server that gets the login."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The store on a real disk: concurrency, cancellation, damage and errors. crash_store.py tests crashes."""
+"""The store on a real disk: concurrency, cancellation, damage and errors. Crashes are tested with crash_store.py."""
 
 import json
 import shutil
@@ -80,7 +80,7 @@ async def test_an_installed_package_can_be_deployed_without_its_registry(tmp_pat
         tree = tmp_path / "store/trees" / image.descriptor.digest.hex
         edit(tree / "package/package.yaml")
         assert await store.installed(image.descriptor.digest) is None
-        # An installed package that was requested may be deployed next, so `collect` does not delete it.
+        # `collect` keeps an installed package that was looked up, because it may be deployed next.
         assert await store.installed(chart.descriptor.digest) == chart
         assert await store.collect() == 0
 
@@ -96,7 +96,7 @@ async def test_a_tree_under_the_name_of_another_package_is_not_trusted(tmp_path:
 
 
 async def test_trees_of_an_older_version_are_unpacked_again(tmp_path: Path) -> None:
-    """Older trees have the files in ``chart``, and a record with fewer fields."""
+    """In trees of an older version of the daemon, the files are in ``chart``, and the record has fewer fields."""
     registry = MemoryRegistry()
     manifest = await put(registry)
     tree = tmp_path / "store/trees" / manifest.descriptor.digest.hex
@@ -208,7 +208,7 @@ async def test_a_name_counts_as_deployed_only_with_valid_link_and_tree(tmp_path:
         await bring(store, registry, one)
         await bring(store, registry, two, "other")
         folder = await store.deployed("prod.web", one)
-        await store.install(one)  # as a daemon does that is not certain that the version is in place
+        await store.install(one)  # A daemon does this if it is not certain that the version is in place.
         assert folder == await store.deployed("prod.web", one)
         assert await store.deployed("prod.web", two) is None
         assert store.statistics()["pinned"] == 0, "packages in place need no protection"
@@ -279,7 +279,7 @@ async def test_a_waiting_download_takes_over_from_a_cancelled_one(tmp_path: Path
 
 
 class CancelAtStep(trio.abc.Instrument):
-    """An instrument that cancels a scope just before the n-th step of one task."""
+    """An instrument that cancels a scope just before the nth step of one task."""
 
     def __init__(self, scope: trio.CancelScope, step: int) -> None:
         self.scope = scope
@@ -420,7 +420,7 @@ async def test_collect_deletes_unused_trees_blobs_and_temporary_files(tmp_path: 
 
 
 async def test_collect_spares_recently_downloaded_packages(tmp_path: Path) -> None:
-    """The test moves the clock itself, because the store works in threads."""
+    """The test moves the clock explicitly, because an autojumping clock would not wait for the threads of the store."""
     registry = MemoryRegistry()
     manifest = await put(registry)
 

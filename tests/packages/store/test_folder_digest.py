@@ -1,4 +1,4 @@
-"""Changes of a folder: the stamp shows a possible change, and the digest a real one."""
+"""Changes of a folder: the stamp shows that something may have changed, and the digest whether it has."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The contract of stores, tested with the implementation through the protocol alone."""
+"""The contract of stores. The tests use the implementation only through the protocol."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from wharfinger.packages.store.store import Store
 
 
 async def walk(store: Store, registry: MemoryRegistry, manifest: Manifest, name: str) -> Path:
-    """Take every step once, in order."""
+    """Do every step of a package once, in order."""
     await store.download(registry, "charts/web", manifest)
     folder = await store.install(manifest)
     assert (folder / "Chart.yaml").is_file()

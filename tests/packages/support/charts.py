@@ -22,7 +22,7 @@ data:
 
 
 def tool(name: str) -> Path:
-    """Return the path of a real program; if the machine does not have it, the test fails."""
+    """Return the path of a real program. If the program is not installed, the test fails."""
     found = shutil.which(name)
     if found is None:
         raise RuntimeError(f"{name} is not on PATH: `make setup` brings it")
@@ -30,7 +30,7 @@ def tool(name: str) -> Path:
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
-    """Write files, given by name, below ``folder``."""
+    """Write these files below ``folder``, and return it."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def chart(folder: Path, name: str = "web", version: str = "1.2.3", files: dict[s
 
 
 def helm(program: str, *arguments: str, home: Path) -> str:
-    """Run helm with a home of its own; return its standard output, followed by its standard error. Raises RuntimeError."""
+    """Run helm with its own home folder. Return its standard output, followed by its standard error. Raises RuntimeError."""
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         [str(tool(program)), *arguments], env=environment, capture_output=True, text=True, check=False

@@ -1,5 +1,4 @@
-"""A forward proxy on loopback, like those of companies: CONNECT for https, whole URLs for http, and a login if it demands
-one.
+"""A forward proxy on loopback, like those of companies: CONNECT for https, whole URLs for http, and an optional login.
 
 Every host name leads to this machine, so tests can use hosts that do not exist.
 """
@@ -16,9 +15,7 @@ LOGIN = "porter:s3cret-proxy"
 
 @dataclass(slots=True)
 class ConnectProxy:
-    """The proxy. ``cut`` are numbers of bytes: the first connection ends after the first number of bytes from the server, and
-    so on.
-    """
+    """A proxy. Its first connection ends after ``cut[0]`` bytes from the server, the second after ``cut[1]`` bytes, and so on."""
 
     port: int
     demands_login: bool = False
@@ -43,7 +40,7 @@ async def open_connect_proxy() -> AsyncIterator[ConnectProxy]:
                 try:
                     await _serve(proxy, client)
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
-                    return  # either side went away
+                    return  # One of the two sides has closed the connection.
 
         nursery.start_soon(trio.serve_listeners, serve, listeners)
         yield proxy

@@ -1,9 +1,9 @@
-"""A program that kills a process at each of its steps on the disk, and checks the remains. Arguments: a folder, and chart or
-image.
+"""A program that kills a process at each of its steps on the disk, and checks what remains.
 
-Every round forks twice. The first child adds version 2 (of that kind) beside version 1, and is killed (SIGKILL) at its n-th
-call that changes the disk. The second child opens the store as the next daemon would, checks every name in it, and does the
-work again. The rounds end when a first child completes its work. Prints the number of killed children.
+The arguments are a folder, and ``chart`` or ``image``. Every round forks twice. The first child adds version 2 (of that kind)
+beside version 1, and is killed with SIGKILL at its nth call that changes the disk. The second child opens the store as the next
+daemon would, checks every name in it, and does the work again. The rounds end when a first child completes its work. The program
+prints the number of killed children.
 """
 
 import io
@@ -53,7 +53,7 @@ async def begin(root: Path) -> None:
 
 
 async def upgrade(root: Path) -> None:
-    """Do the work that is killed."""
+    """Do the work during which the process is killed."""
     async with open_store(root) as store:
         await bring(store, "2.0.0", kind=sys.argv[2])
         await store.undeploy("other")
@@ -61,7 +61,7 @@ async def upgrade(root: Path) -> None:
 
 
 async def check(root: Path) -> None:
-    """Check that the remains of a crash are sound, and that the work can be done again."""
+    """Check that the remains of a crash are sound, and that the work can then be completed."""
     sound(root)
     await upgrade(root)
     sound(root)
@@ -73,7 +73,7 @@ async def check(root: Path) -> None:
 
 
 def sound(root: Path) -> None:
-    """Check that every published name is complete, and that a version is deployed."""
+    """Check that every published name is complete, and that one of the versions is deployed."""
     for blob in (root / "store" / "blobs" / "sha256").iterdir():
         assert digest_of(blob.read_bytes()).hex == blob.name
     for tree in (root / "store" / "trees").iterdir():
@@ -106,7 +106,7 @@ def die_at(step: int) -> None:
 
 
 def in_child(work: Callable[[Path], Awaitable[None]], root: Path, step: int = 0) -> int:
-    """Run ``work`` in a fork; return its exit code, or the negative number of the signal that killed it."""
+    """Run ``work`` in a fork. Return its exit code, or the negative number of the signal that killed it."""
     child = os.fork()
     if child == 0:
         status = 1

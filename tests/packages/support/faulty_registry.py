@@ -1,7 +1,6 @@
-"""A loopback server that gives scripted answers, including answers that no correct registry gives, for tests of the client's
-errors.
+"""A loopback server that gives scripted replies, even wrong ones, for tests of the errors of a registry client.
 
-Replies are listed by method and path (without the query); the last reply is repeated. Each connection serves one request.
+Replies are listed by method and path (without the query). The last reply is repeated. Each connection serves one request.
 """
 
 import hashlib
@@ -23,8 +22,10 @@ REPOSITORY = "charts/web"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply. ``cut`` ends the connection after this many bytes of the body; ``hang`` sends nothing until the client
-    disconnects; ``stay`` keeps the connection open after the reply.
+    """A reply to one request.
+
+    ``cut`` ends the connection after this many bytes of the body. ``hang`` sends nothing until the client disconnects. ``stay``
+    keeps the connection open after the reply.
     """
 
     status: int = 200
@@ -49,7 +50,7 @@ class Request:
 
 @dataclass(slots=True)
 class FaultyRegistry:
-    """The script, and the received requests; ``answer``, if set, replaces the script."""
+    """A server with its script and the requests that it has received. If ``answer`` is set, it replaces the script."""
 
     address: RegistryAddress
     answer: Callable[[Request], Reply] | None = None
@@ -57,23 +58,23 @@ class FaultyRegistry:
     requests: list[Request] = field(default_factory=list)
 
     def on(self, method: str, path: str, *replies: Reply) -> None:
-        """Set the replies for a method and path, in their order."""
+        """Set the replies to requests with this method and path, in order."""
         self.script[method, path] = list(replies)
 
     def manifest(self, reference: str, *replies: Reply) -> None:
-        """Set the replies for a manifest of REPOSITORY."""
+        """Set the replies to requests for a manifest of REPOSITORY."""
         self.on("GET", f"/v2/{REPOSITORY}/manifests/{reference}", *replies)
 
     def blob(self, blob: Descriptor, *replies: Reply) -> None:
-        """Set the replies for a blob of REPOSITORY."""
+        """Set the replies to requests for a blob of REPOSITORY."""
         self.on("GET", f"/v2/{REPOSITORY}/blobs/{blob.digest}", *replies)
 
     def asked(self) -> list[tuple[str, str]]:
-        """Return method and path of the requests so far."""
+        """Return the method and path of each request so far."""
         return [(request.method, request.path) for request in self.requests]
 
     def next_reply(self, request: Request) -> Reply:
-        """Return the next reply to a request; 404 if the script has none."""
+        """Return the next reply to a request. It is 404 if the script has none."""
         if self.answer is not None:
             return self.answer(request)
         replies = self.script.get((request.method, request.path), [Reply(404)])
@@ -82,7 +83,7 @@ class FaultyRegistry:
 
 @asynccontextmanager
 async def open_faulty_registry(tls: ssl.SSLContext | None = None) -> AsyncIterator[FaultyRegistry]:
-    """Serve while the block runs; over TLS if a context is given."""
+    """Serve while the block runs, over TLS if a context is given."""
     async with trio.open_nursery() as nursery:
         listeners: list[trio.SocketListener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
         registry = FaultyRegistry(RegistryAddress("127.0.0.1", listeners[0].socket.getsockname()[1]))
@@ -93,7 +94,7 @@ async def open_faulty_registry(tls: ssl.SSLContext | None = None) -> AsyncIterat
                 try:
                     await _serve(registry, stream)
                 except (trio.BrokenResourceError, h11.RemoteProtocolError):
-                    return  # the client went away, which some of them are meant to
+                    return  # The client disconnected, as some tests intend.
 
         nursery.start_soon(trio.serve_listeners, serve, listeners)
         yield registry
@@ -144,7 +145,7 @@ async def _answer(reply: Reply, request: Request, stream: trio.abc.Stream) -> No
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An artifact for scripts: the manifest's bytes and descriptor, and its only layer."""
+    """An artifact for scripts: its manifest, the descriptor of the manifest, and its only layer."""
 
     layer: Descriptor
     layer_bytes: bytes
@@ -161,7 +162,7 @@ def sample(layer: bytes = b"the layer") -> Sample:
 
 
 def same_length(data: bytes) -> bytes:
-    """Return other bytes of the same length."""
+    """Return other bytes that are equally long."""
     return (hashlib.sha512(data).digest() * (len(data) // 64 + 1))[: len(data)]
 
 

@@ -1,4 +1,4 @@
-"""The fuzzer's child process for the readers of this part; their targets and inputs are run like those of `tests.formats`.
+"""The child process of the fuzzer for the readers of packages. Targets and inputs are run as in `tests.formats`.
 
 To run it by hand: ``python -m tests.packages.support.fuzz_child TARGET SEED FIRST LAST``.
 """
@@ -284,7 +284,7 @@ def _named(needs: Requirements) -> tuple[str, ...]:
 
 
 def _once(needs: Requirements) -> None:
-    """Check that no package is required in two ways."""
+    """Check that no package is in more than one kind of requirement."""
     groups = tuple(
         {member.name for group in some for member in group.members} for some in (needs.any_of, needs.none_of)
     )
@@ -326,7 +326,7 @@ def _package(data: bytes, folder: Path) -> None:
 
 
 def _conversions(data: bytes, folder: Path) -> None:
-    """Use the input as a conversion, or as the examples of a conversion."""
+    """Use the input as a conversion, or as the examples of conversions."""
     tree = folder / "conversions"
     cases = b"ases" in data
     name = "testcases.yaml" if cases else "v2.yaml"

@@ -1,4 +1,4 @@
-"""Real git repositories, and a server of them over smart HTTP on loopback: git's own ``http-backend``."""
+"""Real git repositories, and a server for them over smart HTTP on loopback, which is git's own ``http-backend``."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from tests.packages.support.charts import write
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git in a folder; return what it prints."""
+    """Run git in a folder, and return its output."""
     identity = (
         "-c",
         "user.name=A",
@@ -44,7 +44,7 @@ def make_repository(folder: Path) -> Path:
 
 
 def commit(folder: Path, files: dict[str, str], *tags: str, annotated: bool = False) -> str:
-    """Commit files, point tags at the commit, and return it."""
+    """Commit files, point tags at the commit, and return the commit."""
     write(folder, files)
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "--allow-empty", "-m", "change")
@@ -55,7 +55,7 @@ def commit(folder: Path, files: dict[str, str], *tags: str, annotated: bool = Fa
 
 @dataclass
 class GitServer:
-    """A server; ``requests`` are the requests that it has received, each as method and path with query."""
+    """A running server; ``requests`` lists the received requests, each as its method and its path with query."""
 
     url: str = ""
     requests: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class GitServer:
 
 @contextmanager
 def serving_git(root: Path, *, login: str = "", to: str = "") -> Iterator[GitServer]:
-    """Serve the repositories below a folder. ``login`` is the Authorization header to demand, ``to`` a server to redirect to."""
+    """Serve the repositories below a folder. ``login`` is the Authorization header to require, ``to`` a server to redirect to."""
     server = GitServer()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Cluster access for charts that call `lookup`, in the form that the renderer takes."""
+"""Access to a cluster for charts that call `lookup`, in the form that the renderer takes."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,14 +10,14 @@ from wharfinger.packages.rendering.helm_renderer import ClusterAccess, ClusterLo
 
 @dataclass
 class Given:
-    """A kubeconfig that Helm uses directly, without a proxy in front of the server."""
+    """A kubeconfig with which Helm reaches the server directly, without the daemon's proxy."""
 
     kubeconfig: JsonObject
     refusal: str = ""
 
 
 def given(kubeconfig: Callable[[], Awaitable[JsonObject]]) -> ClusterAccess:
-    """Give Helm this kubeconfig, whichever namespace it may read."""
+    """Return cluster access with this kubeconfig, for whatever namespace a chart may read."""
 
     @asynccontextmanager
     async def open_look() -> AsyncIterator[ClusterLook]:

@@ -1,4 +1,4 @@
-"""A registry in memory, for tests of code that uses registries: it fulfils the contract, counts downloads, and can be held up."""
+"""A registry in memory, for tests of code that uses registries. It fulfils the contract, counts downloads, and can be paused."""
 
 import gzip
 import io
@@ -37,7 +37,7 @@ async def _go_on(_blob: Descriptor) -> None:
 
 @dataclass
 class MemoryRegistry:
-    """The registry. ``before_chunk`` is awaited before each chunk of a blob; ``fetched`` counts the downloads of each blob."""
+    """A registry. ``before_chunk`` is awaited before each chunk of a blob, and ``fetched`` counts the downloads of each blob."""
 
     blobs: dict[tuple[str, Digest], bytes] = field(default_factory=dict)
     manifests: dict[tuple[str, Digest], bytes] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class _Chunks:
 
 
 def chart_files(name: str = "web", version: str = "1.0.0", padding: int = 20_000) -> dict[str, bytes]:
-    """Return the files of a chart; ``padding`` incompressible bytes make it longer than a chunk."""
+    """Return the files of a chart. ``padding`` incompressible bytes make the packed chart longer than a chunk."""
     return {
         "Chart.yaml": f"apiVersion: v2\nname: {name}\nversion: {version}\n".encode(),
         "templates/config.yaml": CONFIG_MAP.encode(),

@@ -1,4 +1,4 @@
-"""OpenPGP keys, and charts that are signed with them, made by gpg."""
+"""OpenPGP keys that gpg makes, and charts that are signed with them."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ class Pgp:
         return "".join(self.run("--armor", "--export", f"={name} <{name}@example>").decode() for name in names)
 
     def sign(self, text: bytes, name: str = "ours", at: str = "") -> bytes:
-        """Sign a text as Helm does."""
+        """Sign a text as Helm does, with the key of ``name``."""
         return self.run("--local-user", f"={name} <{name}@example>", "--clearsign", data=text, at=at)
 
     def provenance(self, name: str, version: str, archive: bytes, by: str = "ours") -> bytes:
@@ -48,7 +48,7 @@ def provenance_text(name: str, version: str, digest: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def pgp(tmp_path_factory: pytest.TempPathFactory) -> "object":
-    """Make the keys for the tests of one module; the agent that gpg started is ended afterwards."""
+    """Make the keys for the tests of one module. Afterwards, end the agent that gpg has started."""
     if shutil.which("gpg") is None or shutil.which("gpgv") is None:
         pytest.skip("there is no gpg")
     home = tmp_path_factory.mktemp("pgp", numbered=True)

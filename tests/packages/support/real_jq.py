@@ -1,4 +1,4 @@
-"""A JqRunner with libjq in this process, which the daemon runs in workers; for tests of well-behaved programs."""
+"""A JqRunner with libjq in this process, for tests of well-behaved programs. The daemon runs libjq in workers."""
 
 from dataclasses import dataclass, field
 
@@ -19,8 +19,10 @@ class LateError(ProgramError):
 
 @dataclass(slots=True)
 class RealJq:
-    """The runner. ``asked``: programs that were run, in order. ``dying``: programs whose worker dies. ``endless``: programs
-    that never end.
+    """A runner of jq programs.
+
+    ``asked`` lists the programs that were run, in order. The worker of a program in ``dying`` dies, and a program in ``endless``
+    never ends.
     """
 
     programs: Programs = field(default_factory=Programs)
@@ -41,7 +43,7 @@ class RealJq:
             raise DiedError(f"jq filter {program!r}: its worker died")
         if program in self.endless:
             raise LateError(f"jq filter {program!r}: it took longer than 5 s")
-        # After the frame's length.
+        # This is the answer of a worker, without the length of the frame.
         found = decode_answer(answer(self.programs, JqRequest(program, text)))
         if isinstance(found, JqRefusal):
             raise ProgramError(f"jq filter {program!r}: {found.message}")

@@ -275,7 +275,7 @@ async def check_a_manifest_without_a_tag_is_found_by_its_digest(registry: Writab
 
 
 async def check_referrers_are_read_from_their_tag(registry: WritableRegistry) -> None:
-    """Check that referrers are read from the index at their tag if the registry is older and has no API for them."""
+    """Check that referrers are read from the index at their tag if an old registry does not have the referrers API."""
     pushed = await push(registry, "1.0.0", b"one")
     signature = await push(registry, "signature", b"two")
     entry: JsonObject = {

@@ -31,8 +31,8 @@ def some_rendered(name: str = "web", text: str = "") -> Rendered:
 
 @dataclass
 class CountingRenderer:
-    """A KeyedRenderer that counts its renders. They wait for ``gate`` if there is one, and fail with ``error`` if there is
-    one.
+    """A KeyedRenderer that counts its renders. If ``gate`` is set, renders wait for it; if ``error`` is set, they fail with
+    it.
     """
 
     version: str | None = "helm v4.0.0"

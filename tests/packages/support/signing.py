@@ -1,4 +1,4 @@
-"""Keys and signatures for tests, made by the library that verifies them, or by openssl."""
+"""Keys and signatures for tests, made by openssl or by the library that also verifies them."""
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -16,7 +16,7 @@ POLICY = Policy((TrustedKey("spec.verify.keys[0]", public_pem(KEY)),))
 
 
 def private_pem(key: Signing, password: str = "") -> bytes:
-    """Return the private key in PKCS #8."""
+    """Return the private key as PEM in PKCS #8."""
     encryption = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
 

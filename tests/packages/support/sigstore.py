@@ -1,7 +1,6 @@
-"""A certificate authority for signers and a transparency log, for tests: they do what Fulcio and Rekor do, with keys that
-tests know.
+"""A certificate authority and a transparency log for tests. They do the work of Fulcio and Rekor, with keys that tests know.
 
-Every part of a signature can be made wrong on its own; parts that are not given are correct.
+Every part of a signature can be made wrong on its own. Parts that are not given are correct.
 """
 
 import base64
@@ -52,7 +51,7 @@ def certificate_builder(
 
 @dataclass(frozen=True)
 class Authority:
-    """An authority with an intermediate certificate, as Fulcio has."""
+    """A certificate authority with an intermediate certificate, like Fulcio."""
 
     key: ec.EllipticCurvePrivateKey
     name: str = "authority.example"
@@ -93,7 +92,7 @@ KEYLESS = Policy(identities=(IDENTITY,), root=ROOT)
 
 @dataclass(frozen=True)
 class Made:
-    """One keyless signature with everything that belongs to it. The defaults are those of a correct signer."""
+    """One keyless signature with its certificate and log entry. The defaults are those of a correct signer."""
 
     authority: Authority = AUTHORITY
     subject: str = SUBJECT
@@ -131,7 +130,7 @@ class Made:
         return builder.sign(authority.between_key, hashes.SHA256())
 
     def annotations(self, payload: bytes) -> JsonObject:
-        """Return the annotations of a signature in the older form of cosign."""
+        """Return the annotations of a signature in cosign's older format."""
         signature = sign(SIGNER, payload)
         body = self.body_of_payload(payload, signature)
         return {
@@ -156,7 +155,7 @@ class Made:
         }
 
     def entry(self, body: JsonObject) -> JsonObject:
-        """Return an entry in the form of the annotation."""
+        """Return the log entry in the format of the annotation."""
         stated: JsonObject = {
             "body": base64.b64encode(canonical_json(body)).decode(),
             "integratedTime": int(self.signed_at.timestamp()),
@@ -248,7 +247,7 @@ def claim(digest: Digest, version: str = "1.0.0") -> bytes:
 
 
 def tree_root(leaves: Sequence[bytes]) -> bytes:
-    """Return the root of a tree (RFC 6962 §2.1)."""
+    """Return the root hash of a Merkle tree (RFC 6962 §2.1)."""
     if len(leaves) == 1:
         return hashlib.sha256(b"\x00" + leaves[0]).digest()
     cut = 1 << (len(leaves) - 1).bit_length() - 1
@@ -256,7 +255,7 @@ def tree_root(leaves: Sequence[bytes]) -> bytes:
 
 
 def path_of(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """Return the proof that a leaf is in a tree (RFC 6962 §2.1.1)."""
+    """Return the inclusion proof of a leaf in a Merkle tree (RFC 6962 §2.1.1)."""
     if len(leaves) == 1:
         return []
     cut = 1 << (len(leaves) - 1).bit_length() - 1
@@ -268,7 +267,7 @@ def path_of(leaves: Sequence[bytes], index: int) -> list[bytes]:
 def _certificate_proof(
     bare: x509.Certificate, issuer: x509.Certificate, key: ec.EllipticCurvePrivateKey, at: datetime
 ) -> bytes:
-    """Return a list with one signed certificate timestamp, in DER (RFC 6962 §3.2, §3.3)."""
+    """Return a list of one signed certificate timestamp, in DER (RFC 6962 §3.2, §3.3)."""
     spki = issuer.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     body = bare.tbs_certificate_bytes
     moment = int(at.timestamp() * 1000)
@@ -276,7 +275,7 @@ def _certificate_proof(
     signed += len(body).to_bytes(3, "big") + body + struct.pack(">H", 0)
     signature = key.sign(signed, ec.ECDSA(hashes.SHA256()))
     proof = b"\x00" + log_id(key.public_key()) + struct.pack(">QH", moment, 0)
-    proof += b"\x04\x03" + struct.pack(">H", len(signature)) + signature  # SHA-256, ECDSA
+    proof += b"\x04\x03" + struct.pack(">H", len(signature)) + signature  # These bytes mean SHA-256 and ECDSA.
     listed = struct.pack(">H", len(proof)) + proof
     listed = struct.pack(">H", len(listed)) + listed
     return b"\x04" + (bytes((len(listed),)) if len(listed) < 128 else b"\x81" + bytes((len(listed),))) + listed

@@ -1,7 +1,7 @@
 """A program that replaces ssh and runs git's commands on this machine, and a real SSH server.
 
-Git runs ``ssh [options] HOST COMMAND``. The program records its arguments, and the modes and contents of the files that they
-name.
+Git runs ``ssh [options] HOST COMMAND``. The program records its arguments, and the mode and content of each file that the
+arguments name.
 """
 
 import json
@@ -63,7 +63,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 @dataclass(frozen=True)
 class FakeSsh:
-    """The program that replaces ssh, in a folder for PATH."""
+    """A program that replaces ssh, in a folder for PATH."""
 
     folder: Path
 
@@ -72,7 +72,7 @@ class FakeSsh:
         return f"{self.folder}{os.pathsep}{os.environ['PATH']}"
 
     def noted(self) -> list[dict[str, object]]:
-        """Return the recorded arguments and files of each run of the program."""
+        """Return what each run of the program has recorded."""
         file = self.folder / "noted"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
@@ -93,7 +93,7 @@ def make_key(folder: Path, name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class SshServer:
-    """A server on loopback, with the key that it accepts."""
+    """An SSH server on loopback, and the key that it accepts."""
 
     host: str
     key: SshKey
@@ -101,7 +101,7 @@ class SshServer:
 
 @contextmanager
 def serving_ssh(folder: Path) -> Iterator[SshServer]:
-    """Run a server in a process of its own; it accepts one key."""
+    """Run an SSH server in its own process. It accepts one key."""
     folder.mkdir(mode=0o700)
     private, public = make_key(folder, "user")
     _, host_public = make_key(folder, "host")
@@ -114,4 +114,4 @@ def serving_ssh(folder: Path) -> Iterator[SshServer]:
             assert port.isdecimal(), "the server of asyncssh does not start; it is installed by `make setup`"
             yield SshServer(f"127.0.0.1:{port}", SshKey(private, f"[127.0.0.1]:{port} {host_public}"))
         finally:
-            server.communicate()  # it ends when its standard input is closed
+            server.communicate()  # The server ends when its standard input is closed.

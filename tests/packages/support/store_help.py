@@ -1,4 +1,4 @@
-"""Shared helpers for tests of the store: one package is added, and the resulting files are listed."""
+"""Helpers for tests of the store: they install one package, and list the resulting files."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ async def bring(store: DiskStore, registry: MemoryRegistry, manifest: Manifest, 
 
 
 def listing(root: Path) -> dict[str, list[str]]:
-    """Return the names below each folder of the store."""
+    """Return the names in each folder of the store."""
     folders = {
         "blobs": root / "store/blobs/sha256",
         "trees": root / "store/trees",
@@ -28,7 +28,7 @@ def listing(root: Path) -> dict[str, list[str]]:
 
 
 def edit(path: Path, text: str = "edited by hand") -> None:
-    """Write to a file of a tree, which is read-only for all users except root."""
+    """Write to a file of a tree. Trees are read-only for all users except root."""
     for each in (path.parent, path):
         if each.exists():
             each.chmod(0o700)

@@ -1,7 +1,7 @@
-"""A token realm as registries name it: it checks the client's login, and issues signed tokens that a real registry accepts.
+"""A token realm for registries: it checks the client's login, and issues signed tokens that a real registry accepts.
 
-It follows Distribution's token specification: Basic on GET, or a refresh token on POST. Tokens are JSON Web Tokens, ES256,
-signed by openssl with the key whose certificate the registry trusts.
+It follows the token specification of Distribution: a GET with Basic authentication, or a POST with a refresh token. Tokens are
+JSON Web Tokens (ES256), which openssl signs with a key whose certificate the registry trusts.
 """
 
 import base64
@@ -28,7 +28,7 @@ ISSUER = "harbour office"
 
 @dataclass(frozen=True, slots=True)
 class TokenRegistry:
-    """A real registry that trusts the realm, and the realm."""
+    """A token realm, and a real registry that trusts it."""
 
     address: RegistryAddress
     realm: FaultyRegistry
@@ -36,7 +36,7 @@ class TokenRegistry:
 
 @asynccontextmanager
 async def open_token_registry(folder: Path, login: Credentials) -> AsyncIterator[TokenRegistry]:
-    """Run both on loopback. The realm gives tokens to ``login`` only, by password or by identity token."""
+    """Run the realm and the registry on loopback. Only ``login`` gets tokens, by its password or by its identity token."""
     certificate = await trio.to_thread.run_sync(make_certificate, folder / "realm")
     async with open_faulty_registry() as realm:
         realm.answer = lambda request: _answer(request, login, certificate)
@@ -76,7 +76,7 @@ def _token(access: JsonValue, certificate: Certificate) -> str:
 
 
 def _raw(der: bytes) -> bytes:
-    """Return the two numbers of an ECDSA signature in DER, 32 bytes each."""
+    """Return the two numbers of a DER-encoded ECDSA signature, each as 32 bytes."""
     numbers = []
     at = 2
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""A server of files on loopback, like those that publish Helm repositories and archives."""
+"""A file server on loopback, like those that publish Helm repositories and archives."""
 
 import threading
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def serving(folder: Path, handler: type[Quiet] = Quiet) -> Iterator[str]:
-    """Serve a folder on this machine while the block runs; yield the address."""
+    """Serve a folder on this machine while the block runs, and yield the address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

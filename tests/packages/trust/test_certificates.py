@@ -1,4 +1,4 @@
-"""Certificates of signers: identities, and bytes that only look like a certificate."""
+"""Certificates of signers: the identities in them, and bytes that only look like a certificate."""
 
 from datetime import timedelta
 
@@ -50,7 +50,7 @@ def test_issuers_that_are_not_text_are_refused(value: bytes) -> None:
 
 
 def test_an_overlong_name_is_refused_and_not_truncated() -> None:
-    """A truncated name of a stranger could equal a trusted name."""
+    """If it were truncated, the name of a stranger could equal a trusted name."""
     prefix = "https://evil.example/"
     name = prefix + "x" * (500 - len(prefix) - len("@ours.example")) + "@ours.example"
     assert identity_of(GOOD.but(names=[x509.UniformResourceIdentifier(name)]).certificate).subject == name
@@ -76,7 +76,7 @@ def test_the_certificate_of_an_authority_cannot_sign_artifacts() -> None:
 
 
 def test_a_certificate_chain_that_is_too_deep_is_refused() -> None:
-    """The intermediate authority may certify signers, and no further authorities."""
+    """The intermediate authority may certify signers, but not further authorities."""
     key = ec.derive_private_key(71, ec.SECP256R1())
     builder = certificate_builder("deeper", f"signing.{AUTHORITY.name}", key, NOW, NOW + timedelta(days=1))
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)

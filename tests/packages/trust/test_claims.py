@@ -1,4 +1,4 @@
-"""The payload that cosign signs."""
+"""The payload that cosign signs, which names the artifact."""
 
 from contextlib import suppress
 

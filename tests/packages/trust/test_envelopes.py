@@ -1,4 +1,4 @@
-"""Envelopes and statements."""
+"""Envelopes of signed statements, and the statements in them."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from wharfinger.packages.trust.envelopes import IN_TOTO, read_envelope, read_sta
 
 
 def test_the_signed_bytes_follow_the_specification() -> None:
-    """The example in the specification."""
+    """The signed bytes of the specification's example are reproduced."""
     envelope = read_envelope(
         {"payload": "aGVsbG8gd29ybGQ=", "payloadType": "http://example.com/HelloWorld", "signatures": []}
     )

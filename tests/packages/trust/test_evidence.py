@@ -1,4 +1,4 @@
-"""Signatures and statements of an artifact: their bytes are not printed."""
+"""Signatures and statements of an artifact, whose bytes are never printed."""
 
 from wharfinger.packages.trust.evidence import Signature
 

@@ -1,6 +1,6 @@
-"""Keyless signatures: trusted ones, and attacks with their messages. No attack stores anything.
+"""Keyless signatures: trusted ones, and attacks with their messages. No attack may store anything.
 
-Authority and log are the tests' own (:mod:`tests.packages.support.sigstore`), so no test needs a network.
+The authority and the log are simulated (:mod:`tests.packages.support.sigstore`), so no test needs a network.
 """
 
 import base64
@@ -57,7 +57,7 @@ SIGNATURE = "dev.cosignproject.cosign/signature"
 async def push_annotated(
     registry: WritableRegistry, digest: Digest, payload: bytes, annotations: JsonObject, tag: str = "", kind: str = ""
 ) -> None:
-    """Push a signature in the older form."""
+    """Push a signature in the older format."""
     layer = await registry.push_blob(REPOSITORY, kind or SIMPLE_SIGNING, payload)
     described: JsonObject = {
         "mediaType": kind or SIMPLE_SIGNING,
@@ -105,7 +105,7 @@ async def artifact(registry: WritableRegistry, version: str = "1.0.0") -> Digest
     ids=["like Fulcio", "the older extension", "an e-mail address", "first in the log", "late in the log"],
 )
 async def test_keyless_signatures_are_trusted(made: Made, tmp_path: Path) -> None:
-    """Signatures have two forms: annotations of older signatures, and bundles."""
+    """Signatures exist in two formats: as annotations, which is the older one, and as bundles."""
     for form in ("annotations", "bundle"):
         registry = OciLayout(tmp_path / form / "layout")
         digest = await artifact(registry)
@@ -138,7 +138,7 @@ async def test_a_required_statement_counts_as_a_signature(tmp_path: Path) -> Non
 
 
 def annotated_statement(payload: bytes) -> tuple[bytes, JsonObject]:
-    """Return a statement in the older form: the envelope, and its annotations."""
+    """Return a statement in the older format: the envelope, and its annotations."""
     bundle = GOOD.bundle(payload)
     data = encode_json(find_object(bundle, "dsseEnvelope"))
     logged = find_object(find(bundle, "verificationMaterial", "tlogEntries", 0))
@@ -204,7 +204,9 @@ async def content_that_was_not_signed(registry: WritableRegistry, digest: Digest
 
 
 async def entry_of_another_signature(registry: WritableRegistry, digest: Digest) -> None:
-    """Use an expired certificate with the log entry of an earlier signature, whose time would make it valid."""
+    """Use an expired certificate with the log entry of an earlier signature, which has a time at which the certificate was
+    valid.
+    """
     payload = claim(digest)
     earlier = GOOD.annotations(claim(digest_of(b"earlier")))
     await push_annotated(registry, digest, payload, {**GOOD.annotations(payload), LOGGED: earlier[LOGGED]})
@@ -215,12 +217,12 @@ async def signature_of_another_artifact(registry: WritableRegistry, digest: Dige
 
 
 async def certificate_by_a_signer(registry: WritableRegistry, digest: Digest) -> None:
-    """Let a signer with a valid certificate issue another one in another name."""
+    """Let a signer use its valid certificate to issue another certificate in another name."""
     await annotated(GOOD.but(authority=_SignersAuthority(SIGNER, "signer.example")))(registry, digest)
 
 
 class _SignersAuthority(Authority):
-    """An authority that signs with a signer's certificate from the trusted authority."""
+    """An authority whose certificate is that of a signer, issued by the trusted authority."""
 
     @property
     def between_key(self) -> ec.EllipticCurvePrivateKey:
@@ -485,7 +487,7 @@ async def test_attacks_are_refused_and_store_nothing(attack: Attack, policy: Pol
 
 
 async def test_an_old_artifact_under_a_new_version_is_refused(tmp_path: Path) -> None:
-    """The signature is valid, but belongs to an old package, whose manifest states the old version."""
+    """The signature is valid, but belongs to an old package, and the signed manifest states the old version."""
     registry = OciLayout(tmp_path / "layout")
     digest = await artifact(registry, "0.9.0")
     await push_bundles(registry, digest, GOOD.bundle(statement(digest)))

@@ -1,4 +1,4 @@
-"""Keys of all kinds: their signatures are verified, also by openssl, and invalid keys are refused."""
+"""Keys of all kinds. Their signatures are also verified by openssl, and invalid keys are refused."""
 
 import subprocess
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_a_signature_is_valid_for_one_key_and_one_payload(key: Signing) -> None:
 
 @pytest.mark.parametrize("key", KINDS[:3], ids=lambda key: type(key).__name__)
 def test_openssl_and_wharfinger_verify_each_others_signatures(key: Signing, tmp_path: Path) -> None:
-    """Openssl verifies a signature of wharfinger, and wharfinger one of openssl."""
+    """Openssl verifies a signature made by wharfinger, and wharfinger a signature made by openssl."""
     (tmp_path / "key").write_bytes(private_pem(key))
     (tmp_path / "pub").write_text(public_pem(key))
     (tmp_path / "payload").write_bytes(b"payload")

@@ -1,4 +1,4 @@
-"""Bodies of log entries: each kind must name the signature."""
+"""Bodies of log entries: an entry of any kind must name the signature."""
 
 import base64
 import hashlib
@@ -56,7 +56,7 @@ def test_an_entry_about_another_signature_is_refused(kind: Callable[[bytes, byte
     check_body(canonical_json(kind(LOGGED.payload, LOGGED.signature, PEM)), LOGGED)
     others = [(b"other", LOGGED.signature, PEM), (LOGGED.payload, LOGGED.signature, PEM.replace("d", "e"))]
     others.append((LOGGED.payload, LOGGED.signature, "a key"))
-    if kind is not older_intoto:  # its document has the signature
+    if kind is not older_intoto:  # The document of an older entry contains the signature.
         others.append((LOGGED.payload, b"other", PEM))
     for other in others:
         with pytest.raises(ArtifactError, match="is about another signature"):

@@ -1,4 +1,4 @@
-"""Entries of a transparency log: their forms, and their proofs of inclusion."""
+"""Entries of a transparency log: their formats, and their inclusion proofs."""
 
 from dataclasses import replace
 
@@ -72,7 +72,7 @@ def test_invalid_checkpoints_are_refused(note: str) -> None:
 def test_invalid_log_entries_are_refused(field: str, value: JsonObject | str) -> None:
     entry = {**GOOD.bundle_entry(BODY), field: value}
     if field == "inclusionProof" and find_object(entry, field).get("hashes") == [3]:
-        assert read_entry(entry).proof is not None  # it verifies for no root hash
+        assert read_entry(entry).proof is not None  # The entry is read, but its proof is valid for no root hash.
         return
     with pytest.raises(ArtifactError, match="entry of the transparency log cannot be read"):
         read_entry(entry)

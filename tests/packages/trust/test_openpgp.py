@@ -1,4 +1,4 @@
-"""Signed texts, verified by the real gpgv."""
+"""Texts signed with OpenPGP, verified by the real gpgv."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +23,7 @@ async def test_a_signed_text_is_verified(pgp: Pgp) -> None:
 
 async def test_unsigned_text_around_the_signed_text_is_not_returned(pgp: Pgp) -> None:
     signed = b"name: evil\n\n" + pgp.sign(TEXT) + b"\nname: evil\n"
-    with suppress(ArtifactError):  # some versions of gpgv refuse it
+    with suppress(ArtifactError):  # Some versions of gpgv refuse this text.
         assert (await verify_text(signed, read_keyring(pgp.keyring("ours")))).text == TEXT
 
 

@@ -1,4 +1,4 @@
-"""The checksum of a repository's policy."""
+"""The checksum of the verification policy of a repository."""
 
 from dataclasses import replace
 

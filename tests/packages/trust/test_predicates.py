@@ -1,4 +1,4 @@
-"""Summaries of statements in one line."""
+"""Summaries of signed statements in one line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Provenance files of charts, in registries and in Helm repositories: trusted ones, and messages about invalid ones."""
+"""Provenance files of charts, in registries and in Helm repositories: trusted ones, and the messages about invalid ones."""
 
 import hashlib
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ async def test_charts_of_a_helm_repository_are_verified_by_provenance_files(pgp:
         entries.append(f"{{version: {version}, urls: ['web-{version}.tgz?token=x']}}")
         if version == "1.0.0":
             (root / f"web-{version}.tgz.prov").write_bytes(pgp.provenance("web", version, archive))
-        if version == "1.2.0":  # that of another archive, with a good signature
+        if version == "1.2.0":  # This is the provenance file of another archive, with a good signature.
             (root / f"web-{version}.tgz.prov").write_bytes(pgp.provenance("web", version, b"other"))
     (root / "index.yaml").write_text(f"entries: {{web: [{', '.join(entries)}]}}\n")
     with serving(root, Quiet) as url:

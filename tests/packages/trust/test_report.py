@@ -1,4 +1,6 @@
-"""The report on an artifact; `tests/packages/test_verify_command.py` covers signatures of all kinds."""
+"""The report about the signatures of an artifact. Signatures of all kinds are tested in
+`tests/packages/test_verify_command.py`.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Signatures in a registry: their number is limited, and unreadable ones do not hide others."""
+"""Signatures in a registry. Their number is limited, and unreadable ones do not hide others."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ async def test_signatures_are_added_and_replaced(tmp_path: Path) -> None:
 
 
 async def test_a_signature_by_another_key_is_retained(tmp_path: Path) -> None:
-    """Keys are rotated by signing with both for a while; both sign the same payload."""
+    """While keys are rotated, artifacts are signed with the old and with the new key. Both signatures have the same payload."""
     registry = OciLayout(tmp_path)
     digest = (await push(registry, "1.0.0")).digest
     for key in (KEY, OTHER, KEY):

@@ -1,4 +1,4 @@
-"""A signer with a key from a file."""
+"""A signer whose key is read from a file."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Attacks on a registry with a policy: nothing is stored, and the message names the artifact, the key and the rule.
+"""Attacks on a registry with a policy. Nothing is stored, and the message names the artifact, the key and the rule.
 
-Each runs over a layout on disk and over docker-registry, with the store that the daemon uses.
+Each attack is tried on a layout on disk and on docker-registry, with the store that the daemon uses.
 """
 
 import base64
@@ -92,7 +92,7 @@ async def tampered_payload(registry: WritableRegistry, _root: Path) -> None:
 
 
 async def tampered_index(registry: WritableRegistry, _root: Path) -> None:
-    """Replace a signed index with one that names another image."""
+    """Replace a signed index by an index of another image."""
     good, bad = await push(registry, "good"), await push(registry, "bad", b"bad")
     index = await push_index(registry, "1.0.0", entry(good))
     await sign(registry, REPOSITORY, index.digest)
@@ -172,7 +172,7 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[WritableRegistry]:
 
 
 async def fetch(registry: Registry, root: Path, policy: Policy = POLICY, tag: str = "1.0.0") -> set[str]:
-    """Fetch a package as the daemon does; return the names of all files that the store has afterwards."""
+    """Fetch a package as the daemon does, and return the names of all files that the store then has."""
     trusted = TrustedRegistry(registry, policy, "registry.example")
     async with open_store(root) as store:
         try:
@@ -197,7 +197,7 @@ async def test_attacks_are_refused_and_store_nothing(attack: Attack, rule: str, 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("attack", "rule"), ATTACKS[:-1], ids=[attack.__name__ for attack, _ in ATTACKS[:-1]])
 async def test_attacks_on_a_registry_are_refused_and_store_nothing(attack: Attack, rule: str, tmp_path: Path) -> None:
-    """The last attack is omitted, because docker-registry refuses its invalid manifest."""
+    """The last attack is omitted here, because docker-registry itself refuses the invalid manifest."""
     await attacked("registry", attack, rule, tmp_path)
 
 
@@ -223,7 +223,7 @@ async def test_a_signed_package_is_fetched(kind: str, tmp_path: Path) -> None:
     async with opened(kind, tmp_path) as registry:
         pushed = await push(registry, "1.0.0")
         await sign(registry, REPOSITORY, pushed.digest, key=OTHER)
-        await sign(registry, REPOSITORY, pushed.digest, "1.0.0")  # the second replaces no other signature
+        await sign(registry, REPOSITORY, pushed.digest, "1.0.0")  # The second signature does not replace the first.
         assert digest_of(b"layer").hex in await fetch(registry, tmp_path)
 
 
@@ -235,7 +235,7 @@ async def test_a_signed_index_covers_its_image(tmp_path: Path) -> None:
 
 
 async def test_a_missing_version_in_a_signature_is_read_from_the_manifest(tmp_path: Path) -> None:
-    """`cosign sign` records no version, but the signed manifest states one."""
+    """`cosign sign` does not record a version, but the signed manifest states one."""
     registry = OciLayout(tmp_path / "layout")
     pushed = await stated(registry, "1.0.0_b1", "v1.0.0+b1")
     await sign(registry, REPOSITORY, pushed.digest, "")
@@ -283,7 +283,7 @@ async def test_a_signature_in_the_referrers_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["layout", "registry"])
 async def test_a_tampered_layer_is_not_stored(kind: str, tmp_path: Path) -> None:
-    """The bytes of the layer are changed on the server's disk; the manifest has a valid signature."""
+    """The layer is changed on the server's disk. Its manifest has a valid signature."""
     hexadecimal = digest_of(b"layer").hex
     async with opened(kind, tmp_path) as registry:
         pushed = await push(registry, "1.0.0")
@@ -332,7 +332,7 @@ async def test_a_trusted_registry_fulfils_the_contract(check: ReadCheck, tmp_pat
 
 
 class _WithoutSignatures(OciLayout):
-    """A layout whose tags do not show those of signatures."""
+    """A layout that does not list the tags of signatures."""
 
     def __init__(self, layout: OciLayout) -> None:
         super().__init__(layout._root)
@@ -342,7 +342,9 @@ class _WithoutSignatures(OciLayout):
 
 
 async def test_an_artifact_requested_by_digest_must_have_the_expected_version(tmp_path: Path) -> None:
-    """A version range requests the digest found by a scan, and the registry may have moved the tag to an old package."""
+    """The version of a range is requested by the digest that a scan found. By then, the tag may have pointed to an old
+    package.
+    """
     registry = OciLayout(tmp_path)
     old = await push(registry, "2.0.0")
     await sign(registry, REPOSITORY, old.digest, "1.0.0")

@@ -1,4 +1,4 @@
-"""The verification of signatures: the reported rule is that of the signature that passed most checks."""
+"""The verification of signatures. A refusal reports the rule that failed for the signature that passed the most checks."""
 
 import pytest
 from hypothesis import given
