@@ -1,7 +1,7 @@
-"""An audit of the daemon's writes: each write needs a cause, and a ready package stays ready unless there is a cause.
+"""An audit of the daemon's writes: each write needs a cause, and a ready package stays ready unless something causes a change.
 
 A cause is an action of the script. It lists the paths that may be written because of it, until the world has settled. Between the
-causes nothing may be written but the Lease, and Kubernetes Events.
+causes, only the Lease and Kubernetes Events may be written.
 """
 
 import json
@@ -31,7 +31,9 @@ Allows = Callable[[str], bool]
 
 
 def all_of(app: App) -> Allows:
-    """Allow writes for a change of an Application: its status and its objects, in its namespace and cluster-wide."""
+    """Allow the writes for a change of an Application: to its status, and to its objects in its namespace and in the whole
+    cluster.
+    """
     namespace, name = app
     own = re.compile(rf"/namespaces/{namespace}/(.*[/.])?{name}(-[a-z]+|\.v\d+)?(/status)?$")
     made = re.compile(rf"/namespaces/{namespace}/(secrets|jobs)$")
@@ -39,7 +41,7 @@ def all_of(app: App) -> Allows:
 
 
 def status_of(app: App) -> Allows:
-    """Allow writes of an Application's status only."""
+    """Allow writes to an Application's status only."""
     namespace, name = app
     return lambda path: path.endswith(f"/namespaces/{namespace}/applications/{name}/status")
 
@@ -67,7 +69,9 @@ class Told:
 
 @dataclass(slots=True)
 class Audit:
-    """The findings. ``findings``: writes without a cause, in words. ``after``: the last action of the script."""
+    """The findings of the audit. ``findings`` describes the writes without a cause. ``after`` names the last action of the
+    script.
+    """
 
     findings: list[str] = field(default_factory=list)
     writes: int = 0
@@ -84,7 +88,7 @@ class Audit:
             self.leases += 1
             return
         if write.path.startswith(EVENTS):
-            return  # Events are written for people, some time after the reported change
+            return  # Events are for people, and are written some time after the change
         self.writes += 1
         if tidies(write):
             return  # an older revision is superseded a minute after the change (decision 0051)
@@ -94,7 +98,7 @@ class Audit:
             self._status((about[1], about[2]), json.loads(write.body))
 
     def gone(self, app: App) -> None:
-        """Forget an Application; another one may get its name."""
+        """Forget an Application. Another one may get its name later."""
         self.told.pop(app, None)
         self.excused.discard(app)
 

@@ -1,6 +1,7 @@
-"""Charts of the simulation, and their renderer: Helm is a child process, which virtual time does not wait for.
+"""Charts of the simulation, and a simulated renderer. Helm is a child process, and virtual time does not wait for it.
 
-`SimulatedHelm` is below the seam of renderers: it knows values, release and namespace, draws lots, and prints what Helm would.
+`SimulatedHelm` replaces the part that runs Helm: it knows the values, the release and the namespace, draws random texts, and
+returns what Helm would print.
 """
 
 import itertools
@@ -97,7 +98,7 @@ SCALED: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def make_charts(folder: Path) -> dict[str, Path]:
-    """Write a folder of packages for each version."""
+    """Write one folder of packages for each version."""
     made: dict[str, Path] = {}
     for version in VERSIONS:
         made[version] = folder / version
@@ -108,7 +109,7 @@ def make_charts(folder: Path) -> dict[str, Path]:
 
 
 class SimulatedHelm:
-    """A simulated renderer in place of `HelmRenderer`."""
+    """A renderer that replaces `HelmRenderer` and runs no process."""
 
     def __init__(
         self,

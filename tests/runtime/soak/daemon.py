@@ -1,4 +1,6 @@
-"""The whole daemon in this process on virtual time: the real composition, with a client in memory and a simulated renderer."""
+"""The whole daemon in this process, on virtual time. It has its real parts, except for a client in memory and a simulated
+renderer.
+"""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -37,7 +39,7 @@ async def _inline(
     limiter: trio.CapacityLimiter | None = None,
     abandon_on_cancel: bool = False,
 ) -> _Result:
-    """Run a function at once instead of in a thread, because virtual time waits for no thread."""
+    """Run a function at once instead of in a thread, because virtual time does not wait for threads."""
     await trio.lowlevel.checkpoint()
     return function(*arguments)
 
@@ -48,13 +50,13 @@ async def _tried(_containment: Containment) -> None:
 
 
 async def _connected(*_: object) -> Connection:
-    """Return a connection without a child process that reads a kubeconfig."""
+    """Return a connection without starting the child process that reads a kubeconfig."""
     await trio.lowlevel.checkpoint()
     return Connection(LOCAL, bearer(""))
 
 
 def on_virtual_time(patch: pytest.MonkeyPatch, transport: Callable[[], httpx.AsyncBaseTransport]) -> None:
-    """Let later daemons use this transport, without threads, child processes and the wall clock."""
+    """Let all later daemons use this transport, and no threads, child processes or wall clock."""
 
     @asynccontextmanager
     async def in_memory(connection: Connection, *, options: ClientOptions) -> AsyncIterator[HttpClusterClient]:
@@ -102,7 +104,7 @@ class Daemon:
         self._wanted.set()
 
     async def stop(self, *, crash: bool) -> None:
-        """Stop the daemon gracefully as SIGTERM does, or at once as a crash does; return when it has ended."""
+        """Stop the daemon gracefully as SIGTERM does, or at once as a crash does, and return when it has ended."""
         self._wanted = trio.Event()
         if crash:
             self._life.cancel()

@@ -1,4 +1,4 @@
-"""Actions of people and autoscalers on a cluster with Applications, and the desired set of Applications."""
+"""Actions of people and autoscalers in a cluster with Applications, and the desired set of these Applications."""
 
 import random
 from collections.abc import Container
@@ -33,7 +33,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class People:
-    """People and autoscalers. ``namespaces`` is the number of namespaces; all random choices come from ``draw``."""
+    """People and autoscalers. ``namespaces`` is the number of namespaces. All random choices come from ``draw``."""
 
     client: ClusterClient
     audit: Audit
@@ -82,11 +82,11 @@ class People:
         """Delete a namespace with all its objects."""
         await self.client.delete(ObjectKey(NAMESPACE, "", name))
         for app in [app for app in self.wanted if app[0] == name]:
-            self.audit.excused.add(app)  # it is not ready in a terminating namespace
+            self.audit.excused.add(app)  # no longer ready, because its namespace is terminating
             del self.wanted[app]
 
     async def create(self, namespace: str = "") -> None:
-        """Create an Application in this namespace, or in any."""
+        """Create an Application in this namespace, or in a random one if none is given."""
         namespace = namespace or self.any_namespace()
         name = f"app{self.names}"
         self.names += 1
@@ -105,7 +105,7 @@ class People:
             try:
                 await self.client.create(obj)
             except NotFoundError:
-                await trio.sleep(1)  # the daemon has not made its kinds yet
+                await trio.sleep(1)  # the daemon has not created the CRD yet
             else:
                 break
         self.audit.gone((namespace, name))

@@ -1,7 +1,7 @@
-"""A day of a cluster, by a seed: actions of people and autoscalers, and failures, one after the other.
+"""A day of a cluster, determined by a seed: actions of people and autoscalers, and failures, one after the other.
 
-After each the world has to settle: every desired Application is Ready, and every other one is deleted. Then, for a while,
-nothing happens, and nothing may be written.
+After each event, the world has to settle: every desired Application is Ready, and every other one is deleted. Then nothing
+happens for a while, and in this time nothing may be written.
 """
 
 import random
@@ -32,7 +32,9 @@ AFTERWARDS_S: Final = 30.0
 
 
 class Script:
-    """``apps``: the desired number of Applications; ``quiet_s``: the longest pause between events; ``done``: past events."""
+    """A script of events. ``apps`` is the desired number of Applications, ``quiet_s`` the longest pause between events, and
+    ``done`` the list of past events.
+    """
 
     def __init__(
         self,
@@ -96,7 +98,7 @@ class Script:
             await self._look_at_what_was_drawn()
 
     async def end(self) -> None:
-        """Remove everything, including the namespaces."""
+        """Delete all Applications and all repositories."""
         with self.audit.cause("the end", lambda _: True):
             for app in sorted(self.people.wanted):
                 await self.people.client.delete(ObjectKey(APPLICATION, *app))
@@ -141,7 +143,7 @@ class Script:
         await self._unready(self.draw.uniform(90.0, 300.0), lasts=True)
 
     async def edited(self) -> None:
-        """Edit a field that the chart sets; the daemon corrects it."""
+        """Edit a field that the chart sets. The daemon corrects it."""
         if (app := self.people.any(CHARTS)) is not None:
             with self._cause(
                 f"an edit of ConfigMap {'/'.join(app)}", status_of(app), _ends(f"/configmaps/{app[1]}", app)
@@ -188,7 +190,9 @@ class Script:
             await self._settled()
 
     async def server_restarted(self) -> None:
-        """Restart the API server with its stored objects; a daemon whose Lease expired meanwhile restarts."""
+        """Restart the API server with its stored objects. If the Lease of the daemon expires meanwhile, the daemon
+        restarts too.
+        """
         down_s = self.draw.uniform(0.5, 60.0)
         with self._cause(f"an outage of the API server of {down_s:.0f} s", start_of_daemon):
             self.server.stop(down_s)
@@ -305,7 +309,7 @@ class Script:
             self.audit.excused.discard(app)
 
     async def _anew(self, namespace: str, apps: int) -> None:
-        """Create the namespace again, with as many Applications as before."""
+        """Create a deleted namespace again, with as many Applications as before."""
         with self.audit.cause(f"the new {namespace}", _within(namespace)):
             await self.people.make_namespace(namespace)
             for _ in range(apps):
@@ -315,7 +319,7 @@ class Script:
     # -- checks
 
     async def _settled(self) -> None:
-        """Wait until the desired state is reached, and somewhat longer; add a finding after a timeout."""
+        """Wait until the desired state is reached, and somewhat longer. After a timeout, add a finding."""
         why = "the world was not looked at"
         with trio.move_on_after(SETTLED_S) as patience:
             while why:
@@ -366,7 +370,7 @@ def _within(namespace: str) -> Allows:
 
 
 def left_behind(server: Server) -> list[str]:
-    """Return objects that still have a label or a finalizer of the daemon."""
+    """Return the objects that still have a label or a finalizer of the daemon."""
     found = []
     for key in sorted(server.storage.keys, key=str):
         obj = server.storage.get(key)

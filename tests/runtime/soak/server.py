@@ -1,7 +1,7 @@
 """An API server in memory that can be restarted with its stored objects, and networks to it that record all writes.
 
-While the server is down, connections are refused, and open requests are interrupted. A starting server has no past changes, so
-every watch has to start again.
+While the server is down, connections are refused, and open requests are interrupted. A restarted server does not know the earlier
+changes, so every watch has to start again.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -53,7 +53,7 @@ class KnownStorage(MemoryStorage):
 
 
 class Server:
-    """One API server; `run` serves until cancelled."""
+    """One API server, which serves while `run` is running."""
 
     def __init__(self) -> None:
         self.storage = KnownStorage()
@@ -83,13 +83,13 @@ class Server:
         self._stop.set()
 
     def transport(self) -> httpx.AsyncBaseTransport:
-        """Return the transport to the server; raise ConnectError while it is down."""
+        """Return the transport to the server. Raises ConnectError while the server is down."""
         if self._transport is None:
             raise httpx.ConnectError("connection refused")
         return self._transport
 
     def enter(self, scope: trio.CancelScope) -> None:
-        """Register a request, which is interrupted when the server stops."""
+        """Register an open request, which is interrupted when the server stops."""
         self._open.add(scope)
 
     def leave(self, scope: trio.CancelScope) -> None:
@@ -98,7 +98,7 @@ class Server:
 
 
 class Network(httpx.AsyncBaseTransport):
-    """The network between one client and the server; it reports each request that writes."""
+    """The network between one client and the server. It reports each request that writes."""
 
     def __init__(self, server: Server, noted: Callable[[Write], None] = lambda _: None) -> None:
         self._server = server

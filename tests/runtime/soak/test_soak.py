@@ -1,7 +1,7 @@
-"""Hours of a cluster in seconds: the real daemon on virtual time, and a script of events (docs/health.md).
+"""Hours of a cluster, simulated in seconds: the real daemon on virtual time, and a script of events (docs/health.md).
 
-The invariants: every write has a cause, no package becomes unready without a lasting cause, and no object is left behind. At full
-scale it is a day of 50 packages.
+The invariants are that every write has a cause, that no package becomes unready without a lasting cause, and that no object is
+left behind. A full run simulates a day of 50 packages.
 """
 
 import logging

@@ -1,7 +1,8 @@
-"""Every failure of every stage in every phase has its external conditions, and its one summary state.
+"""Every failure, in every stage and every phase, has its external conditions and exactly one summary state.
 
-In the tables, a letter stands for each external condition, in the order of KINDS: T, F and U were just set, for generation 2;
-`t` was not changed: it is True for generation 1; `-` was never set.
+In the tables, one letter stands for each external condition, in the order of KINDS. `T`, `F` and `U` mean that the condition was
+just set to True, False or Unknown, for generation 2. `t` means that it is still True for generation 1, and `-` that it was never
+set.
 """
 
 import pytest
@@ -31,7 +32,7 @@ FAILED: dict[Stage, dict[Phase, str]] = {
 }
 BLOCKED = {Phase.INSTALL: "F---F", Phase.UPDATE: "TFTtt", Phase.RECONCILE: "TFTTF"}
 STATES: dict[Stage, dict[Phase, tuple[str, str]]] = {
-    # The state while the failure is retried, and while it is parked.
+    # Each pair has the state while the failure is retried, and the state while it is parked.
     Stage.FETCHED: {
         Phase.INSTALL: ("Failed", "Failed"), Phase.UPDATE: ("Updating", "Degraded"), Phase.RECONCILE: ("Degraded",) * 2,
     },
@@ -80,7 +81,7 @@ def test_every_failure_sets_its_conditions(stage: Stage, phase: Phase, permanent
         assert status.phase is phase
         expected = FAILED[stage][phase]
         if reason is Reason.HOOK_INVALID and phase is Phase.INSTALL:
-            expected = expected[:3] + "-" + expected[4:]  # hooks that were never brought to life have managed nothing
+            expected = expected[:3] + "-" + expected[4:]  # Hooks that were never started have managed nothing.
         assert letters(status) == expected, reason
         for kind in MAPPERS:
             told = status.external.get(kind)
@@ -187,7 +188,7 @@ def test_a_held_removal_does_not_change_conditions_of_the_installation() -> None
     assert {got[kind][0] for kind in MAPPERS} == {"True"}
     assert (got["Ready"], got["Reconciling"]) == (("False", "WouldBreakDependents"), ("True", "WouldBreakDependents"))
     assert got["Stalled"] == ("False", "NotStalled")
-    # The package is still running, so its failures are reported.
+    # The package still runs, so its failures are reported.
     failed = statuses.failed(held, Stage.SCALED, Reason.WORKLOAD_FAILED, "crashes", T2, permanent=True)
     assert conditions(failed)["Scaled"] == ("False", "WorkloadFailed")
     assert conditions(failed)["Ready"] == ("False", "WouldBreakDependents")

@@ -1,4 +1,4 @@
-"""The status of a package: its phase, and its first open condition."""
+"""The status of a package: its phase, and the first condition that is not met."""
 
 import pytest
 from msgspec.structs import replace
@@ -50,6 +50,6 @@ def test_a_package_is_gated_if_a_requirement_is_its_first_open_stage() -> None:
     assert condition is not None
     assert condition.message == Reason.DEPENDENCY_NOT_ENABLED.text
     assert not is_gated(ready())
-    # A package that is not fetched is not gated, regardless of the decision about its earlier version.
+    # A package that is not fetched yet is not gated, whatever was decided about its earlier version.
     assert not is_gated(statuses.failed(unmet, Stage.FETCHED, Reason.STORE_FAILED, "full", T1, permanent=False))
     assert not is_gated(statuses.progressing(ready(), Stage.REQUIREMENTS, Reason.PENDING, "", T1))

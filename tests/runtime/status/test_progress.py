@@ -1,4 +1,4 @@
-"""The progress of an operation: counts, and the first objects that it waits for."""
+"""The progress of an operation: its counts, and the first objects that it waits for."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from wharfinger.runtime.status.progress import MAX_NAME, MOST_NAMED, Progress, p
         (("a", "b"), (), None),
         ((), ("a",), Progress(0, 1, ("a",))),
         (("a", "b"), ("c",), Progress(2, 1, ("c",))),
-        # An object that failed or was dropped after it was done once is not done.
+        # An object that was done, and then failed or was dropped, does not count as done.
         (("a", "b"), ("b",), Progress(1, 1, ("b",))),
         # Each object counts once, in the order of the reports.
         (("a", "a"), ("c", "b", "c"), Progress(1, 2, ("c", "b"))),

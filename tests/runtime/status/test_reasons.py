@@ -1,4 +1,4 @@
-"""Reasons: one member for every reason that the code uses, each with its meaning and a remedy."""
+"""The reasons: there is one member for every reason that the code uses, and each has a meaning and a remedy."""
 
 import ast
 import inspect
@@ -25,14 +25,14 @@ from wharfinger.runtime.status.reasons import (
 RUNTIME = Path(inspect.getfile(status)).resolve().parents[1]
 WORD = re.compile(r"[A-Z][a-z]+([A-Z][A-Za-z]*)?")
 POSITIONS = {
-    # Functions that take a reason, and its position.
+    # These functions take a reason, at this position of their arguments.
     "Failure": 0, "RepositoryUnusableError": 0, "Progressed": 1, "progressing": 2, "failed": 2, "blocked": 2, "block": 3,
     "_block": 2, "Removing": 0, "required": 1,
 }  # fmt: skip
 
 
 def reasons_given(source: str) -> Iterator[str]:
-    """Return every text that is passed as a reason."""
+    """Yield every text that is passed as a reason."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -99,7 +99,7 @@ def test_a_reason_of_another_version_has_a_general_tip() -> None:
 
 
 def test_every_member_is_used_by_the_code() -> None:
-    """A reason that the code never uses needs no explanation."""
+    """A reason that the code never uses would need no explanation."""
     sources = [path.read_text() for path in RUNTIME.rglob("*.py") if path.name != "reasons.py"]
     texts = {
         node.value

@@ -1,4 +1,4 @@
-"""The summary: a state, a message and a tip. Failures of each phase are in test_conditions; here are states that outrank them."""
+"""The summary: a state, a message and a tip. These tests are about states that outrank the failures in test_conditions."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Transitions of a status, and their external form: the three kstatus conditions, and a summary for people."""
+"""Transitions of a status, and its external form: the three kstatus conditions, and a summary for people."""
 
 import json
 from datetime import timedelta
@@ -65,7 +65,7 @@ def test_a_failure_is_reconciling_or_stalled(
 
 
 def test_ready_waits_until_the_objects_are_checked_again() -> None:
-    """Scaled stays True during an update, but the new version is not Ready because the old version was."""
+    """Scaled stays True during an update. But the new version is not Ready only because the old version was."""
     for start in (statuses.update_started, statuses.reconfigure_started):
         status = start(ready(), 2, T1)
         for stage in (Stage.FETCHED, Stage.LOADED, Stage.CONFIGURED, Stage.HOOKS, Stage.APPLIED):
@@ -123,7 +123,7 @@ def test_a_held_removal_belongs_to_its_generation() -> None:
     assert again.held is not None
     assert again.held.since == T1
     assert conditions(again)["Ready"] == ("False", "WaitingForDependents")
-    # The installed version is verified again; within the same generation the removal is still held.
+    # The installed version is verified again. The removal is still held, because the generation is the same.
     assert statuses.update_started(held, 2, T2).held == statuses.blocked(held, 2, "Internal", "x", T2).held == held.held
     # Another object with the same name is not held.
     for other in (
@@ -160,7 +160,7 @@ def test_a_status_of_an_earlier_process_is_restored() -> None:
     assert (status.version, status.digest, status.revision) == ("1.0.0", "sha256:aa", 3)
     assert conditions(status)["Installed"][0] == "True"
     assert times(status)["Installed"] == format_time(T0)
-    # The package stays Ready while it is verified again, and a failure now is a degradation.
+    # The package stays Ready while it is verified again. A failure in this time makes it Degraded.
     assert (conditions(status)["Ready"][0], times(status)["Ready"]) == ("True", format_time(T0))
     failure = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
     assert summarize(failure)[0] == "Degraded"
@@ -217,7 +217,7 @@ def test_a_pending_version_ends_with_its_update() -> None:
 
 
 def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
-    """The package is not stalled: other packages have to change, and their changes are observed."""
+    """In both cases the package is not stalled, because it waits for other packages, and their changes are watched."""
     status = statuses.fresh(1, T0)
     for stage in (Stage.FETCHED, Stage.LOADED):
         status = statuses.succeeded(status, stage, T0)
@@ -290,12 +290,12 @@ def test_a_suspension_retains_all_conditions(status: PackageStatus, is_ready: st
     assert (state, message) == ("Suspended", "spec.suspend is true: nothing is reconciled, and nothing is deleted")
     assert "spec.suspend" in tip
     assert kstatus(paused) == [is_ready, "False", "False"]
-    # The status is still of the earlier generation: nothing is reported about the new generation.
+    # The status still belongs to the earlier generation, so nothing is reported about the new one.
     assert {kind: told for kind, told in paused.external.items() if kind in ("Ready", *MAPPERS)} == {
         kind: told for kind, told in status.external.items() if kind in ("Ready", *MAPPERS)
     }
     assert not statuses.is_stalled(paused)
-    # A repeated suspension changes nothing; after it ends, the state follows from the stages.
+    # A repeated suspension changes nothing. After its end, the state follows from the stages again.
     assert statuses.suspended(paused, T2, suspended=True) is paused
     resumed = statuses.suspended(paused, T2, suspended=False)
     assert (summarize(resumed), kstatus(resumed)) == (summarize(status), kstatus(status))
@@ -328,7 +328,7 @@ def test_a_suspended_ready_package_stays_ready_over_a_restart() -> None:
 
 
 def test_an_unchanged_package_stays_ready_over_a_restart() -> None:
-    """Every stage starts again, but losing Ready at each restart would cause false alarms."""
+    """Every stage starts again after a restart. A package that lost Ready each time would cause false alarms."""
     written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
     status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
     for stage in Stage:
@@ -383,7 +383,7 @@ def test_progress_is_reported_while_an_operation_runs() -> None:
         statuses.removing(status, Reason.REMOVING, "going", T2),
     ):
         assert "progress" not in statuses.external(over)
-    # A failure that is retried is still in progress.
+    # A failure that is retried does not end the progress.
     tried = statuses.failed(status, Stage.APPLIED, Reason.CLUSTER_FAILED, "503", T2, permanent=False)
     assert "progress" in statuses.external(tried)
 
@@ -416,7 +416,7 @@ def test_an_unhealthy_ready_package_is_degraded() -> None:
 
 
 def test_a_rollout_found_after_a_restart_keeps_the_summary_ready() -> None:
-    """The rollout is shown as the earlier process would have shown it."""
+    """The rollout is shown in the same way as the earlier process would have shown it."""
     written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
     status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
     for stage in Stage:
@@ -448,7 +448,7 @@ def test_a_broken_package_is_not_ready_during_a_rollout() -> None:
 
 
 def test_the_length_of_messages_is_limited() -> None:
-    """A patch that is too large is refused, and would be retried forever."""
+    """The API server would refuse a patch that is too large, and the daemon would retry it for ever."""
     status = statuses.failed(ready(), Stage.REQUIREMENTS, Reason.ANY_OF_UNMET, "x" * 3_000_000, T1, permanent=False)
     body = statuses.external(status)
     assert find(body, "summary", "message") == "x" * (statuses.MAX_MESSAGE - 1) + "…"
@@ -503,7 +503,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["conditions", "currentVersion", "release"]), JSON))
 def test_any_written_status_can_be_restored(written: dict[str, JsonValue]) -> None:
-    """Any user may write the status of a resource, so every content must give a valid status."""
+    """Any user may write the status of a resource, so every content has to give a valid status."""
     status = statuses.restored(1, written, T2)
     again = statuses.restored(1, statuses.external(status), T2)
     assert statuses.external(again) == statuses.external(status)
@@ -516,7 +516,7 @@ def test_a_time_without_a_time_zone_is_ignored() -> None:
 
 
 def test_during_a_removal_other_reports_are_ignored() -> None:
-    """Late reports of cancelled work are ignored; only reports of the removal count."""
+    """Late reports of cancelled work change nothing during a removal. Only reports of the removal count."""
     status = statuses.removing(ready(), Reason.REMOVING, "going", T1)
     for after in (
         statuses.update_started(status, 2, T2),
@@ -559,10 +559,10 @@ def test_a_rolled_back_package_is_ready_for_an_earlier_generation() -> None:
     assert conditions["UpdateInstalled"] == (Truth.FALSE, Reason.ROLLED_BACK, 5)
     assert summarize(back).state == "RolledBack"
     assert "rolled back to revision 3 (1.0.0); 2.0.0 is wanted: HookFailed: no" in summarize(back).message
-    # A later process reads the same state.
+    # A later process reads the same rollback.
     restored = statuses.restored(5, statuses.external(back), T2)
     assert restored.rollback == note
-    # Progress and failures of a rollback differ from those of an upgrade.
+    # The messages about a rollback differ from those about an upgrade.
     failing = statuses.failed(back, Stage.APPLIED, Reason.APPLY_FAILED, "refused", T2, permanent=False)
     assert summarize(failing).message == (
         "returning to revision 3 (1.0.0), because 2.0.0 failed (HookFailed: no): refused"

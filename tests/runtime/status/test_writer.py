@@ -79,7 +79,7 @@ def test_an_interval_of_zero_disables_the_resync() -> None:
 
 
 class Asked:
-    """A recorder of requested checks, in place of the queue."""
+    """A writer, and a recorder of the checks that it requests. The recorder takes the place of the queue."""
 
     def __init__(self, *, resync_s: float = RESYNC_S) -> None:
         self.looks: list[tuple[str, float]] = []
@@ -193,7 +193,7 @@ def test_obsolete_entries_are_dropped() -> None:
     for number in range(1000):
         assert asked.writer.may_write(f"a{number}", float(number))
         assert len(asked.writer._writes) <= 64
-    # An urgent change of a package that is deleted before the write leaves no entry.
+    # An urgent change leaves no entry if its package is deleted before the write.
     asked.writer.changed("a999", ready(), BROKEN, 999.1)
     assert "a999" not in asked.writer._writes
 
@@ -204,7 +204,7 @@ def test_a_reconciliation_without_changes_is_not_written() -> None:
     looking = statuses.reconfigure_started(well, well.generation, T1)
     asked.writer.changed("a", well, looking, 10.0)
     assert not asked.writer.may_write("a", 10.1)
-    asked.writer.changed("a", looking, well, 10.2)  # it is Ready again, as in the written status
+    asked.writer.changed("a", looking, well, 10.2)  # the package is Ready again, as in the written status
     assert asked.writer.may_write("a", 10.2)
 
 
@@ -273,7 +273,7 @@ def test_pauses_grow_with_the_number_of_packages() -> None:
     assert not asked.writer.may_write("a7", 10.0 + 19.5)
     assert asked.writer.may_write("a7", 10.0 + 100 / MINOR_PER_S)
     assert asked.writer.may_write("never written", 10.0)
-    # Once they are idle, a few of them are written as often as before.
+    # Once most packages are idle, the others are written as often as before.
     assert asked.writer.may_write("a8", 100.0)
     assert asked.writer.may_write("a8", 100.0 + PAUSE_S)
 
@@ -353,7 +353,7 @@ class Story(RuleBasedStateMachine):
 
     @rule(fails=st.booleans())
     def look(self, fails: bool) -> None:
-        """Check the package as the controller does; the story also does so at other times."""
+        """Check the package as the controller does. The story also does so when no check is due."""
         self.due_s = math.inf
         if self.written is None or statuses.external(self.written) != statuses.external(self.status):
             may = self.writer.may_write("a", self.now_s)

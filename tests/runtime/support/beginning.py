@@ -1,6 +1,6 @@
-"""The initial state of the cluster of every test world: Wharfinger's own kinds, and the namespace ``prod``.
+"""The initial state of the cluster in every test world: Wharfinger's own CRDs, and the namespace ``prod``.
 
-The state is made once in a process and then copied, because applying and establishing the kinds takes as long as many a test.
+The state is created once in a process and then copied, because applying and establishing the CRDs takes as long as many a test.
 """
 
 import trio.testing
@@ -28,7 +28,7 @@ class _Noting(MemoryStorage):
         return super().put(key, obj)
 
     def bodies(self) -> tuple[tuple[Key, int, bytes], ...]:
-        """Return all present objects, in the form in which a new storage takes its initial content."""
+        """Return all existing objects, in the form in which a new storage accepts its initial content."""
         records = (self.record(key) for key in self.keys)
         return tuple((record.key, record.revision, record.body) for record in records if record is not None)
 

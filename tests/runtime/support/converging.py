@@ -1,4 +1,4 @@
-"""Hooks that note in a file that they ran, and a reader that checks the notes once all packages are idle."""
+"""Hooks that note their runs in a file, and a reader that checks the notes once all packages are idle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,8 +35,9 @@ esac
 
 
 def hook(folder: Path, name: str, config: str, does: Mapping[str, str] = NOTHING) -> str:
-    """Return the script of a hook that notes its name, the reason of its run, and the colour that it sees. ``does``:
-    additional commands, by binding.
+    """Return the script of a hook that notes its name, the reason of its run, and the colour that it sees.
+
+    ``does`` has additional commands for some bindings.
     """
     lines = (f"{binding}) {commands} ;;" for binding, commands in does.items())
     script = HOOK.replace("CONFIG", config).replace("NAME", name).replace("MORE", "\n".join(lines))
@@ -69,7 +70,7 @@ class Notes:
         return self.path.read_text().splitlines() if self.path.exists() else []
 
     async def rest(self) -> None:
-        """Wait until every package is idle, and will stay idle without an event."""
+        """Wait until every package is idle, and will stay idle unless an event happens."""
         runtime = self.world.runtime
         with trio.fail_after(PATIENCE_S):
             while runtime.queues.names() or not runtime.scheduler.at_rest:
@@ -82,10 +83,10 @@ class Notes:
                 await trio.testing.wait_all_tasks_blocked(QUIET_S)
 
     async def tell(self, *expected: str, apart: str = "") -> None:
-        """Wait until as many hooks have run as are expected and all packages are idle; check that exactly these hooks have
-        run, in this order. Then the notes are cleared.
+        """Check that exactly these hooks run, in this order, and then clear the notes.
 
-        ``apart``: the hooks of that package may run anywhere among the others, but before the last of them.
+        First wait until as many hooks have run as are expected, and until all packages are idle. If ``apart`` is given, the hooks
+        of that package may run at any place, but not as the last.
         """
         await self.until(len(expected))
         await self.rest()

@@ -1,5 +1,6 @@
-"""The final state after an operation: all objects of a namespace, the links of a state folder, and its journal, without the
-times and numbers that differ between two equal runs.
+"""The final state after an operation, without the times and numbers that differ between two equal runs.
+
+It contains all objects of a namespace, the links in a state folder, and the journal.
 """
 
 import base64
@@ -26,9 +27,7 @@ OF_THE_MOMENT = frozenset({"resourceVersion", "modifiedAt", "createdAt", "wharfi
 
 
 async def outcome(client: ClusterClient, state: Path) -> JsonObject:
-    """Return all objects of the namespace ``default``, decoded, the deployed packages, and the journal that the last daemon
-    left.
-    """
+    """Return all objects of the namespace ``default``, decoded, with the deployed packages and the journal of the last daemon."""
     with closing(JournalFile(state / "journal.db")) as file:
         operations: list[JsonValue] = [str(entry) for entry in Journal(file).entries()]
         groups: list[JsonValue] = [str(entry) for entry in ProcessLedger(file).entries()]
@@ -53,20 +52,18 @@ async def _objects(client: ClusterClient) -> JsonObject:
     for served in await client.api_versions():
         api_version, _, kind = served.rpartition("/")
         if served.count("/") < 2 and api_version != "v1":
-            continue  # a group and its version, of no kind
+            continue  # a group and its version, without a kind
         resource = await client.resource_type(api_version, kind)
         if resource.namespaced and kind not in _LEFT_OUT:
             for obj in (await client.list(resource, "default")).items:
                 if find_str(obj, "metadata", "generateName"):
-                    continue  # a Pod of a ReplicaSet; everything but its name follows from the ReplicaSet
+                    continue  # a Pod of a ReplicaSet, whose content follows from the ReplicaSet except for the name
                 found[" ".join([*kind_of(obj), name_of(obj)])] = settled(decoded(obj))
     return found
 
 
 def tidied(objects: JsonObject) -> JsonObject:
-    """Return the objects, with all deployed revisions but the newest one marked as superseded, as the daemon marks them some
-    time later.
-    """
+    """Return the objects as they are some time later: all deployed revisions except the newest one are marked as superseded."""
     records = [find_object(obj, "data", "release") for obj in objects.values() if _is_release(obj)]
     newest = max((find_int(one, "version") for one in records if _status(one) == "deployed"), default=0)
 
@@ -93,7 +90,7 @@ def _status(release: JsonObject) -> str:
 
 
 def decoded(obj: JsonObject) -> JsonObject:
-    """Return an object with its packed data decoded."""
+    """Return an object with its compressed or encoded data decoded."""
     match find_str(obj, "type") if obj.get("kind") == "Secret" else "":
         case str() as kind if kind == SECRET_TYPE:
             return {**obj, "data": {"release": from_secret(obj).document}}
@@ -114,12 +111,12 @@ def settled(value: JsonValue) -> JsonValue:
 
 
 def interrupted(found: JsonObject) -> bool:
-    """Return whether a revision of the release was interrupted."""
+    """Return whether the release has a revision that was interrupted."""
     return any(find_str(one, "info", "description").startswith("interrupted") for one in _releases(found).values())
 
 
 def without_history(found: JsonObject) -> JsonObject:
-    """Return the final state with only the deployed revision of the release, and without revision numbers."""
+    """Return the final state without revision numbers, and with only the deployed revision of the release."""
     objects, releases = find_object(found, "objects"), _releases(found)
     (deployed,) = [one for one in releases.values() if find_str(one, "info", "status") == "deployed"]
     application = find_object(objects, APPLICATION)
@@ -139,14 +136,14 @@ def without_history(found: JsonObject) -> JsonObject:
 
 
 def _without_revision(state: JsonValue, newest: int) -> JsonValue:
-    """Return the state of a package without its revision, which may be the newest one or an earlier one."""
+    """Return the state of a package without its revision number. This revision may be the newest one or an earlier one."""
     obj, document = cast("JsonObject", state), find_object(state, "data", STATE_KEY)
     assert 0 <= find_int(document, "revision") <= newest
     return {**obj, "data": {STATE_KEY: {**document, "revision": 0}}}
 
 
 def _releases(found: JsonObject) -> dict[str, JsonObject]:
-    """Return the decoded release documents, by the names of their Secrets."""
+    """Return the decoded release documents by the names of their Secrets."""
     objects = find_object(found, "objects")
     return {
         name: find_object(obj, "data", "release")
@@ -156,7 +153,7 @@ def _releases(found: JsonObject) -> dict[str, JsonObject]:
 
 
 def differences(found: JsonValue, wanted: JsonValue, path: str = "") -> list[str]:
-    """Return each difference between two documents: where and what."""
+    """Return each difference between two documents: its path and the two values."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         return [
             line

@@ -1,11 +1,12 @@
 """Trials of `kill -9`: a daemon dies at a chosen moment of one operation on a package, and the next daemon continues.
 
-A trial has its own state folder and its own control plane, which runs in this process, is served over TCP, and keeps its
-state in a SQLite file. Both begin as copies of the state folder and the control plane of an installed package. All trials of
-a ground use the same paths, one after the other, so that recorded paths are the same, too. The daemons are real processes
+A trial has its own state folder and its own control plane. The control plane runs in this process, is served over TCP, and keeps
+its state in an SQLite file. The state folder and the control plane begin as copies of those of an installed package. All trials
+of a ground use the same paths, one after the other, so that recorded paths are the same, too. The daemons are real processes
 (`tests.runtime.support.crashing`), forked from a process that has imported their code (`tests.runtime.support.daemon_forks`).
-A daemon that has to die is killed by SIGKILL: before or after the N-th write of operation steps to its journal, when the N-th
-object that its package wants was written in the cluster, or by a running hook.
+
+A daemon that has to die is killed by SIGKILL: before or after the N-th write of operation steps to its journal, after the N-th
+object that its package wants was written to the cluster, or by a running hook.
 """
 
 import json
@@ -60,7 +61,7 @@ class Phase(StrEnum):
 
 @dataclass(slots=True)
 class Daemon:
-    """A daemon as a process; ``lines`` are the lines of its output that were read so far."""
+    """A daemon as a process. ``lines`` contains the lines of its output that were read so far."""
 
     pid: int
     descriptor: int
@@ -101,16 +102,16 @@ class Daemon:
         signal.pidfd_send_signal(self.descriptor, number)
 
     def said(self) -> str:
-        """Return the daemon's output as far as it was read."""
+        """Return the daemon's output that was read so far."""
         return "\n".join([*self.lines, self.rest.decode(errors="replace")])
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """The state at the daemon's death: the entries of its journal, the notes of the hooks, and the one-time hooks that were
-    done.
+    """The state at the daemon's death.
 
-    ``groups`` are the process groups in the journal: each leader's number and start time.
+    It contains the entries of the daemon's journal, the notes of the hooks, and the one-time hooks that were done. ``groups``
+    contains the process groups in the journal, each as its leader's process ID and start time.
     """
 
     entries: tuple[JournalEntry, ...]
@@ -124,7 +125,7 @@ class Death:
         return journalled or (self.notes[-1:] == ("onStartup",) and not self.started)
 
     def complete(self) -> frozenset[tuple[str, str, str]]:
-        """Return the steps that were recorded as complete: operation, fingerprint, step."""
+        """Return the steps that were recorded as complete, each as operation, fingerprint, and step."""
         return frozenset(
             (entry.operation, entry.fingerprint, step) for entry in self.entries for step in entry.completed
         )
@@ -134,8 +135,8 @@ class Death:
 class Result:
     """The result of a trial: the final state in the cluster and on the disk, and the hooks that ran.
 
-    ``writes`` is the number of the first daemon's writes to its journal, ``requests`` the number of its writes to the cluster
-    for the package; ``started`` are the steps that the last daemon began: operation, fingerprint, step.
+    ``writes`` is the number of writes by the first daemon to its journal. ``requests`` is the number of its writes to the cluster
+    for the package. ``started`` contains the steps that the last daemon began, each as operation, fingerprint, and step.
     """
 
     outcome: JsonObject
@@ -155,11 +156,11 @@ class Ground:
 
     @property
     def trial(self) -> Path:
-        """The folder of the trial that is being made, or was made last."""
+        """Return the folder of the current or the last trial."""
         return self.folder / "trial"
 
     async def prepare(self) -> Result:
-        """Make the packages, and the initial state for trials: an undisturbed installation."""
+        """Create the packages and the initial state for trials, by an undisturbed installation."""
         layout = OciLayout(self.folder / "packages")
         for version in ("1.0.0", "2.0.0"):
             package = await load_package(crash_package(self.folder / version, version), "crash")
@@ -171,8 +172,10 @@ class Ground:
         return installed
 
     async def attempt(self, phase: Phase, at: str = "") -> Result:
-        """Make one trial; ``at`` is the moment of the daemon's death: ``before 3``, ``after 3``, ``answered 3`` or ``during
-        3``.
+        """Make one trial.
+
+        ``at`` is the moment of the daemon's death: ``before 3``, ``after 3``, ``answered 3`` or ``during 3``. Without it, the
+        daemon does not die.
         """
         shutil.rmtree(self.trial, ignore_errors=True)
         if phase is Phase.INSTALL:
@@ -182,7 +185,8 @@ class Ground:
         try:
             return await self._made(phase, at)
         except BaseExceptionGroup as group:
-            # Every service around the body wraps the error once more, so the report would end before it shows the error itself.
+            # Every service around the body wraps the error in another group, and the report would end before it shows the error
+            # itself.
             leaf: BaseException = group
             while isinstance(leaf, BaseExceptionGroup) and len(leaf.exceptions) == 1:
                 leaf = leaf.exceptions[0]
@@ -210,9 +214,9 @@ class Ground:
         return Result(found, self._notes(), said.count("write"), said.count("request"), started, death)
 
     async def _desired(self, client: HttpClusterClient, phase: Phase, daemon: Daemon) -> None:
-        """Request the phase's operation, once the daemon has nothing else to do."""
+        """Request the operation of the phase as soon as the daemon has nothing else to do."""
         await daemon.wait_line("ready:" if phase is Phase.INSTALL else READY)
-        assert self._notes() == ()  # what an earlier process has done is not done again
+        assert self._notes() == ()  # The daemon does not repeat what an earlier process has done.
         (self.trial / "armed").touch()
         match phase:
             case Phase.INSTALL:
@@ -226,8 +230,9 @@ class Ground:
                 await client.delete(APP)
 
     async def _go_on(self, client: HttpClusterClient, phase: Phase, at: str) -> Death:
-        """Run the second daemon, which ends the interrupted work before it is ready, and then completes the operation. Return
-        the state at the first daemon's death.
+        """Run the second daemon, and return the state at the first daemon's death.
+
+        The second daemon ends the interrupted work before it is ready, and then completes the operation.
         """
         with self._held() as held:
             assert len(held) == (2 if at.startswith("during") else 0)
@@ -235,7 +240,8 @@ class Ground:
             for leader in held[:1]:
                 stat = read_stat(leader.pid)
                 assert stat is not None
-                # Killed at once after the start, the daemon may have recorded the intent only, which has no number yet.
+                # If the daemon was killed right after the start, it may have recorded only the intent, which has no process ID
+                # yet.
                 assert {(leader.pid, stat.start_ticks), (0, 0)} & death.groups
             async with self._daemon("second", "") as second:
                 await second.wait_line("ready:")
@@ -247,7 +253,7 @@ class Ground:
 
     @asynccontextmanager
     async def _cluster(self) -> AsyncIterator[HttpClusterClient]:
-        """Yield a client in this process of a control plane with the trial's data."""
+        """Yield a client for a control plane in this process that has the trial's data."""
         with open_sqlite_storage(self.trial / "data.db") as storage:
             listen = parse_address("127.0.0.1:0")
             async with (
@@ -281,8 +287,8 @@ class Ground:
                 (self.trial / f"{trace}.log").write_text(daemon.said())
 
     async def _death(self, client: HttpClusterClient) -> Death:
-        """Return the state at the daemon's death. The journal is read from a copy, because the second daemon has to find it
-        unchanged.
+        """Return the state at the daemon's death. The journal is copied before it is read, because the second daemon has to find
+        it unchanged.
         """
         for path in sorted((self.trial / "state").glob("journal.db*")):
             shutil.copy(path, self.trial / path.name.replace("journal", "death"))
@@ -293,7 +299,9 @@ class Ground:
 
     @contextmanager
     def _held(self) -> Iterator[list[Watched]]:
-        """Yield the processes of the hook that killed its daemon. They are alive when the block begins, and killed at its end."""
+        """Yield the processes of the hook that killed its daemon. They are alive when the block begins, and are killed at its
+        end.
+        """
         path = self.trial / "held"
         pids = path.read_text().split() if path.exists() else []
         with ExitStack() as stack:
@@ -310,7 +318,7 @@ class Ground:
             error.add_note(f"{log.name}:\n{log.read_text()}")
 
     def _notes(self) -> tuple[str, ...]:
-        """Return the hooks that have run since the operation was requested, in order."""
+        """Return the notes of the hooks that have run since the operation was requested, in order."""
         path = self.trial / "notes"
         return tuple(path.read_text().splitlines()) if path.exists() else ()
 

@@ -2,15 +2,15 @@
 
 `tests.runtime.support.crash_trials` runs this program in place of ``wharfinger``. Environment variables configure it:
 
-``CRASH_TRACE``   a file to which events are appended, one JSON object in a line: operations that begin, steps that are
-                  started and completed, and, once the program is armed, writes to the journal and to the cluster
-``CRASH_ARMED``   a file; once it exists, the program is armed: writes are counted
-``CRASH_AT``      the moment at which the process kills itself with SIGKILL: ``before 3`` or ``after 3``, before or after the
-                  third write of operation steps; ``answered 3``, when the third object that a package wants was written in the
-                  cluster. With another moment, or without the variable, this program does not kill itself
+``CRASH_TRACE``   a file to which events are appended, one JSON object per line: operations that begin, and steps that are
+                  started or completed. Once the program is armed, it also appends writes to the journal and to the cluster
+``CRASH_ARMED``   a file. Once it exists, the program is armed, so it counts writes
+``CRASH_AT``      the moment at which the process kills itself with SIGKILL. ``before 3`` and ``after 3`` are the moments before
+                  and after the third write of operation steps. ``answered 3`` is the moment after the third object that a
+                  package wants was written to the cluster. With any other text, this program does not kill itself
 
-Hooks find the daemon's process number in ``CRASH_DAEMON``. A write is made in one transaction, and the kill comes before or
-after the write in the same thread, so only other threads can do anything in between.
+Hooks find the process ID of the daemon in ``CRASH_DAEMON``. A write is one transaction. The kill comes before or after the
+write in the same thread, so only other threads can do anything in between.
 """
 
 import json
@@ -39,7 +39,7 @@ not depend on the machine.
 
 
 class Trace:
-    """A file to which events are appended; each line has been passed to the kernel when the method returns."""
+    """A file to which events are appended. When `say` returns, the line has been passed to the kernel."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -68,7 +68,7 @@ class TracedJournal(Journal):
 
 
 class Killer:
-    """A counter of writes once it is armed, which ends the process at the chosen moment."""
+    """A counter of writes that kills the process at the chosen moment. It counts nothing before it is armed."""
 
     def __init__(self, trace: Trace, armed: Path, at: str) -> None:
         self._trace, self._armed, self._at = trace, armed, at
@@ -76,7 +76,7 @@ class Killer:
         self._write = JournalTable.write
 
     def write(self, table: JournalTable, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
-        """Replace `JournalTable.write`: count the write, and kill the process if it is the chosen one."""
+        """Replace `JournalTable.write`: count the write, and kill the process if this is the chosen moment."""
         counted = table._spec is OPERATION_STEPS and self._armed.exists()
         if counted:
             self._die("before", self._counts["write"] + 1)
@@ -100,7 +100,7 @@ class Killer:
 
 
 class CrashingClient(LimitedClient):
-    """The client that packages use. The controller has another client, because it writes statuses at times that are not fixed."""
+    """The client for packages. The controllers have another client, because the times of their status writes are not fixed."""
 
     killer: Killer
 

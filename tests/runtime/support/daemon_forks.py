@@ -1,12 +1,11 @@
-"""`python -m tests.runtime.support.daemon_forks DESCRIPTOR`: a process that has imported the daemon, and forks itself for
-each daemon of a test.
+"""`python -m tests.runtime.support.daemon_forks DESCRIPTOR`: a process that imports the daemon once, and forks for each daemon.
 
-Importing the product takes longer than everything else that a daemon does before it is ready. A fork is a real process: it
-has its own number, can be killed alone, and leaves behind what a killed daemon leaves. The process that forks has one thread,
-and runs no code of the product itself.
+Importing the product takes longer than all other work of a daemon before it is ready. A fork is a real process: it has its own
+process ID, can be killed alone, and leaves behind what a killed daemon leaves. The process that forks has one thread, and runs no
+code of the product itself.
 
-It gets requests as messages through a socket, and answers each. A request is either for a fork, whose output goes to the
-descriptor in the message, or for the status of a fork that has ended.
+It gets requests as messages through a socket, and answers each of them. A request asks either for a fork, whose output goes to
+the descriptor in the message, or for the status of a fork that has ended.
 """
 
 import gc
@@ -31,14 +30,14 @@ LATE = ("wharfinger.runtime.daemon.commands", "wharfinger.debug.server.activatio
 
 @dataclass(frozen=True, slots=True)
 class DaemonForks:
-    """The interface of a test to the process that forks. Its methods block for as long as a fork takes, or until a process
-    has ended.
+    """The connection of a test to the process that forks. The methods block until the fork is made, or until a
+    daemon has ended.
     """
 
     control: socket.socket
 
     def start(self, arguments: Sequence[str], environment: Mapping[str, str], output: int) -> int:
-        """Fork a daemon whose standard output and standard error are this descriptor; return its number."""
+        """Fork a daemon whose standard output and standard error are this descriptor, and return its process ID."""
         message = json.dumps({"arguments": list(arguments), "environment": dict(environment)}).encode()
         assert len(message) < MAX_MESSAGE
         socket.send_fds(self.control, [message], [output])
@@ -57,7 +56,7 @@ class DaemonForks:
 
 @contextmanager
 def open_daemon_forks() -> Iterator[DaemonForks]:
-    """Start the process that forks. At the end of the block, it and all its forks are dead."""
+    """Start the process that forks. At the end of the block, this process and all its forks are dead."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     command = (sys.executable, "-m", "tests.runtime.support.daemon_forks", str(theirs.fileno()))
     with ours, subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),)) as process:
@@ -70,9 +69,7 @@ def open_daemon_forks() -> Iterator[DaemonForks]:
 
 
 def serve(control: socket.socket) -> None:
-    """Fork on request. Returns in the process that forks when the socket is closed, and in each fork when the fork has to
-    begin.
-    """
+    """Fork on request, and return when the socket is closed. At the end, kill all forks."""
     alive = set[int]()
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, MAX_MESSAGE, 1)
@@ -100,8 +97,8 @@ def serve(control: socket.socket) -> None:
 
 
 def become(arguments: list[str], environment: dict[str, str], output: int) -> None:
-    """Run as a daemon from now on, and end as one."""
-    from tests.runtime.support.crashing import run  # tests import this module, too
+    """Run as a daemon from now on, and exit like one."""
+    from tests.runtime.support.crashing import run  # This import is late, because tests import this module too.
 
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
@@ -117,7 +114,7 @@ def main() -> None:
     for name in ("tests.runtime.support.crashing", *LATE):
         importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # a fork does not copy pages of frozen objects
+    gc.freeze()  # forks do not copy the memory pages of frozen objects
     serve(socket.socket(fileno=int(sys.argv[1])))
 
 

@@ -9,10 +9,10 @@ from wharfinger.formats.json.value import JsonObject, find_str
 
 
 def package(folder: Path, name: str, needs: str = "", *, version: str = "1.0.0", config: str = "") -> Path:
-    """Write a package that requires the modules in ``needs``; its hooks note when it is ``going``, and when it is ``gone``.
+    """Write a package that requires the Modules in ``needs``. Its hooks note when it is ``going``, and when it is ``gone``.
 
-    A package named ``shop`` is for an Application, all others are for Modules. ``config`` are commands that its hooks run
-    first when they are run with ``--config``.
+    A package named ``shop`` is for an Application, and all others are for Modules. ``config`` contains commands that the hooks
+    run first, also when they are run with ``--config``.
     """
     said = f"requirements: {{modules: {{{needs}}}}}\n" if needs else ""
     kind = "Application" if name == "shop" else "Module"
@@ -48,7 +48,9 @@ async def push(world: World, place: Path) -> None:
 
 
 async def modules(world: World, folder: Path, **needs: str) -> None:
-    """Install Modules, given by name with the modules that they require, and wait until they are Ready, in this order."""
+    """Install Modules, and wait until they are Ready, in this order. Each is given by its name and the Modules
+    that it requires.
+    """
     for name, what in needs.items():
         await push(world, package(folder, name, what))
         await world.create_module(name)
@@ -56,7 +58,7 @@ async def modules(world: World, folder: Path, **needs: str) -> None:
 
 
 async def application(world: World, folder: Path, name: str, needs: str) -> None:
-    """Install an Application in ``prod`` of a package with the same name, and wait until it is Ready."""
+    """Install an Application in ``prod`` from a package with the same name, and wait until it is Ready."""
     await push(world, package(folder, name, needs))
     await world.create("prod", name, package=name)
     await world.until_state("prod", name, "Ready")

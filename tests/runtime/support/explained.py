@@ -1,4 +1,4 @@
-"""Short forms for snapshots of packages and nodes, and for the knowledge that consists of only these."""
+"""Short forms for snapshots of packages and nodes, and for explanations that know only these snapshots."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ def condition(kind: str, status: str = "False", reason: str = "Pending", message
 
 
 def conditions(*said: ConditionSnapshot) -> tuple[ConditionSnapshot, ...]:
-    """Return one condition for each stage, True unless given otherwise, followed by the external conditions."""
+    """Return one condition for each stage, which is True unless another one is given, followed by the external conditions."""
     by_type = {each.type: each for each in said}
     stages = tuple(by_type.pop(stage, condition(stage, "True", stage)) for stage in Stage)
     return (*stages, *by_type.values())
@@ -97,7 +97,7 @@ def node(
     version: str = "1.0.0",
     order: int = 999,
 ) -> NodeSnapshot:
-    """Return a node. Its decision follows from its votes; without votes, the node is on."""
+    """Return a node whose decision follows from its votes. Without votes, the node is on."""
     against = next((vote for vote in votes if vote.verdict == "Forbid"), votes[-1] if votes else None)
     decision = against or VoteSnapshot("Enable", "EnabledByDefault", "")
     return NodeSnapshot(
@@ -116,7 +116,7 @@ def node(
 
 
 def waiting(name: str, *lacked: str, order: int = 999) -> NodeSnapshot:
-    """Return a node that is parked on packages; ``order 10`` names a tier."""
+    """Return a node that is parked on packages and tiers. ``order 10`` names a tier."""
     lacks = tuple(
         LackSnapshot("tier", each.removeprefix("order "), "held")
         if each.startswith("order ")

@@ -1,5 +1,5 @@
-"""Helpers for tests of restarts: packages whose hooks can be held, processes that are watched to their end, and a slow
-registry.
+"""Helpers for tests of restarts: packages whose hooks can be held, processes that are watched to their end,
+and a slow registry.
 """
 
 import http.client
@@ -28,14 +28,14 @@ def kill(running: Program) -> None:
 
 @contextmanager
 def embedded_daemon(folder: Path, *more: str) -> Iterator[Program]:
-    """Run a daemon with its own control plane; all its files are below ``folder``."""
+    """Run a daemon with its own control plane. All its files are below ``folder``."""
     with program(*wharfinger("run", "--embedded", "--state-dir", str(folder / "state"), *more)) as running:
         yield running
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A process with a pidfd, which never refers to another process."""
+    """A process with a pidfd. Unlike a process ID, a pidfd never refers to another process."""
 
     pid: int
     descriptor: int
@@ -67,8 +67,9 @@ def children(pid: int, word: str) -> list[int]:
 
 
 def held_hook(folder: Path, config: str, word: str) -> str:
-    """Return a hook that notes a word, and ends only when a file ``go`` exists. It writes its process's number, and the
-    number of a child process, into the FIFO that `held` reads.
+    """Return a hook that notes a word, and ends at once if a file ``go`` exists. Otherwise it is held.
+
+    A held hook writes its process ID, and that of its child process, into the FIFO that `held` reads.
     """
     return bash(
         config,
@@ -79,7 +80,9 @@ def held_hook(folder: Path, config: str, word: str) -> str:
 
 
 def held(folder: Path) -> list[int]:
-    """Wait until a hook made by `held_hook` is held, and return its processes. Make the FIFO before the hook runs."""
+    """Wait until a hook made by `held_hook` is held, and return the IDs of its processes. The FIFO must exist before the hook
+    runs.
+    """
     said = b""
     descriptor = os.open(folder / "held", os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -94,7 +97,7 @@ def held(folder: Path) -> list[int]:
 
 @dataclass
 class Stall:
-    """The state of a `slow_registry`: ``reached`` is set when it is in the middle of a blob, and it continues when told to."""
+    """The state of a `slow_registry`. ``reached`` is set when it is in the middle of a blob, and ``go_on`` lets it continue."""
 
     address: RegistryAddress
     reached: threading.Event = field(default_factory=threading.Event)
@@ -105,8 +108,9 @@ class Stall:
 
 @contextmanager
 def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
-    """Serve a registry in front of a real one. It sends the second half of each blob of at least ``min_bytes`` slowly, until
-    it may continue.
+    """Serve a registry that forwards all requests to a real one.
+
+    It sends the second half of each blob of at least ``min_bytes`` slowly until it may continue.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -132,8 +136,8 @@ def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
                 self.close_connection = True
 
         def drip(self, rest: bytes) -> None:
-            """Send ten bytes each tenth of a second, so that the connection is never idle; send the remaining bytes once the
-            registry may continue.
+            """Send ten bytes every tenth of a second, so that the connection is never idle. Once the registry may continue, send
+            all others.
             """
             while not stall.go_on.wait(0.1) and len(rest) > 10:
                 self.wfile.write(rest[:10])
@@ -159,7 +163,7 @@ def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """A runner of kubectl with a kubeconfig."""
+    """A kubectl that uses a certain kubeconfig."""
 
     kubeconfig: Path
 
@@ -178,7 +182,7 @@ class Kubectl:
 
 
 def application(package: str, repository: str) -> str:
-    """Return a PackageRepository, and an Application ``app`` from it; ``repository`` is the repository's spec in YAML."""
+    """Return a PackageRepository and an Application ``app`` that uses it. ``repository`` is the repository's spec in YAML."""
     return (
         "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
         f"spec: {repository}\n---\n"

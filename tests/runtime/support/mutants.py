@@ -1,12 +1,12 @@
-"""Mutants of pure modules: each differs from its original in one decision or one returned value.
+"""Mutants of pure modules. Each of them differs from its original in one decision or one returned value.
 
-A mutant has one condition reversed, one ``and`` in place of an ``or`` (or the other way round), one effect left out of a
-tuple, or one field left out of a call of ``replace``. Its name says where the change is, and what it is: ``offers.offer:
-without Simple.CRDS``.
+A mutant has one condition reversed, one ``and`` in place of an ``or`` (or the other way round), one effect left out of a tuple,
+or one field left out of a call of ``replace``. Its name says where the change is, and what it is: ``offers.offer: without
+Simple.CRDS``.
 
-A mutant is tried in a fork of a process that has imported everything. In the fork, the mutant takes the place of its
-original, the modules around it and the tests are imported again, and each test function is called. This is done without
-pytest, which would take longer than all test functions. The mutant is killed if one of them fails.
+A mutant is tried in a fork of a process that has imported everything. In the fork, the mutant takes the place of its original.
+The modules around it and the tests are imported again, and each test function is called. This is done without pytest, which would
+take longer than all test functions. The mutant is killed if one of the functions fails.
 """
 
 import ast
@@ -63,7 +63,7 @@ def _places(text: str) -> int:
 
 
 class _Change(ast.NodeTransformer):
-    """The change at the place with this number in a syntax tree."""
+    """A transformer that makes the change with this number in a syntax tree."""
 
     def __init__(self, number: int) -> None:
         self.number, self.met = number, 0
@@ -72,7 +72,9 @@ class _Change(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self._within.append(node.name)
-        node.body = [self.visit(each) for each in node.body]  # neither its annotations nor its defaults
+        node.body = [
+            self.visit(each) for each in node.body
+        ]  # only the body is changed, not the annotations and the defaults
         self._within.pop()
         return node
 
@@ -124,7 +126,7 @@ class _Change(ast.NodeTransformer):
 
 
 def _is_effect(node: ast.expr) -> bool:
-    """Return whether an element of a tuple is an effect, or some of them."""
+    """Return whether an element of a tuple is an effect, or a starred group of effects."""
     if isinstance(node, ast.Starred):
         return True
     name = ast.unparse(node.func if isinstance(node, ast.Call) else node)
@@ -132,11 +134,11 @@ def _is_effect(node: ast.expr) -> bool:
 
 
 def survivors(module: str, tests: Sequence[str], anew: Sequence[str]) -> list[str]:
-    """Return the names of a module's mutants that no test kills. `UNCHANGED` has to be among them, because the tests must
-    pass without a change.
+    """Return the names of a module's mutants that no test kills.
 
-    ``tests`` are modules; ``anew`` are the modules and packages that are imported again. The mutants are made in a new
-    process, which has one thread, and can therefore be forked.
+    `UNCHANGED` has to be one of them, because the tests must pass without a change. ``tests`` are modules. ``anew`` contains the
+    modules and packages that are imported again. The mutants are tried in a new process, which has one thread and can therefore
+    fork.
     """
     asked = json.dumps([module, tests, anew])
     return [str(name) for name in json.loads(run(sys.executable, "-m", "tests.runtime.support.mutants", asked))]
@@ -187,7 +189,7 @@ def _try(mutant: Mutant, tests: Sequence[str], anew: Sequence[str]) -> int:
 
 
 def _cases(function: object) -> Iterator[dict[str, object]]:
-    """Return the arguments of all cases of a test."""
+    """Yield the arguments of each case of a test."""
     marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize"]
     for values in itertools.product(*(mark.args[1] for mark in marks)):
         arguments: dict[str, object] = {}
@@ -212,7 +214,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(name, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        """Let a module be created as usual."""
+        """Accept the default way in which a module is created."""
         del spec
 
     def exec_module(self, module: ModuleType) -> None:

@@ -11,7 +11,7 @@ from wharfinger.runtime.scheduler.graph import DEFAULT_ORDER, Node, Topology, Ve
 
 
 def depends(*names: str) -> tuple[Dependency, ...]:
-    """Return dependencies from texts: ``"db"``, or with a constraint ``"db >=1.2"``."""
+    """Return dependencies from texts such as ``"db"``, or ``"db >=1.2"`` with a constraint."""
     return tuple(
         Dependency(name, parse_constraint(constraint))
         for name, _, constraint in (text.partition(" ") for text in names)
@@ -83,7 +83,7 @@ NAMES = "abcdef"
 
 @st.composite
 def graphs(draw: st.DrawFn) -> list[Node]:
-    """Draw any nodes with edges of all kinds. Hard edges lead only from later to earlier names, so that they form no cycle."""
+    """Draw nodes with edges of all kinds. Hard edges lead only from later to earlier names, so they form no cycle."""
     nodes = []
     for index, name in enumerate(NAMES[: draw(st.integers(1, len(NAMES)))]):
         earlier, some = st.sampled_from(NAMES[:index] or "-"), st.sampled_from(NAMES)

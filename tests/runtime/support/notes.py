@@ -1,4 +1,4 @@
-"""A Host that records its calls and the findings of tasks, and instances of packages without a world around them."""
+"""A Host that records the calls of tasks, and instances of packages without a world around them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ from wharfinger.runtime.status.package_status import PackageStatus, Stage
 
 
 class NoTools:
-    """A stand-in for the tools of tasks that end before they need a tool; it only has what tasks need to record their steps."""
+    """A stand-in for the tools, for tasks that end before they need one. It has only what tasks need to record their steps."""
 
     def __init__(self) -> None:
         self.journal = Journal(None)
@@ -54,7 +54,7 @@ class Notes:
     messages: list[str] = field(default_factory=list)
 
     def emit(self, instance: Instance, event: Report | Finding) -> None:
-        if not isinstance(event, ReportBase):  # a finding is no word: it is in the package from now on
+        if not isinstance(event, ReportBase):  # a finding is not noted, but changes the package
             learn(instance, event)
             return
         said, stage, messages = _said(event)
@@ -79,7 +79,7 @@ class Notes:
 
 
 def _said(event: Report) -> tuple[str, Stage | None, tuple[str, ...]]:
-    """Return a report in words: its name, its stage, and its messages."""
+    """Return a report as words: its name, its stage, and its messages."""
     match event:
         case Progressed(stage) | Succeeded(stage):
             return type(event).__name__.lower(), stage, ()
@@ -112,11 +112,11 @@ def instance(identity: PackageId = SHOP) -> Instance:
 
 
 def learn(one: Instance, finding: Finding) -> None:
-    """Let the machine take a finding; a finding has no effects."""
+    """Let the machine of the instance take a finding, which has no effects."""
     assert one.take(finding, Around(datetime(2026, 1, 1, tzinfo=UTC), None)) == ()
 
 
 def put(one: Instance, status: PackageStatus | None = None, **records: Mapping[str, object]) -> None:
-    """Set fields of an instance's records, as if its machine had made them: ``put(one, desired={"version": "1.2.3"})``."""
+    """Set fields of an instance's records, as if its machine had set them: ``put(one, desired={"version": "1.2.3"})``."""
     made = {name: structs.replace(getattr(one.state, name), **fields) for name, fields in records.items()}
     one.state = structs.replace(one.state, status=status or one.state.status, **made)

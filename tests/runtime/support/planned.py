@@ -21,7 +21,7 @@ API = "wharfinger.dev/v1alpha1"
 
 
 def definition(wanted: Node) -> Definition:
-    """Return the definition of a package that becomes this node once it is installed under its name."""
+    """Return the definition of a package that becomes this node once it is installed."""
     return Definition(
         layout=Layout.PACKAGE,
         type=None,
@@ -57,7 +57,7 @@ def spec(
     maintenance: str = "",
     depends_on: Iterable[DependsOn] = (),
 ) -> PackageSpec:
-    """Return a specification: of an Application for ``web.shop``, otherwise of a Module."""
+    """Return the specification of an Application if the name has a namespace, as ``web.shop`` does, and otherwise of a Module."""
     directives = Directives(suspended=suspended, maintenance=maintenance, depends_on=tuple(depends_on))
     return PackageSpec(
         id=package_id(name),
@@ -74,7 +74,7 @@ def spec(
 
 
 class Packages:
-    """Packages by the name that `spec` gives them; reading each takes its own time. A package that is missing here cannot be
+    """Packages by the names that `spec` gives them. Each takes its own time to read, and a package that is not given cannot be
     read.
     """
 
@@ -99,7 +99,7 @@ def inputs(*specs: PackageSpec) -> Inputs:
 
 
 def planned(specs: Iterable[PackageSpec], nodes: Iterable[Node], facts: Facts | None = None, limit: int = 3) -> Plan:
-    """Return the plan of resources whose packages are already given as nodes."""
+    """Return the plan of resources. The definitions of their packages are derived from nodes."""
 
     async def main() -> Plan:
         return await make_plan(inputs(*specs), Packages(*nodes).load, facts or Facts(), limit=limit)
@@ -108,7 +108,7 @@ def planned(specs: Iterable[PackageSpec], nodes: Iterable[Node], facts: Facts | 
 
 
 def plan_of(*nodes: Node, facts: Facts | None = None) -> Plan:
-    """Return the plan of packages that are all wanted as they are."""
+    """Return the plan for one enabled resource per node."""
     return planned([spec(each.name) for each in nodes], nodes, facts)
 
 
@@ -120,7 +120,7 @@ def states(plan: Plan) -> dict[str, str]:
 
 
 def resource(name: str, package: str = "", version: str = "1.0.0", **fields: JsonValue) -> JsonObject:
-    """Return an Application for ``web/shop``, otherwise a Module."""
+    """Return an Application if the name has a namespace, as ``web/shop`` does, and otherwise a Module."""
     namespace, slash, instance = name.rpartition("/")
     metadata: JsonObject = {"namespace": namespace, "name": instance} if slash else {"name": name}
     return {
@@ -137,7 +137,7 @@ def write_resources(path: Path, *documents: JsonObject) -> Path:
 
 
 def write_package(root: Path, name: str, version: str = "1.0.0", kind: str = "", **said: JsonValue) -> Path:
-    """Write a package's folder that contains only its ``package.yaml``."""
+    """Write a package folder that contains only a ``package.yaml``."""
     folder = root / name
     folder.mkdir(parents=True)
     about: JsonObject = {"name": name, "version": version, **({"type": kind} if kind else {}), **said}

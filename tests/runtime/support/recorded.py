@@ -1,4 +1,4 @@
-"""Random stories of packages, played to the real machines under a recorder; a seed always gives the same story."""
+"""Random stories of packages, played to the real machines under a recorder. The same seed always gives the same story."""
 
 import contextlib
 from collections.abc import Callable
@@ -64,7 +64,7 @@ DEFINITION: Final = Definition(
 
 @dataclass(slots=True)
 class MemoryLog:
-    """A log in memory, whose files begin when a test says so."""
+    """A log in memory, in which a test decides when another file begins."""
 
     file: int = 1
     drains: set[Callable[[], None]] = field(default_factory=set)
@@ -93,7 +93,7 @@ class MemoryLog:
                 self._records.append(record())
 
     def begin_file(self) -> None:
-        """Begin another file, so that machines are recorded with their whole state again."""
+        """Begin another file, so that the whole state of the machines is recorded again."""
         self.drain()
         self.file += 1
         self._records.append(encoded(HeadRecord(0, T0.timestamp(), FORMAT, "0.0.0", 1, first=False)))
@@ -156,7 +156,7 @@ class Story:
         return self.clock.timestamp()
 
     def text(self) -> str:
-        """Return the text of an error for a machine, which sometimes contains a secret."""
+        """Return a random error text, which sometimes contains a secret."""
         secret = self.random.choice(self.secrets or ("no secret",))
         return self.random.choice(
             ("timed out", f"cannot log in with {secret}", "password=planted-by-form", f"x{secret}y: refused", "")
@@ -225,7 +225,7 @@ class Story:
                 events.Resumed(),
             )
         )
-        with contextlib.suppress(CycleError):  # nothing has changed then
+        with contextlib.suppress(CycleError):  # in this case, nothing has changed
             self.scheduler.apply(event, self.clock)
 
     def _journal(self, name: str) -> None:

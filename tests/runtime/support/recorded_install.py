@@ -32,7 +32,9 @@ V1: Final = DesiredState("oci://registry/packages", "web", "1.0.0", "sha256:aa")
 
 
 class Install:
-    """The story, which is played when the object is made. ``times`` are the moments at which each of its parts was over."""
+    """The story, which is played when the object is created. ``times`` contains the time at which each part of
+    the story ended.
+    """
 
     def __init__(self) -> None:
         self.log = MemoryLog()

@@ -9,7 +9,7 @@ from wharfinger.runtime.scheduler.state import Graph, Scheduled
 
 
 class World:
-    """A scheduler that is not paused, and its effects; each question discards the effects so far."""
+    """A scheduler that is resumed unless a test says otherwise, and its effects. Each question discards the effects so far."""
 
     def __init__(self, *nodes: Node, resumed: bool = True) -> None:
         self.graph = Graph()
@@ -25,7 +25,7 @@ class World:
             self.effects += effects
 
     def complete(self, *names: str) -> None:
-        """Report that the current run of each of these nodes is complete; each must be running."""
+        """Report that the current run of each of these nodes is complete. Each of them must be running."""
         for name in names:
             phase = self.graph.entries[name].phase
             assert isinstance(phase, Scheduled), f"{name} is {phase}"
@@ -37,7 +37,7 @@ class World:
         return said
 
     def scheduled(self) -> list[str]:
-        """Return the names that were scheduled since the last question, in order."""
+        """Return the names of the packages that were scheduled since the last question, in order."""
         return [effect.name for effect in self.said() if isinstance(effect, Schedule)]
 
     def disabled(self) -> list[Disable]:
@@ -56,7 +56,7 @@ class World:
 
 
 def running(*nodes: Node) -> World:
-    """Make everything active that can be active, and discard the effects so far."""
+    """Return a world in which all nodes are active that can be active. The effects so far are discarded."""
     world = World(*nodes)
     while waiting := [name for name, entry in world.graph.entries.items() if isinstance(entry.phase, Scheduled)]:
         world.complete(*waiting)

@@ -1,4 +1,4 @@
-"""Several daemons on one control plane, each with a shard of its own."""
+"""Several daemons with one control plane. Each daemon has its own shard."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ KEY = ObjectKey(APPLICATION, "prod", "app")
 
 @asynccontextmanager
 async def open_shard(ground: Ground, shard: str, seizures: Seizures | None = None) -> AsyncIterator[World]:
-    """Run a second daemon for a shard, with a folder of its own."""
+    """Run another daemon for a shard, with its own folder."""
     folder = ground.folder / (shard or "main")
     folder.mkdir(exist_ok=True)
     async with (
@@ -33,7 +33,7 @@ async def open_shard(ground: Ground, shard: str, seizures: Seizures | None = Non
 
 
 async def label(world: World, shard: str | None, namespace: str = "prod") -> None:
-    """Let the label of a namespace name a shard; None removes the label."""
+    """Let the label of a namespace name a shard. None removes the label."""
     patch: JsonObject = {"metadata": {"labels": {SHARD_LABEL: shard}}}
     await world.client.merge_patch(ObjectKey(NAMESPACE, "", namespace), patch)
 
@@ -57,7 +57,7 @@ async def prepared(world: World) -> None:
 
 
 async def versions(world: World) -> tuple[str, str, int]:
-    """Return the version and the uid of the chart's object, and the number of records of the release."""
+    """Return the resource version and the uid of the chart's object, and the number of records of the release."""
     page = await world.config_map("prod", "app-page")
     assert page is not None
     resource = await world.client.resource_type("v1", "Secret")

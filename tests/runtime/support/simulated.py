@@ -1,9 +1,10 @@
 """One package as a pure model: the lifecycle machine, the queue machine, and between them the actions of the runtime.
 
-Nothing is mocked and nothing waits. A task's work is a line here, and the caller that drives the model decides when its run
-ends. Everything that the machines order is checked against what was ordered before. The model has the story of the runtime
-without its world: an update is Pause, Download, Install, Load. The success of Load begins a reconciliation, or a disable if
-the package is off. A removal is Uninstall and Undeploy; then the queue is removed, and after that the package is forgotten.
+Nothing is mocked and nothing waits. The work of a task is a line in this module, and the caller that drives the model decides
+when a run of a task ends. All orders of the machines are compared with the earlier ones. The model does what the runtime does,
+but without a world. An update consists of Pause, Download, Install and Load. The success of Load begins a reconciliation, or a
+disable if the package is off. A removal consists of Uninstall and Undeploy. After it, the queue is removed, and then the package
+is forgotten.
 """
 
 import itertools
@@ -42,7 +43,7 @@ Outcome = Literal["finished", "failed", "failed for good", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class SimulatedTask:
-    """A task whose number the queue has."""
+    """A task, as the model stores it under its number in the queue."""
 
     name: str
     scope: int
@@ -51,12 +52,12 @@ class SimulatedTask:
 
 @dataclass(slots=True)
 class SimulatedPackage:
-    """The model; every method is an event that may happen at any moment."""
+    """The model. Every method without an underscore is an event that may happen at any moment."""
 
     now: float = 0.0
     package: Package | None = None
     queue: QueueState | None = None
-    # Orders of the machines.
+    # These are orders of the machines.
     live: dict[int, Operation] = field(default_factory=dict)
     causes: dict[int, str] = field(default_factory=dict)
     """The cause of each scope that was cancelled."""
@@ -66,7 +67,7 @@ class SimulatedPackage:
     """The task of each run that has not ended."""
     ending: set[int] = field(default_factory=set)
     telling: dict[int, int] = field(default_factory=dict)
-    # The state of the package.
+    # This is the state of the package.
     fetched: str = ""
     loaded: str = ""
     configured: str = ""
@@ -79,7 +80,7 @@ class SimulatedPackage:
     again: DesiredState | None = None
     """A desired state that was answered with REMOVING."""
     cleaning: bool = False
-    # Records for the invariants.
+    # These are records for the invariants.
     updates: set[int] = field(default_factory=set)
     """The scopes of all updates that were accepted."""
     loads: set[int] = field(default_factory=set)
@@ -98,7 +99,7 @@ class SimulatedPackage:
             case DecisionKind.UPDATE | DecisionKind.RESUME:
                 self._update()
             case DecisionKind.RECONFIGURE if Operation.UPDATE in self.live.values():
-                self.change_input()  # a running load reads the settings at its end
+                self.change_input()  # a running Load reads the settings at its end
             case DecisionKind.RECONFIGURE if self.loaded and not self.off:
                 self._reconcile("settings changed")
             case DecisionKind.SUSPEND:
@@ -122,7 +123,7 @@ class SimulatedPackage:
             self._enqueue(scope, "Uninstall", "Undeploy")
 
     def turn(self, *, off: bool) -> None:
-        """Let the scheduler decide that the package is off, or on."""
+        """Let the scheduler decide that the package is off or on."""
         flipped, self.off = off is not self.off, off
         if not flipped or not self.loaded:
             return
@@ -132,14 +133,14 @@ class SimulatedPackage:
             self._reconcile("enabled")
 
     def hook_event(self) -> None:
-        """Let an event happen that a hook is bound to."""
+        """Let an event happen to which a hook is bound."""
         if self.hooks is not None:
             self._enqueue(self.hooks, "Hook", lane="events", unique=True)
 
     # --- events from time and tasks ----------------------------------------------------------------------------------------
 
     def end_run(self, run: int, outcome: Outcome) -> None:
-        """End a run with this outcome. A run is interrupted only if its end was ordered."""
+        """End a run with this outcome. A run may be interrupted only if its end was requested."""
         task = self.tasks.get(self.runs.pop(run))
         assert task is not None, "a run continues after its task was removed"
         superseded = run in self.ending
@@ -156,7 +157,7 @@ class SimulatedPackage:
         self._queue(events[outcome])
 
     def tell(self, run: int) -> None:
-        """Notify the caller of a run that succeeded, unless its task has left the queue."""
+        """Report the success of a run to its caller, unless its task has left the queue."""
         number = self.telling.pop(run)
         if number not in self.tasks:
             return
@@ -183,7 +184,7 @@ class SimulatedPackage:
         self._queue(RetryDue(self.now))
 
     def change_input(self) -> None:
-        """Report that an input changed which may have caused a failure."""
+        """Report that an input has changed that may have caused a failure."""
         self._queue(InputChanged())
 
     def clean(self) -> None:
@@ -205,7 +206,7 @@ class SimulatedPackage:
             self.desired(desired)
 
     def settle(self) -> None:
-        """Let everything succeed at once from now on, and continue until nothing happens any more."""
+        """Let everything succeed from now on, and continue until no work is left."""
         for _ in range(200):
             self.change_input()
             if self.queue is not None and (wake := next_wake(self.queue)) is not None:
@@ -256,8 +257,9 @@ class SimulatedPackage:
             self.configured = self.package.desired.settings_checksum
 
     def _did(self, task: SimulatedTask, *, superseded: bool) -> None:
-        """Perform the work of a task. Its work in the cluster is done even if the task was superseded, but then its result no
-        longer counts.
+        """Perform the work of a task.
+
+        The work in the cluster is done even if the task was superseded, but its result does not count in this case.
         """
         match task.name:
             case "Run":
@@ -333,5 +335,5 @@ class SimulatedPackage:
 
 
 def suspended(desired: DesiredState) -> DesiredState:
-    """Return the same desired state, but suspended."""
+    """Return the same desired state, but with a suspension."""
     return replace(desired, suspended=True)

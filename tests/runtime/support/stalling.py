@@ -1,8 +1,8 @@
 """Packages whose version 1.0.0 hangs in one stage, and whose version 2.0.0 is installed without a problem.
 
-All things that hang are real: a registry over HTTP that stops in the middle of a blob, a bash hook with a child that both
-ignore SIGTERM, a helm that does not return, a Deployment that is never ready, and a queue that waits a minute before a retry.
-Hooks and helm report through a FIFO that they hang, and the numbers of their processes.
+Everything that hangs is real: a registry over HTTP that stops in the middle of a blob, a bash hook and its child that both ignore
+SIGTERM, a helm that does not return, a Deployment that is never ready, and a queue that waits a minute before a retry. Hooks and
+helm write to a FIFO that they hang, together with the IDs of their processes.
 """
 
 import os
@@ -93,8 +93,8 @@ def make_package(folder: Path, name: str, where: Where, fifo: Path) -> Package:
 
 @dataclass(slots=True)
 class Shelf:
-    """The content of the registry, by path. Of a path that is ``stalled``, only half is sent, and the path is added to
-    ``asked``.
+    """The content of the registry, by path. Only half of a blob in ``stalled`` is sent, and its path is added to ``asked`` when
+    it is requested.
     """
 
     contents: dict[str, tuple[str, bytes]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Shelf:
             self.stalled.add(f"{path}/blobs/{package.layer.descriptor.digest}")
 
     def answer(self, log: TaskLog, request: Request) -> Reply:
-        """Answer as a registry does."""
+        """Answer a request as a registry does."""
         if request.path not in self.contents:
             return Reply(404)
         media_type, data = self.contents[request.path]
@@ -126,7 +126,7 @@ class Shelf:
 
 @dataclass(slots=True)
 class Stalled:
-    """A runtime with packages, ``placed`` by name, each of which is to hang in some stage."""
+    """A runtime with packages that hang. ``placed`` names the stage in which each package hangs."""
 
     runtime: Runtime
     source: RegistrySource
@@ -162,7 +162,7 @@ class Stalled:
 
 @asynccontextmanager
 async def open_stalled(folder: Path, wheres: Sequence[Where], log: TaskLog) -> AsyncIterator[Stalled]:
-    """Open a runtime in which one package hangs in each of these stages."""
+    """Open a runtime with one package for each of these stages, and wait until each package hangs in its stage."""
     placed = {f"{where}-{number}": where for number, where in enumerate(wheres)}
     shelf = Shelf()
     async with open_faulty_registry() as registry, open_ground(folder) as ground, trio.open_nursery() as nursery:
@@ -186,7 +186,7 @@ async def open_stalled(folder: Path, wheres: Sequence[Where], log: TaskLog) -> A
 
 @asynccontextmanager
 async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int, log: TaskLog) -> AsyncIterator[Runtime]:
-    """Open a runtime as a daemon does, with its journal, but with limits that are never reached."""
+    """Open a runtime with a journal, as a daemon does. Its limits are so high that they are never reached."""
     helm = folder / "helm"
     helm.write_text(HELM.format(fifo=shlex.quote(str(fifo)), helm=shlex.quote(str(ground.helm))))
     helm.chmod(0o755)
@@ -219,7 +219,7 @@ async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int, lo
 
 @contextmanager
 def _open_fifo(path: Path) -> Iterator[int]:
-    """Make a FIFO to which a line can be written without waiting for a reader."""
+    """Make a FIFO. A line can be written to it without waiting for a reader."""
     os.mkfifo(path)
     descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
     try:

@@ -23,7 +23,7 @@ def ready(now: datetime = T0) -> PackageStatus:
 
 
 def before(stage: Stage, phase: Phase) -> PackageStatus:
-    """Return a status at generation 2 in which everything before a stage is done, but the stage itself is not."""
+    """Return a status at generation 2. Everything before the stage is done, but the stage itself is not."""
     if phase is Phase.RECONCILE:
         return replace(ready(), generation=2)
     status = ready() if phase is Phase.UPDATE else statuses.fresh(1, T0)
@@ -36,7 +36,7 @@ def before(stage: Stage, phase: Phase) -> PackageStatus:
 
 
 def conditions(status: PackageStatus) -> dict[str, tuple[str, str]]:
-    """Return status and reason of each external condition."""
+    """Return the status and the reason of each external condition."""
     return {
         str(find(entry, "type")): (str(find(entry, "status")), str(find(entry, "reason")))
         for entry in find_list(statuses.external(status), "conditions")

@@ -1,6 +1,6 @@
-"""Short forms for packages that get stuck: how they are made, and how tests find out that they are stuck.
+"""Short forms for packages that get stuck: how they are created, and how tests find out that they are stuck.
 
-In the worlds of `tests/runtime/test_why.py`, a task that failed waits a minute for its next attempt, so each package is seen
+In the worlds of `tests/runtime/test_why.py`, a failed task waits a minute for its next attempt. Each package is therefore seen
 after its first attempt.
 """
 
@@ -39,8 +39,10 @@ Holds = Callable[[PackageSnapshot], bool]
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A situation: ``subject`` is explained once it ``holds`` for the subject, and ``is_so`` for another package that has to
-    be in a given state.
+    """A situation that is explained.
+
+    ``subject`` is explained as soon as ``holds`` is true for it. If there is an ``other`` package, ``is_so`` has to be true for
+    that package first.
     """
 
     name: str
@@ -62,8 +64,9 @@ async def push(
     files: dict[str, str] | None = None,
     version: str = "1.0.0",
 ) -> None:
-    """Push a package with a ``package.yaml`` that requires Modules, each given as ``name constraint``; ``more`` is added to
-    its requirements.
+    """Push a package with a ``package.yaml`` that requires Modules, each given as ``name constraint``.
+
+    ``more`` is text that is added to the requirements.
     """
     wanted = ", ".join("{{name: {}, constraint: '{}'}}".format(*need.split(" ", 1)) for need in needs)
     text = (
@@ -86,7 +89,7 @@ async def push(
 
 
 async def app(world: World, name: str, *needs: str, more: str = "", spec: JsonObject | None = None) -> None:
-    """Create an Application in ``prod`` with a package of its own."""
+    """Create an Application in ``prod`` from its own package."""
     await push(world, name, *needs, more=more)
     await world.create("prod", name, package=name, more=spec)
 
@@ -100,48 +103,48 @@ async def mod(
     spec: JsonObject | None = None,
     top: str = "",
 ) -> None:
-    """Create a Module with a package of its own."""
+    """Create a Module from its own package."""
     await push(world, name, *needs, kind="Module", hooks=hooks, files=files, top=top)
     await world.create_module(name, spec=spec)
 
 
 def says(reason: str) -> Holds:
-    """Return a check: a condition has this reason."""
+    """Return a check that a condition has this reason."""
     return lambda package: any(each.reason == reason for each in package.conditions)
 
 
 def backs_off(text: str) -> Holds:
-    """Return a check: a task failed with this text in its error, and waits for its next attempt."""
+    """Return a check that a task failed with this text in its error, and waits for its next attempt."""
     return lambda package: any(task.retry_in_s is not None and text in task.error for task in package.queue.tasks)
 
 
 def parked(reason: str) -> Holds:
-    """Return a check: a task failed permanently for this reason."""
+    """Return a check that a task failed permanently for this reason."""
     return lambda package: any(task.parked and task.error.startswith(reason) for task in package.queue.tasks)
 
 
 def runs(task: str) -> Holds:
-    """Return a check: this task is running."""
+    """Return a check that this task is running."""
     return lambda package: any(each.running and each.name == task for each in package.queue.tasks)
 
 
 def in_hook(package: PackageSnapshot) -> bool:
-    """Return whether a hook of Helm's stages is running."""
+    """Return whether a beforeHelm hook is running."""
     return any(step.startswith("beforeHelm") for each in package.operations for step in each.in_flight)
 
 
 def said(text: str) -> Holds:
-    """Return a check: the summary contains this text."""
+    """Return a check that the summary contains this text."""
     return lambda package: text in package.message
 
 
 def state(wanted: str) -> Holds:
-    """Return a check: the summary has this state."""
+    """Return a check that the summary has this state, and that the queue is empty."""
     return lambda package: package.state == wanted and not package.queue.tasks
 
 
 async def until_known(world: World, name: str, holds: Holds) -> None:
-    """Wait until a package is as wanted; the error shows its last state."""
+    """Wait until the check holds for a package. The error shows the last state of the package."""
     found: PackageSnapshot | None = None
     inspector = RuntimeInspector("here", world.runtime.now(), world.runtime)
     with trio.move_on_after(PATIENCE_S):
@@ -152,7 +155,7 @@ async def until_known(world: World, name: str, holds: Holds) -> None:
 
 
 async def come_about(world: World, situation: Situation) -> None:
-    """Create a situation, and return when it has come about."""
+    """Create a situation, and wait until its checks hold."""
     await situation.begin(world)
     if situation.other:
         await until_known(world, situation.other, situation.is_so)

@@ -1,6 +1,6 @@
-"""A log of the pipeline's task runs, for tests that count them or measure their starts.
+"""A log of the pipeline's task runs, for tests that count the runs or measure when they start.
 
-The real tasks run; this module only observes them.
+The tasks themselves are real. This module only observes them.
 """
 
 import math
@@ -18,7 +18,9 @@ from wharfinger.runtime.tasks.stage_task import ScopedHost, StageTask
 
 @dataclass(slots=True, eq=False)
 class TaskRun:
-    """One run of a task. ``over`` says how it ended and ``over_s`` when; both are empty while it runs. Times are trio's."""
+    """One run of a task. ``over`` says how it ended, and is empty before. ``over_s`` says when, and is infinite before. Times are
+    trio's.
+    """
 
     package: str
     task: str
@@ -30,7 +32,7 @@ class TaskRun:
 
 @dataclass(slots=True)
 class TaskLog:
-    """The runs of each package, in the order in which they began. ``on_start`` is called with a run before the run does
+    """The runs of each package, in the order in which they began. ``on_start`` is called with each run before the run does
     anything.
     """
 
@@ -75,7 +77,7 @@ class TaskLog:
             await self._changed.wait()
 
     def names(self, package: str) -> list[str]:
-        """Return the tasks of a package, in the order in which they began."""
+        """Return the names of a package's tasks, in the order in which their runs began."""
         return [run.task for run in self.runs.get(package, ())]
 
     def over(self, how: str) -> int:

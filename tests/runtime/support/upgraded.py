@@ -33,7 +33,7 @@ def deployment(*, selector: str = "shop", version: str = "1", of_pod: str = "", 
 
 
 async def install(world: World, old: Mapping[str, str], *, more: JsonObject | None = None) -> str:
-    """Install version 1.0.0 with a setting; return the password that its chart generated."""
+    """Install version 1.0.0 with a setting, and return the password that its chart generated."""
     await world.push("web", "1.0.0", {"templates/drawn.yaml": DRAWN, **old})
     await world.repository()
     upgrade: JsonObject = {"upgrade": {"rollbackOnFailure": True, "retries": 0, **(more or {})}}

@@ -1,5 +1,6 @@
-"""A package with a validating, a mutating and a conversion hook, written with the shell library, for a kind that the package
-itself defines.
+"""A package with a validating, a mutating and a conversion hook, for a kind that the package itself defines.
+
+The hooks are written with the shell library.
 """
 
 from pathlib import Path
@@ -41,7 +42,7 @@ def shell_hook(config: str, body: str) -> str:
 
 
 def validating(policy: str = "Fail", timeout_s: int = 30, more: str = "") -> str:
-    """Return a hook that allows images of one registry; the commands ``more`` are run before."""
+    """Return a hook that allows images from one registry only. It runs the commands in ``more`` first."""
     config = (
         "configVersion: v1\nkubernetesValidating:\n- name: private-repo-policy.example.com\n"
         f"  failurePolicy: {policy}\n  timeoutSeconds: {timeout_s}\n  rules: {RULES}\n"

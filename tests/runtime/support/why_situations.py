@@ -1,6 +1,6 @@
-"""Requirements of packages that are not fulfilled, created for real, and then explained by `wharfinger why`.
+"""Requirements of packages that are not met. They are created for real, and then explained by `wharfinger why`.
 
-Situations that do not disturb each other share a world, so each has package names of its own.
+Situations that do not disturb each other share a world, so each has its own package names.
 """
 
 from tests.runtime.support.stuck import (
@@ -33,7 +33,7 @@ async def missing_dependency(world: World) -> None:
 
 
 async def missing_application(world: World) -> None:
-    """Create a package whose missing requirement is named by the resource, not by the package."""
+    """Create a package with a missing requirement that its resource names, not the package itself."""
     needs: JsonObject = {"kind": "Application", "name": "backend", "version": ">=1.0"}
     await app(world, "frontend", spec={"dependsOn": [needs]})
 
@@ -50,7 +50,7 @@ async def cycle(world: World) -> None:
 
 
 async def cycle_by_resource(world: World) -> None:
-    """Create two packages that are on, and then let one resource name the other package, so that a cycle arises."""
+    """Create two packages that are on, and then close a cycle by a dependency in one of the resources."""
     await app(world, "hen")
     await app(world, "egg", spec={"dependsOn": [{"kind": "Application", "name": "hen", "version": ">=1.0"}]})
     await world.until_state("prod", "egg", "Ready")
@@ -128,7 +128,7 @@ async def script_error(world: World) -> None:
 
 
 async def newer_version_is_read(world: World) -> None:
-    """Create a package whose enabled script failed in its last version, and in whose new version a hook does not answer."""
+    """Create a package whose enabled script failed in the last version. In the new version, a hook does not answer."""
     await mod(world, "quota", files={"enabled": "#!/usr/bin/env bash\nexit 7\n"})
     await until_known(world, "quota", says("EnabledScriptError"))
     await push(world, "quota", kind="Module", hooks={"a.sh": f"#!/usr/bin/env bash\n{SLEEPING}\n"}, version="2.0.0")
@@ -271,7 +271,9 @@ SLOTS = (Situation("slot_limit", "hungry", slot_limit, lambda package: package.w
 
 
 async def has_definitions(world: World) -> None:
-    """Create, under an earlier daemon, a Module that brings definitions, and whose hook answers."""
+    """Create a Module with a CRD and with a hook that answers, while an earlier daemon runs. For the next daemon,
+    the hook hangs.
+    """
     config = f'[ ! -e "{world.folder}/hang" ] || exec sleep 1000; echo "{ON_STARTUP}"; exit 0'
     hook = f'#!/usr/bin/env bash\nif [ "${{1:-}}" = --config ]; then {config}; fi\n'
     await mod(world, "harbour", hooks={"a.sh": hook}, files={"crds/boat.yaml": BOAT})
@@ -301,7 +303,7 @@ async def platform_version(world: World) -> None:
 
 
 async def disabled_by_default(world: World) -> None:
-    """Create a Module that is in no bundle, and that no user enables."""
+    """Create a Module that is not part of the bundle, and that no user enables."""
     await tell_facts(world)
     await mod(world, "extra")
 
@@ -313,7 +315,7 @@ FACTS = (
 
 
 async def tell_facts(world: World) -> None:
-    """Set the facts that a daemon gets about the cluster: a version of the platform, and a bundle."""
+    """Set the facts that a daemon gets about the cluster, such as the version of the platform and a bundle."""
     kubernetes = await world.client.server_version()
     facts = Facts(kubernetes=kubernetes, platform="1.0.0", edition="ce", bundle="minimal")
     world.runtime.packages.send(FactsChanged(facts))

@@ -1,6 +1,6 @@
 """A world for runtime tests: a control plane in this process, a real registry, real helm, and a real store on disk.
 
-Only the connection to the cluster has no socket. `until` waits for the same things as a user, by watching.
+Only the connection to the cluster has no socket. `until` watches objects, so it waits for what a user can see.
 """
 
 import base64
@@ -107,14 +107,14 @@ class World:
             await push_package(await load_package(folder, name), registry, f"packages/{name}", version)
 
     async def repository(self, name: str = "default", *, credentials: str = "") -> None:
-        """Create a PackageRepository for the registry; ``credentials`` is a Secret in ``prod``."""
+        """Create a PackageRepository for the registry. ``credentials`` names a Secret in ``prod``."""
         obj = repository(f"{self.address}/packages", name=name)
         if credentials:
             find_object(obj, "spec", "registry")["credentialsSecret"] = {"name": credentials, "namespace": "prod"}
         await self.client.create(obj)
 
     async def local_repository(self, path: Path) -> None:
-        """Create the PackageRepository ``default``, which is a folder of package folders."""
+        """Create the PackageRepository ``default``, whose source is a folder of package folders."""
         await self.client.create({**repository(""), "spec": {"folder": {"path": str(path)}}})
 
     async def secret(self, name: str, **texts: str) -> None:
@@ -135,7 +135,7 @@ class World:
         repository: str | None = None,
         more: JsonObject | None = None,
     ) -> None:
-        """Create an Application; ``more`` are further fields of its spec."""
+        """Create an Application. ``more`` contains further fields of its spec."""
         obj = application(namespace, name, package=package, version=version, settings=settings, repository=repository)
         spec = find_object(obj, "spec")
         spec |= more or {}
@@ -148,16 +148,16 @@ class World:
     async def create_module(
         self, name: str, *, package: str = "", version: str = "1.0.0", spec: JsonObject | None = None
     ) -> None:
-        """Create a Module; here and below, the namespace of a Module is ""."""
+        """Create a Module. In all methods, the namespace of a Module is ""."""
         await self.client.create(module(name, package=package, version=version, spec=spec))
 
     async def change(self, namespace: str, name: str, spec: JsonObject) -> None:
-        """Apply a merge patch to a resource's spec; after that, `until_state` ignores older statuses."""
+        """Apply a merge patch to a resource's spec. After that, `until_state` ignores older statuses."""
         changed = await self.client.merge_patch(_key(namespace, name), {"spec": spec})
         self.generations[(namespace, name)] = find_int(changed, "metadata", "generation")
 
     async def request(self, namespace: str, name: str) -> None:
-        """Request that everything of a resource is checked again; return once the request was accepted."""
+        """Request that everything of a resource is checked again, and return once the request was accepted."""
         self.requests += 1
         annotations: JsonObject = {REQUESTED: str(self.requests)}
         await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": annotations}})
@@ -174,12 +174,12 @@ class World:
         """Wait until hooks have written all these words into a file."""
         with trio.fail_after(PATIENCE_S):
             while not path.exists() or not words <= set(path.read_text().split()):
-                # A change of the file is not observed; the end of the hook's run is.
+                # The file is not watched, so this waits for the end of the hook's run.
                 await self.runtime.queues.wait_idle("prod.app")
                 await trio.lowlevel.checkpoint()
 
     async def allow_cluster(self, namespace: str = "prod", *, allowed: bool = True) -> None:
-        """Allow the Applications of a namespace to change the whole cluster, as a user who may edit the namespace can; or
+        """Allow the Applications of a namespace to change the whole cluster, as a user with access to the namespace can, or
         forbid it again.
         """
         labels: JsonObject = {CLUSTER_SCOPE_LABEL: ALLOWED if allowed else None}
@@ -190,7 +190,7 @@ class World:
         await self.client.delete(_key(namespace, name))
 
     async def until(self, namespace: str, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
-        """Wait until the resource is as wanted; the error shows its last state."""
+        """Wait until ``holds`` is true for the resource. The error shows the last state of the resource."""
         key, informer = _key(namespace, name), self._informer(namespace)
         last: JsonObject | None = None
         with trio.move_on_after(PATIENCE_S), informer.changes() as changes:
@@ -202,13 +202,13 @@ class World:
         raise AssertionError(f"{namespace}/{name} did not become as wanted; last: {last}")
 
     async def until_runtime(self, holds: Callable[[], bool]) -> None:
-        """Wait for a state of the runtime that no object shows, because a restart that changes nothing writes nothing."""
+        """Wait for a state of the runtime that no object shows. A restart without changes, for example, writes nothing."""
         with trio.fail_after(PATIENCE_S):
             while not holds():
                 await trio.testing.wait_all_tasks_blocked(0.005)
 
     async def until_state(self, namespace: str, name: str, state: str) -> JsonObject:
-        """Wait for a summary state of the current generation."""
+        """Wait until the current generation has this summary state."""
 
         least = self.generations.get((namespace, name), 1)
 
@@ -218,10 +218,11 @@ class World:
 
         runtime_name = f"{namespace}.{name}" if namespace else name
         with trio.fail_after(PATIENCE_S):
-            # After a restart, the status is that of the earlier daemon until this daemon has another result.
+            # After a restart, the status is that of the earlier daemon until this daemon has a result of its own.
             while state == "Ready" and self._is_unverified(runtime_name):
                 await trio.testing.wait_all_tasks_blocked(0.005)
-            # After a request without changes the status is not written again, so only the runtime knows of it.
+            # After a request without changes, the status is not written again. Only the runtime knows that the request was
+            # handled.
             while self.requests and self._state_of(runtime_name) != state:
                 await trio.testing.wait_all_tasks_blocked(0.005)
         return await self.until(namespace, name, holds)
@@ -242,7 +243,7 @@ class World:
                 await changes.wait()
 
     async def until_object(self, key: ObjectKey, holds: Callable[[JsonObject], bool]) -> JsonObject:
-        """Wait until an object of any kind is as wanted."""
+        """Wait until ``holds`` is true for an object of any kind."""
         last: JsonObject | None = None
         with trio.move_on_after(PATIENCE_S):
             async with open_informer(self.client, key.resource, key.namespace) as informer:
@@ -265,7 +266,7 @@ class World:
 
     @staticmethod
     def condition(obj: JsonObject, kind: str) -> JsonValue:
-        """Return a condition of a resource's status; None if the resource does not have it."""
+        """Return a condition in a resource's status, or None if the resource does not have it."""
         return next((one for one in find_list(obj, "status", "conditions") if find_str(one, "type") == kind), None)
 
     def _informer(self, namespace: str) -> Informer:
@@ -281,7 +282,7 @@ class World:
 
 
 async def lose_repository(client: ClusterClient, name: str = "default") -> None:
-    """Delete a PackageRepository even while it is in use, as a user does by removing its finalizer."""
+    """Delete a PackageRepository even while it is in use, as a user would do by removing its finalizer."""
     key = ObjectKey(PACKAGE_REPOSITORY, "", name)
     if not await client.delete(key):
         with suppress(NotFoundError):
@@ -301,8 +302,8 @@ async def open_world(
     grace_s: float = GRACE_S,
     observers: Observers = UNOBSERVED,
 ) -> AsyncIterator[World]:
-    """Open a world with the namespace ``prod``, and with nothing installed. The controllers' requests go ``through`` a
-    wrapper.
+    """Open a world with the namespace ``prod`` and without packages. The controllers' requests go through the wrapper
+    ``through``.
     """
     with one_error():
         async with (
@@ -314,8 +315,9 @@ async def open_world(
 
 @contextmanager
 def one_error() -> Iterator[None]:
-    """Raise the only error of a nested group, because every service around a test's body wraps the error once more, and the
-    report would end before it shows the error itself.
+    """Raise the only error of nested groups.
+
+    Every service around a test's body wraps the error in one more group. The report would end before it shows the error itself.
     """
     try:
         yield
@@ -333,7 +335,7 @@ async def open_ground(
     *,
     with_password: bool = False,
 ) -> AsyncIterator["Ground"]:
-    """Open everything except the inner part of the daemon, so that several daemons can follow each other."""
+    """Open everything except the inner part of a daemon, so that several daemons can run one after the other."""
     helm = shutil.which("helm")
     assert helm is not None, "helm is not on PATH: `make setup` brings it"
     downloads: list[str] = []
@@ -374,7 +376,7 @@ def _program(name: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The parts that a runtime needs; `open_daemon` runs the inner part of a daemon, which is the runtime and its controllers."""
+    """The parts that a runtime needs. `open_daemon` runs the inner part of a daemon: its runtime and its controllers."""
 
     folder: Path
     client: HttpClusterClient
@@ -410,7 +412,7 @@ class Ground:
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
-        """Run the inner part of a daemon, and yield the world of a test."""
+        """Run the inner part of a daemon, and yield a world for a test."""
         async with (
             self.open_daemon() as runtime,
             open_informer(self.client, APPLICATION) as applications,
@@ -423,7 +425,7 @@ class Ground:
             )
 
     def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
-        """Return the tools of tasks."""
+        """Return the tools that tasks use."""
         scratch, slots = self.folder / "scratch", Slots(limits or SlotLimits())
         renders = EntryCache(self.renders or self.folder / "renders")
         limited = LimitedClient(self.engine_client or self.client, slots)
