@@ -1,4 +1,6 @@
-"""Applied and unchanged objects: repeated reconciliations, users' changes, suspension, maintenance, and removal policies."""
+"""Objects that are applied, and objects that are not: repeated reconciliations, users' changes, suspension, maintenance, and
+removal policies.
+"""
 
 import dataclasses
 import os
@@ -92,7 +94,7 @@ class CountedClient(LimitedClient):
 
 
 def look_again(world: World, *names: str) -> None:
-    """Reconcile packages once more without a change."""
+    """Reconcile packages again without a change."""
     for name in names:
         world.runtime.packages.send(Rescheduled(name, "again"))
 
@@ -220,7 +222,7 @@ async def test_drift_of_a_suspended_package_is_corrected_after_resume(tmp_path: 
 
 
 async def test_objects_applied_before_a_suspension_are_managed_after_resume(tmp_path: Path) -> None:
-    """The package is suspended between the apply and the following hooks; after it is resumed, its drift is corrected."""
+    """The package is suspended between its apply and its afterHelm hook. After the resumption, its drift is corrected."""
     os.mkfifo(tmp_path / "held")
     after = held_hook(tmp_path, "{configVersion: v1, afterHelm: 1}", "after")
     out = ObjectKey(CONFIG_MAP, "prod", "out")
@@ -258,7 +260,7 @@ async def test_drift_is_not_checked_during_maintenance(tmp_path: Path) -> None:
 
 
 async def left(world: World, namespace: str, release: str) -> set[str]:
-    """Return the objects of the release that still exist."""
+    """Return the names of the release's objects that still exist."""
     found: set[str] = set()
     for key in (
         ObjectKey(CONFIG_MAP, namespace, release),
@@ -285,7 +287,7 @@ async def test_a_removal_deletes_objects_by_its_policy(tmp_path: Path, policy: s
         await world.delete("prod", "shop")
         await world.until_gone("prod", "shop")
         assert await left(world, "prod", "shop") == {name.replace("own", "shop") for name in stays}
-        with trio.fail_after(PATIENCE_S):  # and the release engine retains nothing of it
+        with trio.fail_after(PATIENCE_S):  # The release engine keeps nothing of the release either.
             while world.runtime.tools.releases.statistics().table.rows:
                 await trio.lowlevel.checkpoint()
         assert world.runtime.tools.releases.statistics().whole == 0
@@ -312,7 +314,9 @@ async def test_a_disabled_module_leaves_objects_by_policy_and_adopts_them_again(
 
 @pytest.mark.slow
 async def test_a_changed_policy_applies_to_a_waiting_removal(tmp_path: Path) -> None:
-    """An object that cannot be deleted blocks the removal; a user ends it by orphaning the remaining objects."""
+    """An object that cannot be deleted blocks the removal. The user ends it with the policy Orphan, which leaves the remaining
+    objects.
+    """
     stuck = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stuck, finalizers: [example.com/held]}\n"
     async with open_shop(tmp_path, None, {**FILES, "templates/stuck.yaml": stuck}) as world:
         await world.delete("prod", "shop")

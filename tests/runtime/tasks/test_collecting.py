@@ -1,4 +1,4 @@
-"""Exactly the objects that hooks created are deleted with the release."""
+"""Check that exactly the objects that hooks created are deleted with the release."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ KEEP: JsonObject = {"annotations": {"helm.sh/resource-policy": "keep"}}
 
 
 def operation(how: str, name: str, *, kind: str = "ConfigMap", **more: JsonValue) -> str:
-    """Return an operation that creates an object, as a line of JSON."""
+    """Return an operation that creates an object, as one line of JSON."""
     metadata: JsonObject = {"name": name, **(KEEP if name == "kept" else {})}
     obj: JsonObject = {"apiVersion": "v1", "kind": kind, "metadata": metadata, **more}
     return encode_json({"operation": how, "object": obj}).decode()
@@ -46,7 +46,7 @@ async def installed(world: World, tmp_path: Path, more: JsonObject | None = None
 
 
 async def left(world: World) -> set[str]:
-    """Return the objects that still exist."""
+    """Return the names of the objects that still exist."""
     found: set[str] = set()
     for name in ALL:
         try:

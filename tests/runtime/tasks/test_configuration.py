@@ -1,4 +1,4 @@
-"""Settings of older versions wherever they are used: comparisons, scripts and hooks, and hidden values."""
+"""Settings of older versions, wherever they are used: in comparisons, in scripts and hooks, and as hidden values."""
 
 import dataclasses
 import json
@@ -48,7 +48,7 @@ VALUES_WITH_ORPHANS = (
 
 
 async def push(world: World, version: str, files: dict[str, str], hooks: dict[str, str] | None = None) -> None:
-    """Push a version of the package ``hooked`` with these files."""
+    """Push a version of the package ``hooked`` with these files and hooks."""
     folder = hooked(world.folder / f"hooked-{version}", hooks or {}, files=files)
     package = folder / "package.yaml"
     package.write_text(package.read_text().replace("1.0.0", version))
@@ -56,7 +56,7 @@ async def push(world: World, version: str, files: dict[str, str], hooks: dict[st
 
 
 def telling(note: Path, binding: str, *, what: str = "$CONFIG_VALUES_PATH") -> str:
-    """Return a hook that notes its settings, one line for each run."""
+    """Return a hook that notes its settings as one line per run."""
     return bash(f"{{configVersion: v1, {binding}: 1}}", f'jq -c .hooked "{what}" >>{note}')
 
 
@@ -136,10 +136,10 @@ async def test_settings_without_a_conversion_are_not_compared(tmp_path: Path, ca
     two = definition(tmp_path / "two", TEXT)
     cases: list[tuple[JsonObject | None, int, JsonObject | None]] = [
         (None, 1, None),
-        ({"message": "hi"}, 0, None),  # recorded before versions were
+        ({"message": "hi"}, 0, None),  # recorded by a daemon that did not record versions yet
         ({"message": "hi"}, 1, {"text": "hi"}),
         ({"text": "hi"}, 2, {"text": "hi"}),
-        ({"words": "hi"}, 3, None),  # of a version that was withdrawn
+        ({"words": "hi"}, 3, None),  # settings of a version that was withdrawn
         ({}, 1, {}),
     ]
     for settings, version, wanted in cases:
@@ -186,7 +186,8 @@ async def test_the_enabled_script_sees_settings_of_the_newest_version(tmp_path: 
         assert set(note.read_text().splitlines()) == {'["hi",null]'}
         await world.change("", "mod", {"settingsVersion": 7})
         await world.until("", "mod", has_reason("SettingsInvalid"))
-        assert await world.config_map("wharfinger-system", "out") is not None  # no answer is not a no
+        # a script that gives no answer does not disable the module
+        assert await world.config_map("wharfinger-system", "out") is not None
 
 
 @pytest.mark.slow
@@ -206,7 +207,9 @@ async def test_hooks_of_a_removal_after_a_restart_see_converted_settings(tmp_pat
 
 @pytest.mark.slow
 async def test_a_package_without_an_adopted_state_is_removed_with_its_settings(tmp_path: Path) -> None:
-    """The repository is missing, so no desired state was adopted before the deletion, which has the settings."""
+    """The repository is missing, so no desired state is adopted before the deletion. The settings of the deleted resource are
+    used.
+    """
     note = tmp_path / "note"
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -264,7 +267,7 @@ async def test_a_package_waiting_since_a_restart_is_removed_with_its_orphans(tmp
 
 @pytest.mark.slow
 async def test_a_package_disabled_at_a_restart_is_uninstalled_with_its_settings(tmp_path: Path) -> None:
-    """Its settings were changed, too, and were not validated; this neither blocks the removal nor affects later comparisons."""
+    """The settings were changed too, and were not validated. This neither blocks the removal nor affects later comparisons."""
     note = tmp_path / "note"
     hook = bash("{configVersion: v1, beforeDeleteHelm: 1}", f'jq -c .harbour "$CONFIG_VALUES_PATH" >>{note}')
     size: JsonObject = {"settings": {"size": 10}, **OF_1}
@@ -295,7 +298,7 @@ async def test_a_package_disabled_at_a_restart_is_uninstalled_with_its_settings(
 
 @dataclasses.dataclass(slots=True)
 class Dying:
-    """Filters whose worker dies the requested number of times."""
+    """Filters whose worker dies as often as a test wants."""
 
     filters: Filters
     times: list[bool]
@@ -338,7 +341,7 @@ async def test_a_dying_worker_does_not_make_a_removal_skip_hooks(tmp_path: Path)
 async def test_a_package_with_unconvertible_settings_is_removed_without_hooks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, skipped: bool
 ) -> None:
-    """Settings that can never be converted; and, if a user skips the hooks, settings that cannot be converted now."""
+    """The settings can never be converted, or they cannot be converted now and the user skips the hooks."""
     note, dying = tmp_path / "note", list[bool]()
     async with open_ground(tmp_path) as given:
         ground = dataclasses.replace(given, filters=Dying(given.filters, dying))

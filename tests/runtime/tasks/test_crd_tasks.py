@@ -48,7 +48,7 @@ BROKEN = (
 
 
 def module(folder: Path, name: str, files: dict[str, str], hooks: dict[str, str] | None = None) -> Path:
-    """Write a Module with a package.yaml."""
+    """Write a Module that has a package.yaml."""
     return write(hooked(folder / name, hooks or {}, name=name), {"package.yaml": MODULE.format(name=name), **files})
 
 
@@ -242,7 +242,7 @@ async def test_broken_crds_are_still_a_failure_after_a_settings_change(
 async def test_a_wait_for_failed_crds_does_not_clear_the_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CRDs are retried in their own lane, and until a retry succeeds, the failure remains, even if settings change."""
+    """The CRDs are retried in their own lane. Until a retry succeeds, the failure remains, even if the settings change."""
     monkeypatch.setattr(crd_tasks, "ESTABLISHED_S", 0.0)
     log = TaskLog()
     log.watch(monkeypatch)
@@ -278,7 +278,7 @@ async def test_user_changes_of_crds_during_maintenance_survive_a_restart(tmp_pat
             await world.until_state("", "harbour", "Ready")
             await world.client.merge_patch(key, {"spec": {"versions": [version]}})
         async with ground.open_world() as world:
-            # Only this process can have written a status of this generation.
+            # Only this process can have written a status for this generation.
             await world.change("", "harbour", {"settings": {"mode": "fast"}})
             await world.until_state("", "harbour", "Ready")
             live = await world.client.get(key)

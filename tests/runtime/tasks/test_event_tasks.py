@@ -1,4 +1,4 @@
-"""Event hooks in their lanes: their events, the rate of their runs, and their failures."""
+"""Event hooks in their lanes: the events that they get, the rate of their runs, and their failures."""
 
 from pathlib import Path
 from typing import cast
@@ -36,7 +36,7 @@ def a_hook(config: str) -> Hook:
 
 
 def package_hooks(hook: Hook) -> PackageHooks:
-    """Return hooks whose events are not watched."""
+    """Return the hooks of a package, without watches for their events."""
     client, watches, filters = cast("ClusterClient", None), cast("SharedWatches", None), cast("Filters", None)
     return PackageHooks(
         "prod.shop", (hook,), client, watches, filters, namespace=None, on_event=lambda _hooks, _inbox: None
@@ -60,7 +60,7 @@ async def test_a_version_0_hook_gets_each_event_in_a_separate_run(tmp_path: Path
 
 
 async def test_a_failure_lasts_until_its_own_lane_succeeds(tmp_path: Path) -> None:
-    """A success of another hook, or of the same hook in another queue, does not clear the failure."""
+    """A success of another hook does not clear the failure, and neither does a success of the same hook in another queue."""
     hooks = {
         "bad.sh": noting(tmp_path, WATCHING % "one", "bad"),
         "good.sh": noting(tmp_path, WATCHING % "two", "good"),
@@ -83,7 +83,7 @@ async def test_a_failure_lasts_until_its_own_lane_succeeds(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_a_busy_hook_does_not_block_the_apply_of_its_package(tmp_path: Path) -> None:
-    """Each run of the hook requests another reconciliation, which does not interrupt the current one."""
+    """Each run of the hook requests another reconciliation, but does not interrupt the current one."""
     busy = bash(
         "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: busy}]",
         'seen=$(jq .hooked.seen "$VALUES_PATH"); '
@@ -124,7 +124,7 @@ async def test_an_allowed_failure_of_a_hook_is_logged_masked(tmp_path: Path, cap
 async def test_an_allowed_failure_of_an_event_is_not_in_the_status(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The failure is never reported, neither to waiting packages nor in the status."""
+    """The failure is allowed, so it is neither reported in the status nor to waiting packages."""
     config = (WATCHING % "main").replace("queue: main", "executeHookOnSynchronization: false, allowFailure: true")
     hook = bash(config, f'echo ran >>"{tmp_path}/notes"; exit 1')
     async with open_world(tmp_path) as world:
@@ -145,7 +145,7 @@ async def test_an_unexpected_exception_is_retried_and_reported() -> None:
     hook = a_hook(WATCHING % "main")
     hooks = package_hooks(hook)
     inbox = Inbox(hook, "main")
-    inbox.add(Occurrence(hook.config.kubernetes[0], None))  # no monitor would send this
+    inbox.add(Occurrence(hook.config.kubernetes[0], None))  # no monitor would send such an event
     with pytest.raises(TaskFailed) as caught:
         await EventHookTask(hook, inbox, hooks, one, NO_TOOLS, notes_, WorkScope("hooks")).execute()
     assert not caught.value.permanent
@@ -168,7 +168,7 @@ def throttled(interval: str) -> Hook:
 
 
 async def begun(hook: Hook, one: Instance, queue: str = "main") -> float:
-    """Return when the run for a waiting event begins; the run itself fails at once here."""
+    """Return the time at which the run for a waiting event begins. The run itself fails at once."""
     inbox = Inbox(hook, queue)
     inbox.add(Occurrence(hook.config.kubernetes[0], None))
     with pytest.raises(TaskFailed):

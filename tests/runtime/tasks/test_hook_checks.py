@@ -1,4 +1,4 @@
-"""A package that is one executable with several hooks: the executable checks settings and readiness."""
+"""A package that is one executable with several hooks. The executable also checks settings and readiness."""
 
 from pathlib import Path
 

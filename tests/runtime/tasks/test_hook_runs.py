@@ -1,4 +1,4 @@
-"""Hooks of packages in a world: real bash and Python processes, real events, values that flow into the release."""
+"""Hooks of packages in a world: real bash and Python processes, real events, and values that are used in the release."""
 
 import logging
 import shutil
@@ -68,7 +68,7 @@ def config_map(name: str, labels: JsonObject | None = None, namespace: str = "pr
 
 
 async def until_data(world: World, name: str, key: str, wanted: str, namespace: str = "prod") -> None:
-    """Wait until a key of a ConfigMap has a value."""
+    """Wait until a key of a ConfigMap has this value."""
     await world.until_object(ObjectKey(CONFIG_MAP, namespace, name), lambda obj: find_str(obj, "data", key) == wanted)
 
 
@@ -140,7 +140,7 @@ async def test_hooks_of_an_application_are_limited_to_their_namespace(tmp_path: 
 
 @pytest.mark.slow
 async def test_the_reloader_rolls_a_deployment_when_its_config_map_changes(tmp_path: Path) -> None:
-    """The example package, from push to an annotation on the pod template."""
+    """The test follows the example package from its push to an annotation in the pod template."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(ROOT / "examples" / "reloader", "reloader", "1.0.0")
@@ -194,7 +194,7 @@ async def test_a_schedule_runs_its_hooks_with_snapshots(tmp_path: Path) -> None:
         await until_data(world, "reloader-report", "watched", "0")
         await world.client.create(config_map("settings", {"wharfinger.dev/reload": "true"}))
         with trio.fail_after(60):
-            while True:  # the monitor may see the ConfigMap later than we made it
+            while True:  # the monitor may see the ConfigMap some time after its creation
                 tasks = world.runtime.build_schedule_tasks("* * * * *")
                 assert [(task.instance.id.name, task.lane) for task in tasks] == [("prod.reload", "hooks/main")]
                 world.runtime.submit(tasks)
@@ -207,7 +207,7 @@ async def test_a_schedule_runs_its_hooks_with_snapshots(tmp_path: Path) -> None:
 
 @dataclass
 class Watched:
-    """A runner of hooks that do nothing, which records how they were run."""
+    """A runner that runs no hooks, and records how they would have been run."""
 
     runs: list[HookRun] = field(default_factory=list)
     prints: int = 0
@@ -231,7 +231,9 @@ class Watched:
 async def test_a_hook_gets_the_state_at_the_start_of_its_run(
     tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """The hook does not get the state at the beginning of its wait, and its duration does not include the wait."""
+    """The hook does not get the state from the beginning of its wait for a slot, and the wait does not count as a part of the
+    run.
+    """
     one, watched, told = instance(), Watched(), ["old"]
     put(one, files={"definition": read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")})
     put(one, configuration={"values": {"seen": 1}})
@@ -295,7 +297,7 @@ async def test_the_output_of_a_noisy_hook_is_limited_over_many_runs(
     assert BURST_LINES <= len(lines) <= BURST_LINES + LINES_PER_S * pause * runs
     assert len(lines) + sum(int(report.split(": ")[1].split()[0]) for report in reports) == runs * BURST_LINES
     assert len(reports) <= runs + 1
-    assert said[-1] == "hooks/quiet.sh: line 0"  # another hook has its own limit
+    assert said[-1] == "hooks/quiet.sh: line 0"  # the other hook has its own limit
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Installing packages of every kind, and error messages for invalid packages."""
+"""The installation of packages of every kind, and the error messages for invalid packages."""
 
 import dataclasses
 import gzip
@@ -22,7 +22,7 @@ from wharfinger.runtime.tasks.install_tasks import DOWNLOAD
 
 @pytest.mark.slow
 async def test_invalid_packages_are_reported_and_affect_no_other_package(tmp_path: Path) -> None:
-    """Each kind of invalid package gives one clear line, and the valid package beside them is Ready."""
+    """Each kind of invalid package gives one clear line, and the valid package next to them is Ready."""
     bad_hook = hooked(
         tmp_path / "badhook", {"a.sh": bash("configVersion: v1\nkubernetes: [{kid: Pod}]", "")}, name="badhook"
     )
@@ -67,7 +67,7 @@ async def test_invalid_packages_are_reported_and_affect_no_other_package(tmp_pat
 
 
 async def test_a_hook_without_execute_permission_is_a_warning(tmp_path: Path) -> None:
-    """It never runs, and nothing fails."""
+    """The hook never runs, and nothing else fails."""
     source = hooked(tmp_path / "web", {"a.sh": bash("configVersion: v1\nonStartup: 1", "")}, name="web")
     (source / "hooks" / "off.sh").write_text("#!/bin/sh\n")
     async with open_world(tmp_path) as world:
@@ -80,7 +80,7 @@ async def test_a_hook_without_execute_permission_is_a_warning(tmp_path: Path) ->
 
 
 async def test_a_failed_load_clears_warnings_of_the_earlier_version(tmp_path: Path) -> None:
-    """Otherwise the warnings would look like the cause of the failure, which `wharfinger why` explains."""
+    """If the warnings stayed, they would look like the cause of the failure, which `wharfinger why` explains."""
     source = hooked(tmp_path / "web", {"a.sh": bash("configVersion: v1\nonStartup: 1", "")}, name="web")
     (source / "hooks" / "off.sh").write_text("#!/bin/sh\n")
     broken = bash("configVersion: v1\nkubernetes: [{kid: Pod}]", "")
@@ -112,7 +112,7 @@ def folder_repository(folder: Path, name: str = "default") -> JsonObject:
 
 
 def has_reason(reason: str) -> Callable[[JsonObject], bool]:
-    """Return a check: the condition Ready has this reason."""
+    """Return a check that the condition Ready has this reason."""
     return lambda obj: reasoned(obj) == reason
 
 
@@ -123,7 +123,7 @@ def reasoned(obj: JsonObject) -> str:
 
 
 def damage(folder: Path, package: str) -> None:
-    """Flip the last byte of every layer that only this package's chart has."""
+    """Change the last byte of every layer that contains this package's name, so that it is damaged."""
     damaged = 0
     for blob in folder.glob("registry/**/blobs/sha256/*/*/data"):
         data = blob.read_bytes()
@@ -135,7 +135,7 @@ def damage(folder: Path, package: str) -> None:
 
 @pytest.mark.slow
 async def test_a_module_in_the_layout_of_addon_operator_is_installed_and_removed(tmp_path: Path) -> None:
-    """The example module: enabled script, a Python hook that patches values, objects in other namespaces, removal."""
+    """The example module has an enabled script, a Python hook that patches values, and objects in other namespaces."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(ROOT / "examples" / "namespace-defaults", "namespace-defaults", "1.0.0")
@@ -205,7 +205,7 @@ async def test_a_package_of_a_folder_is_installed(tmp_path: Path) -> None:
 
 
 async def test_a_folder_corrected_while_the_daemon_was_stopped_is_read_again(tmp_path: Path) -> None:
-    """The folder is read even though its download is complete in the journal."""
+    """A folder is read again even if the journal says that its download is complete."""
     folder = tmp_path / "packages" / "hooked"
     hooked(folder, {"a.sh": bash("{configVersion: v7}", ":")})
     async with open_ground(tmp_path) as ground:

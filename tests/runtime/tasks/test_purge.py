@@ -1,4 +1,4 @@
-"""Objects that workloads of a package leave behind are deleted with the package if it declares their kinds."""
+"""Objects that the workloads of a package leave behind. They are deleted with the package if it declares their kinds."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -83,7 +83,7 @@ async def test_an_invalid_declaration_is_skipped(tmp_path: Path, caplog: pytest.
 
 
 class Refusing(LimitedClient):
-    """A client that records deletions, and refuses some of them a number of times."""
+    """A client that records deletions, and refuses some of them as often as a test wants."""
 
     def __init__(self, client: ClusterClient) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -130,7 +130,7 @@ async def test_a_refused_deletion_is_retried_and_delays_no_other(tmp_path: Path)
 
 
 async def test_an_object_deleted_by_another_client_is_no_error(tmp_path: Path) -> None:
-    """A missing object, or a new object with the same name, is no error and is not retried."""
+    """The object is missing, or a new object has the same name. This is no error, and the deletion is not retried."""
     async with refusing_world(tmp_path) as (world, client):
         await installed(world, tmp_path, [{"kind": "ConfigMap", "version": "v1"}])
         for name in ("another", "gone"):

@@ -1,4 +1,4 @@
-"""A render is stored in the record of its release: random values of a chart are not drawn again for the same inputs."""
+"""A render is stored in the record of its release, so a chart does not draw new random values for the same inputs."""
 
 import zlib
 from dataclasses import replace
@@ -114,7 +114,7 @@ def test_values_of_the_platform_are_inputs_of_packages_that_use_them() -> None:
         reading = ChartUse(words=frozenset({"enabledModules"}))
         assert inputs(on("a"), layout=layout) == inputs(on("a", "b"), layout=layout)
         assert inputs(on("a"), reading, layout) != inputs(on("a", "b"), reading, layout)
-    assert inputs(on("a")) != inputs(on("a", "b"))  # of a plain chart they are settings
+    assert inputs(on("a")) != inputs(on("a", "b"))  # for a plain chart, these values are settings
 
 
 def test_a_seal_covers_inputs_and_output() -> None:
@@ -173,7 +173,8 @@ def test_the_newest_render_is_used_unless_another_was_deployed_later() -> None:
     assert found(record(1, done, other), record(2, failed, mine)) == 2
     assert found(record(1, old, mine), record(2, done, other)) == 0
     assert found(record(1, old, mine), record(2, done)) == 0
-    assert found(record(1, old, mine, holder=""), record(2, done, other, holder="")) == 1  # a revision of a user
+    # the last revision was written by a user
+    assert found(record(1, old, mine, holder=""), record(2, done, other, holder="")) == 1
     assert found(record(1, failed, mine), record(2, ReleaseStatus.PENDING_INSTALL, mine)) == 2
 
 
@@ -206,7 +207,7 @@ FAILING: Final = {
 
 
 def elsewhere(ground: Ground, name: str) -> Ground:
-    """Return the ground of a daemon on another host, without the files of the earlier daemon."""
+    """Return the ground of a daemon on another host, which does not have the files of the earlier daemon."""
     (ground.folder / name).mkdir()
     return replace(ground, renders=ground.folder / name / "renders", journal=Journal(None))
 
@@ -235,7 +236,7 @@ async def verified(world: World) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_failed_install_retains_its_random_values(tmp_path: Path) -> None:
-    """The random value may already be in use."""
+    """Somebody may already use the random value of the failed install."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             before = await begin(world, DRAWING | FAILING, "Failed")

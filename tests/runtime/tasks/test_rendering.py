@@ -1,4 +1,4 @@
-"""The rendered objects of a package, with overrides of the user and labels of maintenance."""
+"""The rendered objects of a package, with the overrides of its user and the labels for maintenance."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ FRONT = (
 
 
 async def test_the_manifest_contains_the_applied_objects(tmp_path: Path) -> None:
-    """The release record contains the applied objects, including overrides and labels."""
+    """The manifest in the release record contains the overrides and the labels, too."""
     more: JsonObject = {
         "maintenance": "NoResourceReconciliation",
         "resourceRequests": [{"kind": "Deployment", "name": "front", "replicas": 2}],
@@ -49,7 +49,7 @@ async def test_the_manifest_contains_the_applied_objects(tmp_path: Path) -> None
 
 
 async def test_rendering_on_request_does_not_change_the_release(tmp_path: Path) -> None:
-    """The render shows the objects of the next apply; the applied objects and their record do not change."""
+    """The render shows what the next apply would write. The applied objects and their record do not change."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

@@ -1,4 +1,4 @@
-"""The task Run, its rounds, and removals."""
+"""The task Run with its rounds, and removals."""
 
 import dataclasses
 import os
@@ -80,7 +80,7 @@ async def test_hooks_run_before_and_after_the_uninstall(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_release_missing_in_the_cluster_is_applied_again(tmp_path: Path) -> None:
-    """Users uninstalled the release between two daemons; the interrupted afterHelm hook then runs on the new release."""
+    """A user uninstalled the release between two daemons. The interrupted afterHelm hook then runs for the new release."""
     hook = bash("{configVersion: v1, afterHelm: 1}", f'[ -e "{tmp_path}/works" ]')
     async with open_ground(tmp_path) as ground:
         with closing(JournalFile(tmp_path / "journal.db")) as file:
@@ -103,7 +103,7 @@ async def test_a_release_missing_in_the_cluster_is_applied_again(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_restart_without_changes_writes_nothing_to_the_journal(tmp_path: Path) -> None:
-    """A change of the settings is journalled again."""
+    """Only a later change of the settings is written to the journal."""
     seen: list[Effect] = []
 
     def observe(_package: str, _before: State, _event: Event, _after: State, effects: tuple[Effect, ...]) -> None:
@@ -146,7 +146,9 @@ fi
 async def test_an_interrupted_afterhelm_hook_of_a_round_without_an_apply_runs_again(
     tmp_path: Path,
 ) -> None:
-    """The first round of a request changes nothing in the cluster, but the hook of that round belongs to it."""
+    """The first round of the request changes nothing in the cluster. The interrupted hook runs again in the round to which it
+    belongs.
+    """
     os.mkfifo(tmp_path / "held")
     hook = bash("{configVersion: v1, afterHelm: 1}", REACTING.format(folder=tmp_path))
     async with open_ground(tmp_path) as ground:
@@ -170,7 +172,7 @@ async def test_an_interrupted_afterhelm_hook_of_a_round_without_an_apply_runs_ag
 
 @pytest.mark.slow
 async def test_a_release_with_an_interrupted_uninstall_is_installed_again(tmp_path: Path) -> None:
-    """The daemon ended between the deletion of the release and the last hook, so the release must not count as installed."""
+    """The daemon ended after the deletion of the release and before the last hook, so the release must not count as installed."""
     os.mkfifo(tmp_path / "held")
     hooks = {
         "a.sh": noting(tmp_path, "{configVersion: v1, afterHelm: 1}", "helm"),

@@ -1,4 +1,4 @@
-"""Single tasks: their reports and exceptions; a superseded task reports nothing."""
+"""Single tasks: their reports and their exceptions. A superseded task reports nothing."""
 
 import contextlib
 
@@ -133,7 +133,7 @@ def test_a_scoped_host_passes_reports_on_until_its_scope_is_cancelled() -> None:
         host.run_later(one, later, "hooks/main")
         assert len(notes.said) == 8
         scope.cancel("superseded")
-    host.emit(one, HookDone("h", ""))  # results of hooks are valid even if the task was superseded
-    host.emit(one, ValuesChanged("h"))  # and so are its changes of the values
+    host.emit(one, HookDone("h", ""))  # the result of a hook is valid even if the task was superseded
+    host.emit(one, ValuesChanged("h"))  # the same is true of its changes of values
     assert [said for said, _ in notes.said[8:]] == ["ran h", "changed by h"]
     assert (host.global_values(), host.global_settings()) == ({}, {})

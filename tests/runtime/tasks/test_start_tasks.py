@@ -1,4 +1,4 @@
-"""Startup: hooks that run once, hooks that run again, and hooks that are repeated after a failure."""
+"""The start of a package: hooks that run once, hooks that run at each start, and hooks that are repeated after a failure."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ from wharfinger.runtime.tasks.event_tasks import lane_of
 
 
 def noting(folder: Path, config: str, word: str) -> str:
-    """Return a hook that writes a word into a file; it fails as long as a file ``fail-<word>`` exists."""
+    """Return a hook that writes a word into a file. It fails as long as a file ``fail-<word>`` exists."""
     return bash(config, f'echo {word} >>"{folder}/notes"; [ ! -e "{folder}/fail-{word}" ]')
 
 
@@ -55,7 +55,7 @@ async def test_onstartup_hooks_run_in_order_and_once_for_each_version(tmp_path: 
 
 
 async def test_modules_of_addon_operator_run_onstartup_first_at_every_start(tmp_path: Path) -> None:
-    """The order of addon-operator: onStartup, then the synchronisation of each binding, then Helm's hooks."""
+    """The order is that of addon-operator: onStartup, then the Synchronization of each binding, then the hooks around Helm."""
     watching = "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}}]\n"
     hooks = {
         "start.sh": noting(tmp_path, "{configVersion: v1, onStartup: 1}", "start"),
@@ -110,7 +110,7 @@ async def test_a_binding_without_waiting_is_synchronised_in_its_own_lane(tmp_pat
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", hooks), "hooked", "1.0.0")
         await world.create("prod", "app", package="hooked")
-        # It blocks nothing: the version is still applied.
+        # The failed Synchronization blocks nothing, so the version is still applied.
         failed = await world.until(
             "prod",
             "app",
@@ -125,7 +125,7 @@ async def test_a_binding_without_waiting_is_synchronised_in_its_own_lane(tmp_pat
 
 
 async def test_an_unknown_kind_is_waited_for(tmp_path: Path) -> None:
-    """The CRD may be created later; then the package is installed."""
+    """The CRD of the kind may be created later. Then the package is installed."""
     watching = "configVersion: v1\nkubernetes: [{kind: Crontab, apiVersion: example.com/v1}]\n"
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -174,7 +174,7 @@ def test_queues_of_hooks_have_their_own_lanes(queue: str) -> None:
 
 @pytest.mark.slow
 async def test_values_of_a_late_synchronisation_are_applied_when_it_ends(tmp_path: Path) -> None:
-    """This also holds long after the operation that began it was superseded by another desired state."""
+    """This is true even if another desired state has superseded the operation long before."""
     os.mkfifo(tmp_path / "go")
     config = (
         "configVersion: v1\nkubernetes:\n"

@@ -1,4 +1,4 @@
-"""Synchronizations over a restart: a hook gets all objects again only if they differ from its last snapshot."""
+"""Synchronizations after a restart: a hook gets all objects again only if they differ from its last snapshot."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ NOTE = """jq -r '.[] | "\\(.type) \\([.objects[]?, .] | map(.filterResult.a // e
 
 
 class Always(Ground):
-    """The ground of a daemon that synchronizes at every start."""
+    """A ground whose daemons run all Synchronizations at every start."""
 
     def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
         return replace(Ground.make_tools(self, services, releases, limits), synchronization=Repeat.ALWAYS)
@@ -47,7 +47,9 @@ def told(folder: Path) -> list[str]:
 
 @asynccontextmanager
 async def watching(tmp_path: Path) -> AsyncIterator[Ground]:
-    """Yield a ground with a package whose hook notes the events of one ConfigMap; the daemon that installed it has ended."""
+    """Yield a ground with a package whose hook notes the events of one ConfigMap. The daemon that installed it
+    has already ended.
+    """
     with one_error():
         async with open_ground(tmp_path) as ground:
             async with ground.open_world() as world:
@@ -89,7 +91,7 @@ async def test_changes_during_a_restart_cause_a_synchronization(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_handled_events_are_recorded_only_once_hooks_are_idle(tmp_path: Path) -> None:
-    """While events are being handled, the record has no entry, because the process may be killed meanwhile."""
+    """While events are handled, the record has no entry, because the process may be killed before the hook has ended."""
     async with watching(tmp_path) as ground:
         async with ground.open_world() as world:
             await ready(world)
@@ -146,7 +148,7 @@ async def test_only_the_binding_with_changes_is_synchronized(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_a_module_enabled_again_is_synchronized(tmp_path: Path) -> None:
-    """The results of its hooks were deleted with the release."""
+    """The results of the hooks were deleted with the release, so the hooks have to get all objects again."""
     watching = CONFIG.replace("kind: ConfigMap", "kind: ConfigMap, namespace: {nameSelector: {matchNames: [prod]}}")
     hooks = {
         "watch.sh": bash(watching, f"{NOTE} >>{tmp_path}/notes"),

@@ -1,4 +1,4 @@
-"""The layers of a package's values; patches of hooks are the last layer."""
+"""The layers of a package's values. The patches of hooks are the last layer."""
 
 from pathlib import Path
 

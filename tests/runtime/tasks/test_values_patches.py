@@ -1,4 +1,6 @@
-"""Patches of values and settings by hooks: a patch of configuration values changes the resource if the layout allows it."""
+"""Patches of values and settings by hooks. A patch of the settings changes the resource if the layout of the
+package allows it.
+"""
 
 from pathlib import Path
 
@@ -20,7 +22,7 @@ def patching(operations: str) -> str:
 
 
 def module_folder(folder: Path, operations: str) -> None:
-    """Write addon-operator's own test case: settings of a user, and a hook that changes them (spec hook-protocol §6.4)."""
+    """Write the test case of addon-operator: the settings of a user, and a hook that changes them (spec hook-protocol §6.4)."""
     hook = patching(operations)
     write(folder, {"openapi/config-values.yaml": SCHEMA, "templates/out.yaml": MAP, "hooks/set.sh": hook})
     (folder / "hooks" / "set.sh").chmod(0o755)
