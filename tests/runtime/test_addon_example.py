@@ -1,4 +1,4 @@
-"""The addon-operator example, as it ships: the controller reconciles its folders, and the runtime installs them."""
+"""The addon-operator example as it is in the repository: the controller reconciles its folders, and the runtime installs them."""
 
 import shutil
 from pathlib import Path
@@ -42,7 +42,8 @@ async def test_the_addon_operator_example_is_installed(tmp_path: Path) -> None:
             for name in ("global", "banner", "banner-audit", "motd"):
                 await world.until_state("", name, "Ready")
             assert controller.problems == ()
-            # The frame is static, the greeting and how often are the user's, the domain is global, and a hook made a line of it.
+            # The frame is static, the greeting and the number of lines are settings, the domain is global, and a hook composes
+            # the line.
             assert await text(world, "banner", "text") == "* Welcome to example.org\n" * 2
             assert await text(world, "banner-audit", "readers") == "shop"
             assert await text(world, "motd", "text") == "have a nice day"

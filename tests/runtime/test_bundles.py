@@ -1,4 +1,6 @@
-"""Modules without ``spec.enabled``: with a bundle those are on that are part of it, without a bundle all of them. End to end."""
+"""Modules without ``spec.enabled``, end to end. With a bundle, only Modules of the bundle are on. Without a
+bundle, all are on.
+"""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -39,7 +41,9 @@ OFF_BY_WORD = has_reason("DynamicallyDisabled")
 
 @asynccontextmanager
 async def open_bundled(ground: Ground, edition: str, bundle: str) -> AsyncIterator[World]:
-    """The inner part of a daemon started as `wharfinger run --edition E --bundle B`; two empty texts: neither was given."""
+    """Run the inner part of a daemon with the options `--edition` and `--bundle`. An empty text means that the option is not
+    given.
+    """
     keys = WorkKeys()
     writer = StatusWriter(keys.add, keys.add_later, least_pause_s=0.1)
 
@@ -70,7 +74,7 @@ async def open_bundled(ground: Ground, edition: str, bundle: str) -> AsyncIterat
 
 @asynccontextmanager
 async def open_world(folder: Path, edition: str = EDITION, bundle: str = BUNDLE) -> AsyncIterator[World]:
-    """A whole daemon with a bundle, and a PackageRepository."""
+    """Run the inner part of a daemon with a bundle, and create a PackageRepository."""
     with one_error():
         async with open_ground(folder) as ground, open_bundled(ground, edition, bundle) as world:
             await world.repository()
@@ -78,7 +82,7 @@ async def open_world(folder: Path, edition: str = EDITION, bundle: str = BUNDLE)
 
 
 async def publish(world: World, name: str, editions: str = "", needs: str = "", *, version: str = "1.0.0") -> None:
-    """A Module's package with one ConfigMap; ``editions`` and ``needs`` are YAML, of its licensing and its requirements."""
+    """Push a Module's package with one ConfigMap. ``editions`` and ``needs`` are YAML: its editions and its requirements."""
     said = f"apiVersion: v1\ntype: Module\nname: {name}\nversion: {version}\n"
     said += f"licensing: {{editions: {editions}}}\n" if editions else ""
     said += f"requirements: {needs}\n" if needs else ""
@@ -112,7 +116,7 @@ async def said_enabled(world: World, name: str, *, enabled: bool | None) -> None
 
 @pytest.mark.slow
 async def test_modules_without_spec_enabled_follow_the_bundle(tmp_path: Path) -> None:
-    """Such a Module is on if it is part of this bundle in this edition, and available there; otherwise it is off."""
+    """Such a Module is on if it is part of this bundle in this edition, and available in this edition. Otherwise it is off."""
     async with open_world(tmp_path) as world:
         await publish(world, "inside", PART_OF_IT)
         await world.create_module("inside")
@@ -124,7 +128,7 @@ async def test_modules_without_spec_enabled_follow_the_bundle(tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_spec_enabled_takes_precedence_over_the_bundle(tmp_path: Path) -> None:
-    """A Module is switched on or off by it, as long as it is set."""
+    """If ``spec.enabled`` is set, it decides whether a Module is on."""
     async with open_world(tmp_path) as world:
         await publish(world, "inside", PART_OF_IT)
         await publish(world, "outside")
@@ -149,7 +153,7 @@ async def test_a_bundle_enables_no_module_with_an_unmet_requirement(tmp_path: Pa
         await world.create_module("needy")
         await world.until("", "needy", has_reason("DependencyNotEnabled"))
         assert not await is_applied(world, "needy")
-        # A Module that is off by default counts as missing; a part of the bundle does not.
+        # A Module that is off by default counts as missing. A Module that is part of the bundle does not.
         await publish(world, "base")
         await publish(world, "base", PART_OF_IT, version="1.1.0")
         await world.create_module("base")
@@ -162,7 +166,7 @@ async def test_a_bundle_enables_no_module_with_an_unmet_requirement(tmp_path: Pa
 
 @pytest.mark.slow
 async def test_modules_without_spec_enabled_are_on_if_there_is_no_bundle(tmp_path: Path) -> None:
-    """The editions in their packages don't matter; ``spec.enabled: false`` still disables them."""
+    """The editions in the packages don't matter, and ``spec.enabled: false`` still disables a Module."""
     async with open_world(tmp_path, "", "") as world:
         for name, editions in NOT_PART_OF_IT.items():
             await publish(world, name, editions)
@@ -177,7 +181,7 @@ async def test_modules_without_spec_enabled_are_on_if_there_is_no_bundle(tmp_pat
 
 
 def is_decided(world: World) -> bool:
-    """Return whether the scheduler knows both Modules, and has enabled the one of the bundle."""
+    """Return whether the scheduler knows both Modules, and has enabled the Module of the bundle."""
     scheduler = world.runtime.scheduler
     return scheduler.enabled("inside") and scheduler.node("outside") is not None
 

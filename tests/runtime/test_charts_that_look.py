@@ -1,4 +1,4 @@
-"""Charts that look up objects in the cluster and contain kinds of their own, installed by a daemon as a process."""
+"""Charts that look up objects in the cluster and contain their own kinds, installed by a daemon as a process."""
 
 import base64
 import shutil
@@ -38,12 +38,13 @@ OWN_KIND: Final = '{{ $found := lookup "example.com/v1" "Sail" .Release.Namespac
 
 
 def install(folder: Path, kubeconfig: Path, package: str) -> Kubectl:
-    """Have a daemon install ``packages/<package>`` as ``app``, up to Ready."""
+    """Let a daemon install ``packages/<package>`` as ``app``, and wait until it is Ready."""
     kubectl = Kubectl(kubeconfig)
     packages = folder / "packages"
     with daemon(folder, kubeconfig, "--local-packages", str(packages)) as running:
         running.wait_line("ready:")
-        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")  # the charts contain definitions
+        # needed because the charts contain definitions
+        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")
         kubectl.apply(folder / "manifest", application(package, f"{{folder: {{path: '{packages}'}}}}"))
         running.wait_line("default/app: Ready")
         running.process.terminate()
@@ -55,7 +56,7 @@ def install(folder: Path, kubeconfig: Path, package: str) -> Kubectl:
 
 @pytest.mark.slow
 def test_definitions_of_subcharts_come_before_the_chart_is_rendered(tmp_path: Path) -> None:
-    """The shape of large operators' charts; the corpus compares the same chart with what helm makes of it."""
+    """The charts of large operators have this shape. The corpus compares the daemon's output for the same chart with helm's."""
     shutil.copytree(ROOT / "tests" / "charts" / "observing", tmp_path / "packages" / "observing")
     with control_plane(tmp_path) as kubeconfig:
         kubectl = install(tmp_path, kubeconfig, "observing")
@@ -74,7 +75,9 @@ def test_definitions_of_subcharts_come_before_the_chart_is_rendered(tmp_path: Pa
     "place", ["crds/a.yaml", "templates/a.yaml", "charts/db/crds/a.yaml", "charts/db/templates/a.yaml"]
 )
 def test_a_chart_may_create_objects_of_its_own_kinds(tmp_path: Path, place: str) -> None:
-    """If the definition is in ``crds/``, templates may even look such objects up; one among templates comes with the release."""
+    """If the definition is in ``crds/``, templates may even look up such objects. In ``templates/``, it is applied with the
+    release.
+    """
     looking = OWN_KIND if "crds" in place else ""
     files = {
         place: DEFINITION,
@@ -89,7 +92,7 @@ def test_a_chart_may_create_objects_of_its_own_kinds(tmp_path: Path, place: str)
 
 @pytest.mark.slow
 def test_the_word_lookup_in_a_description_is_not_a_lookup(tmp_path: Path) -> None:
-    """The chart needs nothing from the cluster, so it is rendered only once, without the cluster."""
+    """The chart needs nothing from the cluster, so it is rendered only once, and without the cluster."""
     values = "text: '{{ .Release.Name }}'\nabout: used to lookup `that`\n"
     files = {
         "charts/db/crds/a.yaml": DEFINITION,

@@ -1,4 +1,6 @@
-"""Resources that a package refers to: settings in Secrets and ConfigMaps, repositories with credentials; changes are noticed."""
+"""Resources that a package refers to: Secrets and ConfigMaps with settings, and repositories with credentials. Changes are
+noticed.
+"""
 
 import logging
 from datetime import UTC, datetime
@@ -24,7 +26,7 @@ QUOTING = '{{ if contains "wrong" (default "" .Values.text) }}{{ fail (printf "c
 
 
 async def everything_said(world: World, name: str) -> str:
-    """Return status, dump, queues and scheduler as one text."""
+    """Return the status, the dump, the queues and the scheduler as one text."""
     inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
     snapshot = await inspector.package(name)
     assert snapshot is not None
@@ -97,7 +99,7 @@ async def test_an_invalid_settings_config_map_is_reported_and_its_correction_not
 
 @pytest.mark.slow
 async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_path: Path) -> None:
-    """Also after a restart. Nothing is uninstalled, and the status reports which version is installed."""
+    """This is also true after a restart. Nothing is uninstalled, and the status reports the installed version."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0")
@@ -108,7 +110,7 @@ async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_p
             await world.client.delete(ObjectKey(SECRET, "prod", "database"))
             await world.until("prod", "shop", has_reason("SettingsSourceMissing"))
         async with ground.open_world() as world:
-            # The status to report is already written, and only this process can have written one of this generation.
+            # The status to report is already written, so only the new generation shows that this process has written it.
             await world.change("prod", "shop", {"suspend": False})
             blocked = await world.until_state("prod", "shop", "Degraded")
             assert find_str(blocked, "status", "currentVersion", "version") == "1.0.0"
@@ -120,7 +122,7 @@ async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_p
 
 
 async def test_a_missing_or_wrong_registry_password_is_reported_until_corrected(tmp_path: Path) -> None:
-    """Each case has a clear message, and correcting the Secret is all that is needed."""
+    """Each case has a clear message. To solve it, a user only has to correct the Secret."""
     async with open_world(tmp_path, with_password=True) as world:
         await world.push("web", "1.0.0")
         await world.repository(credentials="login")
@@ -162,7 +164,7 @@ async def test_a_registry_secret_without_a_login_is_reported(tmp_path: Path) -> 
         await world.create("prod", "shop")
         refused = await world.until("prod", "shop", has_reason("RepositoryInvalid"))
         assert "has no login for 127.0.0.1" in find_str(refused, "status", "summary", "message")
-        # A repository that needs no login any more does not use the Secret.
+        # A repository that does not need a login any more does not use the Secret.
         await world.client.merge_patch(
             ObjectKey(PACKAGE_REPOSITORY, "", "default"), {"spec": {"registry": {"credentialsSecret": None}}}
         )
@@ -177,7 +179,7 @@ STOPS: dict[str, JsonObject] = {
 
 
 async def take_away(world: World, reason: str) -> None:
-    """Remove the repository from which the package was installed."""
+    """Remove the repository from which the package was installed, or the Secret with its settings."""
     if reason == "RepositoryNotFound":
         await lose_repository(world.client)
     else:

@@ -1,4 +1,4 @@
-"""Modules at the controller, and conflicts of packages over a release."""
+"""Modules in the controller, and conflicts of packages that want the same release."""
 
 import logging
 from pathlib import Path
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.unmeasured
 
 
 async def test_a_module_is_installed_in_its_namespace_and_removed_completely(tmp_path: Path) -> None:
-    """Its namespace is created for it, and its package has its own name."""
+    """The daemon creates the namespace for the release, and nothing of the release is left after the removal."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -46,7 +46,7 @@ async def test_a_module_is_installed_in_its_namespace_and_removed_completely(tmp
 
 
 async def movable(world: World) -> None:
-    """Remove the rule against moving a Module from the definition, because Kubernetes before 1.25 has no such rules."""
+    """Remove the rule of the CRD that forbids to move a Module, because Kubernetes before 1.25 does not support such rules."""
     definitions = await world.client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     rules = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/namespace/x-kubernetes-validations"
     await world.client.json_patch(
@@ -75,7 +75,7 @@ async def test_an_installed_module_cannot_be_moved(tmp_path: Path) -> None:
         assert await world.config_map("prod", "web") is None
         await world.change("", "web", {"namespace": SYSTEM_NAMESPACE})
         await world.until_state("", "web", "Ready")
-        # Its removal deletes the release from its actual namespace, whatever namespace the spec names.
+        # The removal deletes the release from its actual namespace, whatever namespace the spec names.
         await world.change("", "web", {"namespace": "prod"})
         await world.until("", "web", has_reason("SpecInvalid"))
         await world.delete("", "web")
@@ -96,7 +96,7 @@ async def test_a_module_without_a_release_may_be_moved(tmp_path: Path) -> None:
 
 
 async def conflict(world: World) -> None:
-    """An Application wants the release of a Module."""
+    """Create an Application that wants the release of a Module."""
     await world.push("web", "1.0.0")
     await world.repository()
     await world.create_module("web", spec={"namespace": "prod", "settings": {"text": "module"}})
@@ -119,7 +119,7 @@ async def test_a_freed_release_goes_to_the_waiting_package(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_a_refused_application_does_not_confine_the_owner_of_the_release(tmp_path: Path) -> None:
-    """The Module may still have cluster-scoped objects, whatever Applications users create in its namespace."""
+    """The Module may still have cluster-scoped objects, whichever Applications users create in its namespace."""
     async with open_world(tmp_path) as world:
         await conflict(world)
         assert not world.runtime.confinement(Owner("web", "prod"))
@@ -139,7 +139,7 @@ async def test_deleting_a_refused_application_deletes_nothing_of_the_release(tmp
         assert find_str(kept, "data", "text") == "module"
         ready = await world.until_state("", "web", "Ready")
         assert find_int(ready, "status", "release", "revision") == 1
-        # The other package's release is still reconciled.
+        # The release of the other package is still reconciled.
         await world.client.delete(ObjectKey(CONFIG_MAP, "prod", "web"))
         await world.until_object(ObjectKey(CONFIG_MAP, "prod", "web"), lambda _obj: True)
 
@@ -147,7 +147,7 @@ async def test_deleting_a_refused_application_deletes_nothing_of_the_release(tmp
 @pytest.mark.sampled
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_a_refused_package_deletes_nothing_of_a_release_without_records(tmp_path: Path, restarted: bool) -> None:
-    """A user who may write Secrets and Applications in a namespace cannot delete a Module's objects elsewhere."""
+    """A user who may write Secrets and Applications in a namespace must not be able to delete a Module's objects elsewhere."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0", {"templates/role.yaml": CLUSTER_ROLE})
@@ -171,7 +171,7 @@ async def test_a_refused_package_deletes_nothing_of_a_release_without_records(tm
 
 @pytest.mark.slow
 async def test_a_release_has_the_same_owner_after_a_restart(tmp_path: Path) -> None:
-    """Regardless of which package is reconciled first."""
+    """The owner is the same whichever package is reconciled first."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await conflict(world)
@@ -202,7 +202,9 @@ async def test_a_resource_deleted_before_its_first_reconciliation_leaves_nothing
 
 
 async def test_a_module_with_a_dot_in_its_name_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It would look like an Application; an API server with the CRD refuses it, and without the CRD it is not followed."""
+    """The name would look like that of an Application. An API server with the CRD refuses the Module, and otherwise the daemon
+    ignores it.
+    """
     caplog.set_level(logging.ERROR, logger="wharfinger")
     async with open_world(tmp_path) as world:
         try:

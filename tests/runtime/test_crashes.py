@@ -1,15 +1,16 @@
-"""`kill -9` at every step of the journal: install, upgrade, change of settings, removal; then a daemon that recovers.
+"""`kill -9` at every step of the journal: during an install, an upgrade, a change of settings and a removal. Then a daemon recovers.
 
-Invariants of every moment of death:
+These invariants hold for every moment of death:
 
-* The next daemon reaches the same result as an undisturbed one: every object of the namespace, the release's revisions, the
-  recorded state, the status, the deployed objects; the journal is empty, and no process and no partial file is left. (If the
-  daemon dies while applying, the interrupted revision stays recorded as failed, and its successor has the next number.)
+* The next daemon reaches the same result as a daemon that is not killed. This includes every object of the namespace, the release's
+  revisions, the recorded state, the status, and the deployed packages. The journal is empty, and no process and no partial file
+  is left. (If a daemon dies while it applies, the interrupted revision stays recorded as failed, and the next revision has the next
+  number.)
 * A step that is complete in the journal is not repeated.
-* Each hook ran as often as undisturbed, except the one whose completion was not recorded: that one ran once more.
-* A hook that was running is dead, with its descendants, before the next daemon is ready, and so before it runs again.
+* Each hook runs as often as without a kill, except for a hook whose completion was not recorded: it runs once more.
+* A hook that was running is dead, with its descendants, before the next daemon is ready, and so before the hook runs again.
 
-A moment is before or after one write of operation steps (``before 3``), after an object of the package was written in the
+A moment is before or after one write of operation steps (``before 3``), after an object of the package was written to the
 cluster (``answered 3``), or in the middle of a run of a hook (``during 3``). The environment variable WHARFINGER_CRASH_ROUNDS
 says how often the daemon is killed at each moment.
 """
@@ -54,17 +55,17 @@ MOMENTS = [
     for number in range(1, count + 1)
 ]
 SAMPLE = (
-    "install-during-1",  # onStartup
-    "upgrade-before-16",  # everything is done, and not yet reported
-    "upgrade-during-4",  # afterHelm of the second round
+    "install-during-1",  # during onStartup
+    "upgrade-before-16",  # everything is done, but not reported yet
+    "upgrade-during-4",  # during afterHelm of the second round
     "settings-answered-6",  # after the second apply, before its record
-    "removal-during-2",  # afterDeleteHelm
+    "removal-during-2",  # during afterDeleteHelm
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """The folder of the trials, and the results of each phase if no daemon is killed."""
+    """The folder of the trials, and the result of each phase if no daemon is killed."""
 
     ground: Ground
     results: dict[Phase, Result]
@@ -114,9 +115,10 @@ async def killed(undisturbed: Undisturbed, phase: Phase, at: str) -> None:
 
 
 def notes_after(death: Death, alone: tuple[str, ...], at: str) -> tuple[str, ...]:
-    """Return the hooks that must have run: those that had, then those that had not, or whose completion was not recorded.
+    """Return the hooks that must have run: first those that had run at the death, and then all others.
 
-    After a write, nothing that follows from it has happened yet; at all other moments the running hook has been noted.
+    A hook whose completion was not recorded runs again. Right after a write, nothing that follows from it has happened yet. At
+    all other moments, the running hook has already been noted.
     """
     again = death.hook_in_flight() and not at.startswith("after")
     return death.notes + alone[len(death.notes) - again :]

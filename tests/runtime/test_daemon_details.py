@@ -1,4 +1,4 @@
-"""The snapshots of a daemon are values: frozen and comparable."""
+"""The snapshots of a daemon are plain values: they are frozen and can be compared."""
 
 from dataclasses import FrozenInstanceError, replace
 

@@ -1,4 +1,6 @@
-"""Removals, disables and version changes that would break dependents are held back until nothing needs the package any more."""
+"""Removals, disables and version changes that would break dependents. They are held back until nothing needs the package any
+more.
+"""
 
 from pathlib import Path
 
@@ -28,7 +30,7 @@ def no_net(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def data(world: World, name: str) -> tuple[str, str]:
-    """Return version and mode in a Module's ConfigMap; two empty texts if it was deleted."""
+    """Return the version and the mode in a Module's ConfigMap, or two empty texts if it was deleted."""
     found = await world.config_map(SYSTEM_NAMESPACE, f"of-{name}")
     return find_str(found, "data", "version"), find_str(found, "data", "mode")
 
@@ -53,7 +55,7 @@ async def test_a_removal_is_held_until_no_dependent_is_left(tmp_path: Path) -> N
         assert "the removal would break prod.shop" in message(held)
         assert "dependency database" in message(held)
         assert IGNORE_DEPENDENTS in find_str(held, "status", "summary", "tip")
-        # Nothing was begun: the package and its dependent still run.
+        # The removal has not begun: the package and its dependent still run.
         assert await data(world, "database") == ("1.0.0", "none")
         assert "database" in world.runtime.tools.hook_services.started()
         assert world.runtime.scheduler.enabled("prod.shop")
@@ -74,7 +76,7 @@ async def test_a_held_disable_adopts_nothing_of_the_new_spec(tmp_path: Path) -> 
         assert find_str(world.condition(held, "Stalled"), "reason") == "WouldBreakDependents"
         assert find_str(held, "status", "summary", "state") == "Degraded"
         assert await data(world, "database") == ("1.0.0", "none")
-        # The dependent is changed: another version of it needs nothing.
+        # The dependent is changed to a version that needs nothing.
         await push(world, package(tmp_path, "shop", version="2.0.0"))
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
         await world.until_state("", "database", "Disabled")
@@ -95,12 +97,12 @@ async def test_a_version_that_would_break_dependents_is_refused_with_its_setting
         assert find_str(world.condition(held, "Stalled"), "status") == "True"
         assert find_str(held, "status", "currentVersion", "version") == "1.0.0"
         assert await data(world, "database") == ("1.0.0", "none")
-        assert len(world.downloads) == 2  # those of 1.0.0, and of the shop
-        # Another version, which is compatible with all dependents, is adopted with its settings.
+        assert len(world.downloads) == 2  # version 1.0.0 and the shop were downloaded, and nothing else
+        # Another version, with which all dependents are compatible, is adopted with its settings.
         await world.change("", "database", {"packageVersion": "1.5.0"})
         await world.until_state("", "database", "Ready")
         assert await data(world, "database") == ("1.5.0", "new")
-        # A refused version is adopted once the dependents allow it.
+        # The refused version is adopted once the dependents allow it.
         await world.change("", "database", {"packageVersion": "2.0.0"})
         await world.until("", "database", WOULD_BREAK)
         await push(world, package(tmp_path, "shop", mandatory("database", ">=2.0"), version="2.0.0"))
@@ -143,7 +145,7 @@ async def test_a_version_in_an_excluded_range_is_refused(tmp_path: Path) -> None
         await world.change("", "database", {"packageVersion": "2.0.0"})
         held = await world.until("", "database", WOULD_BREAK)
         assert "prod.shop: prod.shop excludes 'old'" in message(held)
-        # Its removal breaks nobody.
+        # The removal breaks no dependent.
         await world.delete("", "database")
         await world.until_gone("", "database")
         await world.until_state("prod", "shop", "Ready")
@@ -201,12 +203,12 @@ async def test_the_ignore_dependents_annotation_overrides_the_guard(tmp_path: Pa
             await world.until_gone("", "database")
         else:
             await world.until_state("", "database", "Disabled" if change == "disable" else "Ready")
-        assert await world.config_map("prod", "of-shop") is not None  # suspended, and not uninstalled
+        assert await world.config_map("prod", "of-shop") is not None  # the dependent is suspended, not uninstalled
 
 
 @pytest.mark.slow
 async def test_simultaneous_removals_follow_the_reverse_order_of_dependencies(tmp_path: Path) -> None:
-    """A diamond with a tail, whose packages are deleted in the worst order."""
+    """The packages form a diamond with one more package at the end, and are deleted in the worst order."""
     async with open_world(tmp_path) as world:
         await world.repository()
         both = "mandatory: [{name: left}, {name: right}]"
@@ -228,7 +230,7 @@ async def test_simultaneous_removals_follow_the_reverse_order_of_dependencies(tm
 
 @pytest.mark.slow
 async def test_a_removal_waits_for_the_begun_removal_of_a_dependent(tmp_path: Path) -> None:
-    """Also for a conditional dependent: its hooks may still use the package."""
+    """The same is true of a conditional dependent, because its hooks may still use the package."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, database="")
@@ -263,7 +265,7 @@ async def test_a_removal_waits_for_the_disabling_of_a_dependent(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_packages_that_form_a_refused_cycle_can_both_be_removed(tmp_path: Path) -> None:
-    """The second package is refused because of the cycle, so the removal of the first one does not wait for it."""
+    """The second package is refused because of the cycle, so the removal of the first package does not wait for it."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ham="conditional: [{name: eggs, constraint: '>=1.0'}]")
@@ -299,7 +301,7 @@ async def test_suspended_dependents_hold_a_removal_and_disabled_ones_do_not(tmp_
         await world.change("prod", "shop", {"suspend": False})
         await world.until_state("prod", "shop", "Ready")
         assert await data(world, "database") == ("1.0.0", "none")
-        # It is off as soon as something else that it requires is missing.
+        # The dependent is off as soon as something else that it requires is missing.
         more = "mandatory: [{name: database}, {name: other}]"
         await push(world, package(tmp_path, "shop", more, version="2.0.0"))
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
@@ -360,7 +362,9 @@ async def test_a_tag_that_is_not_a_version_satisfies_every_range(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_suspended_package_is_checked_when_it_is_resumed(tmp_path: Path) -> None:
-    """It adopts a version that would break a dependent, and is refused on resumption."""
+    """The desired version would break a dependent. While the package is suspended, nothing happens. On resumption, the change is
+    held.
+    """
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await world.change("", "database", {"suspend": True, "packageVersion": "2.0.0"})
@@ -376,7 +380,7 @@ async def test_a_suspended_package_is_checked_when_it_is_resumed(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_terminating_namespace_overrides_the_guard(tmp_path: Path) -> None:
-    """The namespace deletes its objects anyway, and would wait for the finalizer forever."""
+    """The namespace deletes its objects anyway, and would wait for the finalizer for ever."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await push(world, package(tmp_path, "shop"))

@@ -1,4 +1,4 @@
-"""Disabling, suspending and re-enabling: nothing unwanted stays, nothing wanted is lost."""
+"""Disabling, suspending and re-enabling packages: nothing unwanted stays, and nothing wanted is lost."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Random values of a chart stay the same as long as only inputs change that its templates do not see, whoever else writes."""
+"""Random values of a chart. They stay the same if only inputs change that the templates do not use, even with other writers."""
 
 import base64
 from collections.abc import Callable
@@ -49,13 +49,13 @@ def replicas(number: int) -> Callable[[JsonObject], bool]:
 
 
 async def ask_for_replicas(world: World, number: int | None) -> None:
-    """Override the number of the chart's Deployment; None removes the override."""
+    """Override the number of replicas of the chart's Deployment. None removes the override."""
     override: JsonObject = {"kind": "Deployment", "name": "front", "replicas": number}
     await world.change("prod", "shop", {"resourceRequests": [override] if number else None})
 
 
 async def settled(world: World, revision: int) -> None:
-    """Wait until a revision is deployed, and no task is running."""
+    """Wait until a revision is deployed, and the package is Ready."""
     with trio.fail_after(PATIENCE_S):
         while True:
             last = (await history_of(world))[-1]
@@ -66,7 +66,7 @@ async def settled(world: World, revision: int) -> None:
 
 
 async def forced(world: World, word: str) -> None:
-    """Force a run of all tasks, and wait until it is over."""
+    """Force a run of all tasks, and wait until all tasks have ended."""
     await world.annotate("prod", "shop", "wharfinger.dev/force-requested-at", word)
     await until(lambda: instance_of(world).desired.directives.forced == word)
     await world.until_state("prod", "shop", "Ready")
@@ -109,7 +109,7 @@ async def test_maintenance_changes_no_generated_values(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_overrides_of_the_first_revision_survive_a_restart_without_new_random_values(tmp_path: Path) -> None:
-    """Every revision has overrides, but the record also contains the chart's own manifest."""
+    """The applied objects have overrides from the first revision on, but the record also contains the chart's own manifest."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0", FILES)
@@ -140,7 +140,7 @@ async def test_overrides_of_the_first_revision_survive_a_restart_without_new_ran
 
 @pytest.mark.slow
 async def test_later_runs_in_the_installing_process_generate_nothing(tmp_path: Path) -> None:
-    """It would be rendered as an upgrade, for which the render cache has no entry."""
+    """A new render would be that of an upgrade, for which the render cache has no entry, so it would draw new values."""
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         before = await begin(world, FILES)
         for word in ("one", "two", "three"):
@@ -153,14 +153,16 @@ async def test_later_runs_in_the_installing_process_generate_nothing(tmp_path: P
 
 @pytest.mark.slow
 def test_a_generated_password_survives_other_changes_of_the_spec(tmp_path: Path) -> None:
-    """By the command line: resources, maintenance and back, each with a new daemon that has an empty state folder."""
+    """The changes are overrides and maintenance. Each is made by command line, with a new daemon that has an
+    empty state folder.
+    """
     packages = tmp_path / "packages"
     chart(packages / "web", "web", "1.0.0", FILES)
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
 
         def ask(number: int, revision: int, spec: str = "") -> str:
-            """Patch the spec while a new daemon runs; return the password once the change is applied."""
+            """Patch the spec while a new daemon runs, and return the password once the change is applied."""
             state = tmp_path / f"daemon-{number}"
             state.mkdir()
             with daemon(state, kubeconfig, "--local-packages", str(packages)) as running:
@@ -197,7 +199,7 @@ def test_a_generated_password_survives_other_changes_of_the_spec(tmp_path: Path)
 
 
 async def helm_upgrade(world: World, revision: int, text: str) -> None:
-    """Write what a user's ``helm upgrade`` writes: it copies labels, and rewrites the former record without our annotations."""
+    """Write what a user's ``helm upgrade`` writes. It copies labels, and rewrites the former record without our annotations."""
     ours = from_secret(await world.client.get(record_key(revision - 1)))
     older = replace(ours.with_status(ReleaseStatus.SUPERSEDED, ours.description), holder="")
     written: JsonObject = {**to_secret(older, NOW)}
@@ -214,7 +216,7 @@ async def helm_upgrade(world: World, revision: int, text: str) -> None:
 
 @pytest.mark.slow
 async def test_a_users_helm_upgrade_does_not_hide_our_records(tmp_path: Path) -> None:
-    """It stays until the next run; then our own objects are restored with their generated values."""
+    """The user's revision stays until the next run. Then our own objects are restored, with the values generated for them."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             before = await begin(world, FILES)
@@ -235,7 +237,7 @@ async def test_a_users_helm_upgrade_does_not_hide_our_records(tmp_path: Path) ->
 
 
 async def set_drawn(world: World, data: JsonObject) -> None:
-    """Write other data into the chart's Secret, as helm does."""
+    """Write other data into the chart's Secret, as a user's helm command does."""
     metadata: JsonObject = {"name": DRAWN.name, "namespace": DRAWN.namespace}
     obj: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
     await world.client.apply(obj, field_manager="helm", force=True)
@@ -246,7 +248,7 @@ async def set_drawn(world: World, data: JsonObject) -> None:
 
 
 async def without_label(ground: Ground) -> None:
-    """Rewrite the first record as an older daemon would have written it."""
+    """Rewrite the first record so that it looks like one of an older daemon."""
     await ground.client.merge_patch(record_key(1), {"metadata": {"labels": {RENDER_LABEL: None}}})
 
 
@@ -305,7 +307,7 @@ async def test_an_older_record_with_overrides_is_used_while_they_are_unchanged(t
 
 @pytest.mark.slow
 async def test_changed_global_values_outside_the_chart_keep_an_older_record(tmp_path: Path) -> None:
-    """They were changed while no daemon ran, so all packages run again in the first round."""
+    """The values were changed while no daemon was running, so all packages run again in the first round."""
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1')})
     chart(tmp_path / "modules" / "web", "web", "1.0.0", FILES)
@@ -328,7 +330,7 @@ async def test_changed_global_values_outside_the_chart_keep_an_older_record(tmp_
 
 @pytest.mark.slow
 async def test_an_older_record_with_other_values_is_not_used(tmp_path: Path) -> None:
-    """A hook of a Module may change the values after the inputs were found unchanged."""
+    """The values in the record matter, because a hook of a Module may change values after its inputs were found unchanged."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await begin(world, FILES)
@@ -344,7 +346,7 @@ async def test_an_older_record_with_other_values_is_not_used(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
 def test_a_generated_password_survives_a_users_helm_upgrade(tmp_path: Path, helm: str) -> None:
-    """The user's revision stays until the next run; a later daemon still has the value that it generated itself."""
+    """The user's revision stays until the next run. A later daemon still has the value that the first daemon generated."""
     packages = tmp_path / "packages"
     chart(packages / "web", "web", "1.0.0", FILES)
     with control_plane(tmp_path) as kubeconfig:

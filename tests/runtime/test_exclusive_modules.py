@@ -1,4 +1,4 @@
-"""Modules of one exclusive group, end to end: at most one is installed, and the next one is installed when it is uninstalled."""
+"""Modules of one exclusive group, end to end. At most one is installed, and the next one replaces it when it is disabled."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ async def publish(world: World, name: str, *, more: str = "") -> None:
 
 
 async def applied(world: World) -> list[str]:
-    """The Modules whose objects are in the cluster."""
+    """Return the Modules whose objects are in the cluster."""
     names = "calico", "cilium", "flannel"
     return [each for each in names if await world.config_map(SYSTEM_NAMESPACE, f"of-{each}") is not None]
 
@@ -59,14 +59,14 @@ async def test_only_one_module_of_a_group_is_on_and_the_next_replaces_it(tmp_pat
             "only one Module of the exclusive group 'cni' is installed: cilium"
         )
         assert await applied(world) == ["cilium"]
-        # A Module of higher precedence that is installed later wins; the other one is uninstalled.
+        # A Module of higher precedence replaces the installed one, even if it is created later.
         await world.create_module("calico")
         await world.until_state("", "calico", "Ready")
         await world.until("", "cilium", EXCLUDED)
         await until_gone(world, "cilium")
         await world.until_state("", "cilium", "Pending")
         assert await applied(world) == ["calico"]
-        # If Modules are disabled, the next one of the group is installed.
+        # If Modules are disabled, the next Module of the group is installed.
         off: JsonObject = {"enabled": False}
         await world.change("", "cilium", off)
         await world.change("", "calico", off)
@@ -77,7 +77,7 @@ async def test_only_one_module_of_a_group_is_on_and_the_next_replaces_it(tmp_pat
 
 @pytest.mark.slow
 async def test_a_restart_installs_no_other_module_of_the_group(tmp_path: Path) -> None:
-    """Regardless of which Module is loaded first: the winner is the last one by name."""
+    """The Module that is on has the last name of the group. It does not matter which Module is loaded first."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -108,9 +108,7 @@ async def test_a_restart_installs_no_other_module_of_the_group(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_a_restart_without_a_state_folder_installs_no_other_module_of_the_group(tmp_path: Path) -> None:
-    """The state folder of a daemon can end with its pod. Here the winner's package is then downloaded after that of another
-    Module.
-    """
+    """A daemon may lose its state folder with its pod. Here, the package of the installed Module is downloaded last."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()

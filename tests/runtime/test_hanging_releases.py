@@ -1,4 +1,4 @@
-"""Releases with hanging writes beside a healthy one: a real daemon, and a control plane with injected faults."""
+"""Releases with writes that hang, next to a healthy release: a real daemon, and a control plane with injected faults."""
 
 import re
 from pathlib import Path
@@ -35,7 +35,7 @@ def application(name: str, namespace: str, package: str) -> str:
 
 
 def hanging(kubectl: Kubectl) -> int:
-    """Return how many requests are being delayed."""
+    """Return how many requests were delayed."""
     metrics = kubectl("get", "--raw", "/metrics")
     return sum(
         int(count) for count in re.findall(r"wharfinger_faults_injected_total\{[^}]*latency[^}]*\} (\d+)", metrics)
@@ -58,7 +58,7 @@ def test_a_healthy_release_is_ready_within_seconds_beside_two_that_hang(tmp_path
         bad = "".join(application("stuck", namespace, "many") for namespace in BAD)
         kubectl.apply(tmp_path / "bad.yaml", repository + bad)
         while hanging(kubectl) < 2 * 8:
-            pass  # each look is a kubectl of its own
+            pass  # each check runs a kubectl, so it needs no pause
         kubectl.apply(tmp_path / "good.yaml", application("fine", "good", "web"))
         run(
             *("kubectl", "wait", "--for=condition=Ready", "applications.wharfinger.dev/fine", "--namespace=good"),

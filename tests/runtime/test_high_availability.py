@@ -1,4 +1,4 @@
-"""Two daemons on one cluster, as processes: the work continues after the leader is killed, or frozen and resumed late."""
+"""Two daemons for one cluster, as processes. The work continues if the leader is killed, or if it is frozen and resumed late."""
 
 import json
 import os
@@ -33,18 +33,18 @@ TEMPLATE = (
 
 
 def package(folder: Path, name: str, hook: str) -> None:
-    """A package whose one hook is this text, and whose chart is a ConfigMap with the package's name."""
+    """Write a package with this hook, and with a chart that has one ConfigMap with the package's name."""
     files = {"templates/out.yaml": TEMPLATE.format(name=name)}
     hooked(folder / "packages" / name, {"a.sh": hook}, name=name, files=files)
 
 
 def noting(folder: Path, name: str) -> str:
-    """A hook that writes its package's name at each run."""
+    """Return a hook that writes its package's name at each run."""
     return bash("{configVersion: v1, onStartup: 1, beforeHelm: 1}", f'echo {name} >>"{folder}/notes"')
 
 
 def manifest(folder: Path, *names: str) -> str:
-    """A PackageRepository of the folder, and an Application of each name."""
+    """Return a PackageRepository of the folder, and one Application per name."""
     repository = (
         "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
         f"spec: {{folder: {{path: '{folder}/packages'}}}}\n"
@@ -61,12 +61,12 @@ def manifest(folder: Path, *names: str) -> str:
 
 
 def said_at(program: Program, text: str) -> float:
-    """Return when a program logged a line, in seconds since 1970."""
+    """Return the time at which a program logged a line, in seconds since 1970."""
     return datetime.fromisoformat(program.wait_line(text).split(" ")[0]).timestamp()
 
 
 def host(stack: ExitStack, folder: Path, kubeconfig: Path, *more: str) -> Program:
-    """A daemon with its state below this folder."""
+    """Start a daemon with its state below this folder."""
     local = ("--local-packages", str(folder.parent), "--lease-duration", str(LEASE_S), *more)
     return stack.enter_context(daemon(folder, kubeconfig, *local))
 
@@ -77,7 +77,7 @@ def identity(folder: Path) -> str:
 
 @dataclass
 class Load:
-    """Settings of one package that change all the time."""
+    """A load on the daemons: it changes the settings of one package all the time."""
 
     kubectl: Kubectl
     name: str
@@ -102,12 +102,12 @@ class Load:
 
 
 def versions(kubectl: Kubectl, names: list[str]) -> list[str]:
-    """The resourceVersion and the last modes of the objects of some packages."""
+    """Return the resource versions of the ConfigMaps of some packages."""
     return [kubectl.value(f"configmap/{name}", ".metadata.resourceVersion") for name in names]
 
 
 def revisions(kubectl: Kubectl, name: str) -> list[tuple[str, str]]:
-    """The revisions of a release, each with the fence of its writer, from its records."""
+    """Return the revisions of a release from its records, each with the fence of the daemon that wrote it."""
     found = json.loads(kubectl("get", "secrets", "-l", f"owner=helm,name={name}", "-o", "json"))["items"]
     return sorted(
         (one["metadata"]["labels"]["version"], one["metadata"]["annotations"]["wharfinger.dev/fence"]) for one in found
@@ -160,7 +160,7 @@ def test_a_killed_leader_is_replaced_and_unchanged_packages_are_not_run_again(
 
 
 def test_a_frozen_leader_writes_nothing_when_it_is_resumed(tmp_path: Path) -> None:
-    """Its hook ends while it is frozen, so applying would be its very next step."""
+    """The hook of the leader ends while the leader is frozen, so the leader would apply the package next when it is resumed."""
     os.mkfifo(tmp_path / "held")
     package(tmp_path, "app", held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "ran"))
     with control_plane(tmp_path) as kubeconfig, ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The cluster, the variables and the files that a hook finds in a real daemon, independent of the daemon's own environment."""
+"""The cluster, the variables and the files that a hook finds in a real daemon. They do not depend on the daemon's environment."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ echo "home ${{HOME#"$(dirname "$VALUES_PATH")"}}."
 
 @contextmanager
 def control_plane(folder: Path) -> Iterator[Kubectl]:
-    """A second control plane: that of the user who starts the daemon."""
+    """Run a second control plane, which belongs to the user who starts the daemon."""
     kubeconfig = folder / "kubeconfig"
     arguments = ("--listen", "127.0.0.1:0", "--data", str(folder / "data.db"), "--kubeconfig", str(kubeconfig))
     with program(*wharfinger("control-plane", *arguments)) as running:
@@ -38,7 +38,7 @@ def control_plane(folder: Path) -> Iterator[Kubectl]:
 
 @contextmanager
 def daemon(state: Path, hooks: Path, other: Kubectl, *more: str) -> Iterator[Program]:
-    """A daemon that is started in the environment of a user who works on another cluster."""
+    """Run a daemon in the environment of a user who works on another cluster."""
     theirs = {
         "KUBECONFIG": str(other.kubeconfig),
         "KUBERNETES_SERVICE_HOST": "192.0.2.1",
@@ -73,7 +73,7 @@ CONTAINED = {
 
 
 def contained(way: str) -> tuple[str, ...]:
-    """Return the options; skip the test if this machine does not support them."""
+    """Return the options for this way of containment. Skip the test if this machine does not support it."""
     if way == "users" and not IS_ROOT:
         pytest.skip("only root can run hooks as other users")
     if way == "sandbox" and (why := no_sandbox()):
@@ -121,7 +121,7 @@ def test_a_hook_uses_the_context_that_the_daemon_was_started_with(tmp_path: Path
 
 
 def own_and_other(own: Kubectl, other: Kubectl) -> str:
-    """A kubeconfig with both clusters: the other one is its current context, and the context ``mine`` is our own."""
+    """Return a kubeconfig with both clusters. Its current context is the other cluster, and the context ``mine`` is our own."""
     documents = [json.loads(each("config", "view", "--raw", "--output", "json")) for each in (own, other)]
     merged: dict[str, object] = {"apiVersion": "v1", "kind": "Config", "current-context": "theirs"}
     for lists, field in (("clusters", "cluster"), ("users", "user")):
@@ -134,7 +134,7 @@ def own_and_other(own: Kubectl, other: Kubectl) -> str:
 
 @pytest.mark.slow
 def test_a_hook_finds_only_files_inside_the_given_folder(tmp_path: Path) -> None:
-    """Paths are relative to its working folder and to the hook itself."""
+    """The hook may use paths relative to its working folder, and relative to its own location."""
     given = tmp_path / "operator"
     hook = given / "hooks" / "deep" / "ask.sh"
     hook.parent.mkdir(parents=True)

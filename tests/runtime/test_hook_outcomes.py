@@ -1,4 +1,4 @@
-"""The results of a hook: output lines, patches of objects and values, of a run that succeeds and of one that fails."""
+"""The results of a hook run that succeeds or fails: lines of output, and patches of objects and values."""
 
 import base64
 import json
@@ -27,13 +27,13 @@ STATE = ObjectKey(SECRET, "prod", "wharfinger.app.app")
 
 
 def leaving(*documents: JsonObject, variable: str, then: str = "true", config: str = ON_STARTUP) -> str:
-    """A hook that writes these objects into one of its files."""
+    """Return a hook that writes these objects into one of its files."""
     lines = "\n".join(json.dumps(document) for document in documents)
     return bash(config, f"cat >\"${variable}\" <<'J'\n{lines}\nJ\n{then}")
 
 
 async def installed(world: World, folder: Path, hook: str, *, state: str, files: dict[str, str] | None = None) -> str:
-    """Install a package with this hook; return the message of its summary once it is in that state."""
+    """Install a package with this hook, wait for this state, and return the message of the summary."""
     await world.repository()
     await world.push_folder(hooked(folder / "hooked", {"a.sh": hook}, files=files), "hooked", "1.0.0")
     await world.create("prod", "app", package="hooked")
@@ -123,7 +123,7 @@ async def test_excessive_output_of_a_hook_is_logged_only_in_part(
         r"hooks/a\.sh: (\d+) lines left out; a hook may log 1000 lines or 1024 KiB at once, and 2 lines .*", said[-1]
     )
     assert left_out is not None, said[-1]
-    # A slow machine may need seconds to read the output, and two more lines may be logged in each of them.
+    # A slow machine may need seconds to read the output, and for each second two more lines may be logged.
     assert BURST_LINES <= len(said) - 1 < BURST_LINES + 50
     assert len(said) - 1 + int(left_out[1]) == BURST_LINES + 50
 
@@ -160,7 +160,7 @@ async def test_secret_global_values_are_masked_in_the_output_of_all_hooks(
 
 
 async def test_global_settings_are_in_the_configuration_values_of_every_hook(tmp_path: Path) -> None:
-    """They have the same names as in the values (spec hook-protocol §1.6)."""
+    """The settings have the same names there as in the values (spec hook-protocol §1.6)."""
     note = f'jq -c . "$CONFIG_VALUES_PATH" >>"{tmp_path}/notes"'
     write(
         tmp_path / "modules",
@@ -270,7 +270,7 @@ async def test_a_package_without_a_chart_becomes_ready(tmp_path: Path) -> None:
 
 
 def app_key(name: str) -> ObjectKey:
-    """An Application in ``prod``."""
+    """Return the key of an Application in ``prod``."""
     return ObjectKey(APPLICATION, "prod", name)
 
 

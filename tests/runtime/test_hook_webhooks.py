@@ -1,4 +1,4 @@
-"""A package whose hooks validate, mutate and convert objects: the daemon and a control plane, by the command line."""
+"""A package whose hooks validate, mutate and convert objects: the daemon and a control plane, used by command line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The daemon's own Inspector fulfils the same contract as the socket client (tests/debug/client/test_client.py)."""
+"""The daemon's own Inspector fulfils the same contract as the client of the socket (tests/debug/client/test_client.py)."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Guarantees of an installed package, tried as users would: real daemon, kubectl and helm."""
+"""The guarantees for an installed package, tested as users would: with a real daemon, kubectl and helm."""
 
 import json
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ PATCHED = "drift: ConfigMap default/app: /data/text by kubectl-patch"
 
 @contextmanager
 def installing(folder: Path) -> Iterator[tuple[Program, Kubectl]]:
-    """A daemon that may install packages from ``folder``; its whole state is below that folder."""
+    """Run a daemon that may install packages from ``folder``. All of its state is below this folder."""
     with embedded_daemon(folder, "--local-packages", str(folder)) as running:
         running.wait_line("ready:")
         yield running, Kubectl(folder / "state" / "embedded" / "kubeconfig")
 
 
 def install(folder: Path, kubectl: Kubectl) -> None:
-    """Install a chart of one ConfigMap from a folder, up to Ready."""
+    """Install a chart with one ConfigMap from a folder, and wait until it is Ready."""
     chart(folder / "web", version="1.0.0")
     kubectl.apply(folder / "app.yaml", application("web", f"{{folder: {{path: {folder}}}}}"))
     kubectl("wait", "--for=condition=Ready", APP, "--timeout=50s")
@@ -38,7 +38,7 @@ def change(kubectl: Kubectl, what: str, patch: str) -> None:
 
 
 def history(kubectl: Kubectl) -> list[tuple[str, str]]:
-    """Return status and description of each revision, as helm reports them."""
+    """Return the status and the description of each revision, as helm reports them."""
     said = run("helm", "history", "app", "--output=json", env={"KUBECONFIG": str(kubectl.kubeconfig)})
     return [(revision["status"], revision["description"]) for revision in json.loads(said)]
 
@@ -71,7 +71,7 @@ def test_changes_by_another_process_are_corrected_or_reported(tmp_path: Path) ->
 
 
 def warned_of(kubectl: Kubectl, count: int) -> list[str]:
-    """Wait for so many warnings, and return them; `kubectl wait` gives up if a list has fewer entries than expected."""
+    """Wait for this number of warnings, and return them. `kubectl wait` cannot wait for further entries of a list."""
     found: list[str] = []
     for _ in range(500):
         found = json.loads(kubectl.value(APP, ".status.warnings") or "[]")
@@ -113,11 +113,11 @@ def test_a_users_helm_operation_is_reported_and_stays_until_the_package_changes(
 
 @pytest.mark.slow
 def test_an_interrupted_upgrade_is_continued_at_once(tmp_path: Path) -> None:
-    """Helm would report "another operation is in progress" from then on."""
+    """With Helm alone, every later operation would fail with "another operation is in progress"."""
     second, third = ("secret/sh.helm.release.v1.app.v2", "secret/sh.helm.release.v1.app.v3")
     with installing(tmp_path) as (running, kubectl):
         install(tmp_path, kubectl)
-        # A terminating object is waited for, so this upgrade stays incomplete.
+        # The daemon waits for a terminating object, so this upgrade stays incomplete.
         change(kubectl, CONFIG, '{"metadata": {"finalizers": ["example.test/hold"]}}')
         kubectl("delete", CONFIG, "--wait=false")
         change(kubectl, APP, '{"spec": {"settings": {"text": "two"}}}')

@@ -1,4 +1,4 @@
-"""Every change of the package's machine is detected: its tests kill all mutants of its transitions."""
+"""Any change of the package's machine is detected: the tests kill all mutants of its transitions."""
 
 from typing import Final
 
@@ -16,6 +16,6 @@ ANEW: Final = (*(f"{PACKAGE}.{part}" for part in PARTS), "tests.runtime.package"
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("part", PARTS)
 def test_no_mutant_survives(part: str) -> None:
-    own = f"tests.runtime.package.test_{part}"  # kills most mutants, so it is the first
+    own = f"tests.runtime.package.test_{part}"  # these tests kill most mutants, so they run first
     tests = (own, *(test for test in TESTS if test != own))
     assert survivors(f"{PACKAGE}.{part}", tests, ANEW) == [UNCHANGED]

@@ -1,4 +1,4 @@
-"""Packages of trusted repositories at the daemon: a mirror in a folder without a network, and refused packages."""
+"""Packages of trusted repositories in the daemon: a mirror in a folder without a network, and refused packages."""
 
 import sys
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _hooked = False
 
 
 def _no_network(event: str, arguments: tuple[object, ...]) -> None:
-    """Refuse each IP connection of this process, and each look-up of a name, while they are forbidden."""
+    """Refuse all IP connections and name look-ups of this process while they are forbidden."""
     if _forbidden is None or event not in ("socket.connect", "socket.getaddrinfo"):
         return
     address = arguments[1] if event == "socket.connect" else arguments
@@ -41,7 +41,7 @@ def _no_network(event: str, arguments: tuple[object, ...]) -> None:
 
 @contextmanager
 def no_network() -> Iterator[list[str]]:
-    """Disable the network; the list contains the attempted connections."""
+    """Disable the network, and yield a list of the attempted connections."""
     global _forbidden, _hooked  # noqa: PLW0603 - an audit hook cannot be removed, so it has a switch
     if not _hooked:
         sys.addaudithook(_no_network)
@@ -55,7 +55,7 @@ def no_network() -> Iterator[list[str]]:
 
 
 async def publish(registry: WritableRegistry, folder: Path, version: str, key: Signing | None = KEY) -> None:
-    """Push a chart, and sign it."""
+    """Push a chart, and sign it unless ``key`` is None."""
     package = await load_package(chart(folder / f"chart-{version}", "web", version), "web")
     pushed = await push_package(package, registry, "packages/web", version)
     if key is not None:
@@ -67,7 +67,7 @@ async def mirror(*arguments: str) -> int:
 
 
 async def carried(world: World, path: Path, spec: JsonObject) -> None:
-    """The PackageRepository ``default``: a folder of layouts whose packages are signed."""
+    """Create the PackageRepository ``default`` for a folder with signed packages, and an Application that uses it."""
     source: JsonObject = {"layout": {"path": str(path)}, "verify": VERIFY}
     await world.client.create({**repository(""), "spec": source})
     await world.create("prod", "shop", more={"packageVersion": None, **spec})
@@ -75,7 +75,7 @@ async def carried(world: World, path: Path, spec: JsonObject) -> None:
 
 @pytest.mark.slow
 async def test_a_mirror_in_a_folder_is_installed_without_a_network(tmp_path: Path) -> None:
-    """The registry has ended, and the daemon cannot connect to anything; ranges and signatures work as with a registry."""
+    """The registry has ended, and the daemon cannot connect to anything. Ranges and signatures work as with a registry."""
     async with open_registry_server(tmp_path / "there") as address, open_registry(address, scheme="http") as registry:
         for version in ("1.0.0", "1.1.0"):
             await publish(registry, tmp_path, version)

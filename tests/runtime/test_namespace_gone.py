@@ -1,4 +1,4 @@
-"""A namespace that is deleted while no daemon runs: at the next start its releases' objects elsewhere are deleted, too."""
+"""A namespace that is deleted while no daemon runs. At the next start, the objects of its releases elsewhere are deleted, too."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def test_objects_of_a_release_elsewhere_are_deleted_with_its_namespace(tmp_path:
         kubectl("delete", "namespace", "shop", "--wait=false")
         kubectl("wait", "--for=delete", "configmaps,secrets", "--all", "--namespace=shop", "--timeout=50s")
         assert "shop-admin" in kubectl("get", "clusterrole", "--output=name")
-        # Another machine, which has no state of the first one.
+        # This daemon runs on another machine, which does not have the state of the first daemon.
         with daemon(tmp_path / "other", kubeconfig, *local) as running:
             running.wait_line("shop/app: deleted ClusterRole.rbac.authorization.k8s.io shop-admin")
             running.wait_line("shop/app: deleted ConfigMap default/notice")

@@ -1,4 +1,4 @@
-"""The snapshots of details are values: frozen, comparable, and without mutable fields."""
+"""The snapshots of package details are plain values: they are frozen, can be compared, and have no mutable fields."""
 
 from dataclasses import FrozenInstanceError
 

@@ -1,4 +1,4 @@
-"""The recorder in a daemon that is a process: its report of the past, and its recording, which is replayed offline."""
+"""The recorder in a daemon that runs as a process: its report about the past, and its recording, which is replayed offline."""
 
 import json
 import time

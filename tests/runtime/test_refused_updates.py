@@ -1,4 +1,6 @@
-"""An update that would close a cycle: the installed version keeps running for its dependents; the refused one is never run."""
+"""An update that would close a cycle. The installed version keeps running for its dependents, and the refused
+version never runs.
+"""
 
 import os
 from collections.abc import Callable
@@ -35,14 +37,16 @@ CRDS = ResourceType(
 
 
 def refused(world: World) -> Callable[[JsonObject], bool]:
-    """Return whether the newest spec of ham was reconciled, and is refused."""
+    """Return a check that the newest spec of ham was reconciled, and is refused."""
     least = world.generations.get(("", "ham"), 1)
     is_cycle = has_reason("DependencyCycle")
     return lambda obj: is_cycle(obj) and find_int(obj, "status", "observedGeneration") >= least
 
 
 async def breakfast(world: World, folder: Path, place: Path | None = None) -> None:
-    """Install flour, ham that needs it, eggs that need ham, and a shop that needs ham; ham 1.1.0 needs eggs, and is refused."""
+    """Install flour, ham that needs flour, and eggs and a shop that need ham. Then update ham to 1.1.0, which needs eggs and is
+    refused.
+    """
     await world.repository()
     await modules(world, folder, flour="", ham=mandatory("flour"), eggs=mandatory("ham"))
     await application(world, folder, "shop", mandatory("ham"))
@@ -53,7 +57,7 @@ async def breakfast(world: World, folder: Path, place: Path | None = None) -> No
 
 
 def of_ham(world: World) -> tuple[str, bool]:
-    """Return the version that dependents see, and whether it is on."""
+    """Return the version of ham that dependents see, and whether ham is on."""
     node = world.runtime.scheduler.node("ham")
     return node.version if node is not None else "", world.runtime.scheduler.enabled("ham")
 
@@ -68,14 +72,14 @@ async def test_a_refused_update_suspends_no_package(tmp_path: Path) -> None:
         assert world.runtime.scheduler.enabled("eggs")
         assert world.runtime.scheduler.enabled("prod.shop")
         assert await data(world, "ham") == ("1.0.0", "none")
-        # The previous version is allowed, but this does not change the status of the refused one.
+        # The previous version is allowed, but this does not change the status, which is that of the refused version.
         ham = world.runtime.instances["ham"]
         decided = world.runtime.scheduler.decision("ham")
         assert decided is not None
         assert decided.allowed
         world.runtime.packages.emit(ham, DecisionReported(decided))
         assert ham.status.stages[Stage.REQUIREMENTS].reason == "DependencyCycle"
-        # Its dependents may run again.
+        # The dependents may run again.
         for namespace, name in (("", "eggs"), ("prod", "shop")):
             await world.change(namespace, name, {"settings": {"mode": "hot"}})
             await world.until_state(namespace, name, "Ready")
@@ -83,7 +87,9 @@ async def test_a_refused_update_suspends_no_package(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_refused_version_is_never_run(tmp_path: Path) -> None:
-    """Its definitions are not applied either, and the vote of its script does not affect the installed version."""
+    """The definitions of the refused version are not applied either, and its script's vote does not affect the
+    installed version.
+    """
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
     write(place, {"crds/hams.yaml": CRD, "enabled": '#!/bin/sh\necho false >"$MODULE_ENABLED_RESULT"\n'})
     (place / "enabled").chmod(0o755)
@@ -95,9 +101,9 @@ async def test_a_refused_version_is_never_run(tmp_path: Path) -> None:
         world.runtime.packages.send(Rescheduled("ham", "Test"))
         world.runtime.packages.emit(world.runtime.instances["ham"], Voted(enabled=False, reason="no", failed=False))
         assert of_ham(world) == ("1.0.0", True)
-        # As if the definitions of the previous version had never been established.
+        # This is the state in which the definitions of the previous version were never established.
         put(world.runtime.instances["ham"], crds={"established": None})
-        # Its dependency is disabled and enabled: it is suspended, and would have to run again.
+        # The dependency of ham is disabled and then enabled. So ham is suspended, and would have to run again.
         await world.annotate("", "flour", IGNORE_DEPENDENTS, "true")
         await world.change("", "flour", {"enabled": False})
         await world.until("", "ham", has_reason("DependencyNotEnabled"))
@@ -110,7 +116,7 @@ async def test_a_refused_version_is_never_run(tmp_path: Path) -> None:
         assert of_ham(world) == ("1.0.0", True)
         assert await data(world, "ham") == ("1.0.0", "none")
         await world.until_no_object(ObjectKey(CRDS, "", "hams.example.com"))
-        # A good version replaces it.
+        # A version without a cycle replaces the refused one.
         await push(world, package(tmp_path, "ham", mandatory("flour"), version="1.2.0"))
         await world.change("", "ham", {"packageVersion": "1.2.0"})
         await world.until_state("", "ham", "Ready")
@@ -121,7 +127,7 @@ async def test_a_refused_version_is_never_run(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_a_run_ordered_during_loading_does_not_run_the_refused_version(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
-    # Only one of its two hooks is held: a second one would block, because nobody reads its output.
+    # Only one of the two hooks is held. The other one would block, because nobody reads what it writes.
     hold = (
         f'case $0 in *going.sh) [ -e "{tmp_path}/go" ] || {{ echo $$ >"{tmp_path}/held"; '
         f'while [ ! -e "{tmp_path}/go" ]; do sleep 0.05; done; }};; esac'
@@ -139,7 +145,7 @@ async def test_a_run_ordered_during_loading_does_not_run_the_refused_version(tmp
 
 @pytest.mark.slow
 async def test_a_refused_version_runs_once_the_cycle_is_removed(tmp_path: Path) -> None:
-    """Its definitions are applied, which the previous version did not have."""
+    """Its definitions are applied then. The previous version did not have these definitions."""
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
     write(place, {"crds/hams.yaml": CRD})
     async with open_world(tmp_path) as world:

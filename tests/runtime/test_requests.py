@@ -1,4 +1,6 @@
-"""The requests that a package costs: its install, a change of its settings, its removal, and a restart of the daemon."""
+"""The requests that a package costs: for its install, for a change of its settings, for its removal, and for a restart of the
+daemon.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,9 +24,9 @@ from wharfinger.runtime.status.writer import PAUSE_S
 NAMES = ("first", "second", "third")
 INSTALL = {
     "PATCH applications": 1,  # the finalizer
-    "PATCH applications/status": 2,  # first reconciliation, Ready
-    "GET secrets": 1,  # the package's state
-    "POST secrets": 2,  # the state, the record
+    "PATCH applications/status": 2,  # for the first reconciliation, and for Ready
+    "GET secrets": 1,  # for the package's state
+    "POST secrets": 2,  # for the state and the record
     "GET namespaces": 1,
     **{f"PATCH {kind}": 1 for kind in ("configmaps", "deployments", "roles", "secrets", "serviceaccounts", "services")},
     "PUT secrets": 1,  # the record is deployed
@@ -32,18 +34,18 @@ INSTALL = {
 CHANGE = {
     "PATCH applications/status": 1,
     "PATCH deployments": 1,
-    "POST secrets": 1,  # the record
+    "POST secrets": 1,  # for the record
 }
 CHANGE_OF_TWO = {**CHANGE, "PATCH configmaps": 1}
 KINDS = ("configmaps", "deployments", "roles", "serviceaccounts", "services")
 REMOVAL = {
     "PATCH applications/status": 1,
     "PATCH applications": 1,  # the finalizer
-    "PUT secrets": 1,  # the record is being removed
+    "PUT secrets": 1,  # before the removal, the record is marked
     "GET namespaces": 1,
     **{f"{method} {kind}": 1 for kind in KINDS for method in ("GET", "DELETE")},
     "GET secrets": 1,
-    "DELETE secrets": 3,  # the chart's own; the record; the state
+    "DELETE secrets": 3,  # for the chart's own Secret, the record and the state
 }
 
 
@@ -64,7 +66,7 @@ def counted() -> Iterator[Counter[str]]:
 
 
 async def settle(world: World, name: str) -> None:
-    """Wait until the package is Ready and nothing more is written about it."""
+    """Wait until the package is Ready, and nothing more is written about it."""
     await world.until_state("prod", name, "Ready")
     await world.runtime.queues.wait_idle(f"prod.{name}")
     await trio.testing.wait_all_tasks_blocked(0.05)
@@ -75,14 +77,14 @@ async def test_install_change_and_removal_make_the_expected_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(world_module, "STATUS_PAUSE_S", PAUSE_S)
-    monkeypatch.setattr(writer, "BEGUN_S", PATIENCE_S)  # every change counts as quick, however slow the machine is
+    monkeypatch.setattr(writer, "BEGUN_S", PATIENCE_S)  # every change counts as quick, even on a slow machine
     monkeypatch.setattr(revision_record, "QUICK_S", PATIENCE_S)
     files = {**SIX_OBJECTS, "templates/config.yaml": CONFIG_MAP}
     async with open_world(tmp_path) as world:
         await world.push_folder(write(tmp_path / "six", files), "six", "1.0.0")
         await world.repository()
         await world.create("prod", "first", package="six")
-        await settle(world, "first")  # from now on its kinds are known and watched
+        await settle(world, "first")  # after this, the kinds of the package are known and watched
         await world.create("prod", "second", package="six")
         with counted() as install:
             await settle(world, "second")
@@ -90,7 +92,7 @@ async def test_install_change_and_removal_make_the_expected_requests(
         with counted() as change:
             await world.change("prod", "second", {"settings": {"replicas": 2}})
             await settle(world, "second")
-        change["PATCH applications"] -= 1  # the change itself
+        change["PATCH applications"] -= 1  # the test has made this request itself
         assert +change == CHANGE
         with counted() as change:
             await world.change("prod", "second", {"settings": {"replicas": 3, "text": "red"}})
@@ -100,7 +102,7 @@ async def test_install_change_and_removal_make_the_expected_requests(
         with counted() as removal:
             await world.delete("prod", "first")
             await world.until_gone("prod", "first")
-        removal["DELETE applications"] -= 1  # the removal itself
+        removal["DELETE applications"] -= 1  # the test has made this request itself
         assert +removal == REMOVAL
 
 
@@ -123,5 +125,5 @@ async def test_a_restart_makes_the_expected_requests(tmp_path: Path, monkeypatch
                     await settle(world, name)
         for_all = {
             request for request in restart if request.startswith("GET api")
-        }  # lists of all namespaces, and watches
+        }  # these are lists of all namespaces, and watches
         assert {request: count for request, count in restart.items() if request not in for_all} == {}

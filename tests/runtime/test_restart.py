@@ -1,4 +1,4 @@
-"""`kill -9` of a daemon at the worst moments, and how the next one recovers (DESIGN §7, restart policy)."""
+"""`kill -9` of a daemon at the worst moments, and how the next daemon recovers (DESIGN §7, restart policy)."""
 
 import os
 import random
@@ -48,7 +48,7 @@ def folder_spec(folder: Path) -> str:
 
 @pytest.mark.slow
 async def test_a_download_interrupted_by_a_kill_starts_from_the_beginning(tmp_path: Path) -> None:
-    """Half a blob is not used; the next daemon downloads the whole one."""
+    """The next daemon does not use the first half of the blob, and downloads the whole blob."""
     noise = random.Random(3).randbytes(512 * 1024).hex()  # noqa: S311 - compresses to half, which is still a lot
     state = tmp_path / "state"
     async with open_registry_server(tmp_path) as real:
@@ -73,7 +73,9 @@ async def test_a_download_interrupted_by_a_kill_starts_from_the_beginning(tmp_pa
 
 @pytest.mark.slow
 def test_a_startup_hook_interrupted_by_a_kill_runs_again(tmp_path: Path) -> None:
-    """A hook that is recorded as done is not run again; the running one is killed with its descendants, and run again."""
+    """A hook that is recorded as done does not run again. The hook that was running is killed with its descendants, and runs
+    again.
+    """
     os.mkfifo(tmp_path / "held")
     hooks = {
         "a.sh": noting(tmp_path, "{configVersion: v1, onStartup: 1}", "first"),
@@ -101,7 +103,7 @@ def test_a_startup_hook_interrupted_by_a_kill_runs_again(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_daemon_killed_before_ready_does_not_apply_again(tmp_path: Path) -> None:
-    """The next daemon waits for the same revision."""
+    """The next daemon writes no new revision, and waits until the objects are ready."""
     chart(tmp_path / "packages" / "web", "web", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
@@ -113,7 +115,7 @@ def test_a_daemon_killed_before_ready_does_not_apply_again(tmp_path: Path) -> No
             kill(first)
         kubectl("annotate", "deployment/slow", "wharfinger.dev/never-ready-")
         with daemon(tmp_path, kubeconfig, "--local-packages", str(tmp_path)) as again:
-            # After the second apply it has the annotation again, and is waited for.
+            # The second apply sets the annotation again, so the daemon waits for the Deployment.
             kubectl.wait("deployment/slow", r"{.metadata.annotations.wharfinger\.dev/never-ready}=true")
             kubectl("annotate", "deployment,replicaset", "--all", "wharfinger.dev/never-ready-")
             again.wait_line("default/app: Ready")
@@ -157,7 +159,7 @@ def test_an_uninstall_interrupted_by_a_kill_is_continued(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_the_last_hook_of_an_uninstall_runs_again_after_a_kill(tmp_path: Path) -> None:
-    """The release is already deleted, but the hook that follows it is still run to its end."""
+    """The release is already deleted, but the hook after the deletion has to run to its end."""
     os.mkfifo(tmp_path / "held")
     hooked(
         tmp_path / "packages" / "hooked",
@@ -184,7 +186,7 @@ def test_the_last_hook_of_an_uninstall_runs_again_after_a_kill(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_a_killed_embedded_daemon_restarts_without_its_registry(tmp_path: Path) -> None:
-    """The cluster is unchanged, downloaded packages are still stored, and so are the values that hooks have patched."""
+    """The cluster is unchanged. The downloaded packages and the values that hooks have patched are still stored."""
     patching = bash(
         "{configVersion: v1, onStartup: 1}",
         f'echo once >>"{tmp_path}/notes"\n'
@@ -208,7 +210,7 @@ async def test_a_killed_embedded_daemon_restarts_without_its_registry(tmp_path: 
         assert kubectl.value("configmap/out", ".data.seen") == "3"
         assert kubectl.value("application/app", ".status.release.revision") == "1"
         assert notes(tmp_path) == ["once"]
-        # A new reconciliation queries the registry again, and reports that it does not exist.
+        # A new reconciliation asks the registry again, and reports that it does not exist.
         kubectl("annotate", "application/app", "wharfinger.dev/reconcile-requested-at=now")
         kubectl.wait("application/app", "{.status.conditions[0].reason}=RegistryFailed")
         again.process.terminate()

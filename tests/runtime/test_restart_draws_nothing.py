@@ -1,4 +1,4 @@
-"""Stop and start of the daemon with nothing changed: no render, no revision, no write, and no new random values."""
+"""A restart of the daemon without any changes: no render, no revision, no write, and no new random values."""
 
 import json
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ NAMES: Final = ("drawing", "asking", "looking", "plain")
 
 
 def packages(folder: Path) -> Path:
-    """Charts and packages that generate random values, each in its own way."""
+    """Write charts and packages that generate random values, each in another way."""
     chart(folder / "drawing", "drawing", "1.0.0", {"templates/drawn.yaml": SECRET})
     chart(folder / "asking", "asking", "1.0.0", {"templates/drawn.yaml": SECRET, "templates/asking.yaml": ASKING})
     chart(folder / "looking", "looking", "1.0.0", {"templates/drawn.yaml": SECRET, "templates/looking.yaml": LOOKING})
@@ -63,7 +63,7 @@ def packages(folder: Path) -> Path:
 
 
 def counted_helm(folder: Path) -> Path:
-    """A helm that logs each of its calls."""
+    """Write a helm that logs each of its calls."""
     script = folder / "helm"
     script.write_text(f'#!/bin/sh\necho "$1" >>"{folder}/calls"\nexec "{tool("helm")}" "$@"\n')
     script.chmod(0o755)
@@ -72,13 +72,13 @@ def counted_helm(folder: Path) -> Path:
 
 
 def calls(folder: Path) -> list[str]:
-    """Return the commands that helm was called with, except for its version."""
+    """Return the commands with which helm was called, except for the queries of its version."""
     return [call for call in (folder / "calls").read_text().split() if call != "version"]
 
 
 @contextmanager
 def started(folder: Path, kubeconfig: Path, name: str = "state") -> Iterator[Program]:
-    """A daemon until SIGTERM; ``name`` is its state folder."""
+    """Run a daemon, and stop it with SIGTERM at the end. ``name`` is its state folder."""
     helm = ("--helm", str(folder / "helm"))
     with daemon(folder / name, kubeconfig, "--local-packages", str(folder / "packages"), *helm) as running:
         yield running
@@ -87,14 +87,14 @@ def started(folder: Path, kubeconfig: Path, name: str = "state") -> Iterator[Pro
 
 
 def written(kubectl: Kubectl) -> list[str]:
-    """Return the resourceVersion of each object of the packages, and of the records, in all namespaces."""
+    """Return the resource version of each object of the packages, and of each record, in all namespaces."""
     kinds = "secrets,configmaps,customresourcedefinitions"
     columns = "KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name,VERSION:.metadata.resourceVersion"
     return kubectl("get", kinds, "--all-namespaces", f"--output=custom-columns={columns}").splitlines()
 
 
 def revisions(kubeconfig: Path) -> set[str]:
-    """The revisions of all releases."""
+    """Return the revision numbers of all releases."""
     listed = json.loads(run("helm", "list", "-A", "--output=json", env={"KUBECONFIG": str(kubeconfig)}))
     assert len(listed) == len(NAMES) + 3
     return {one["revision"] for one in listed}
@@ -107,7 +107,7 @@ def ready(running: Program, *names: str) -> None:
 
 @pytest.mark.slow
 def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
-    """Also for packages that were installed before another one added kinds of its own, or was switched on."""
+    """This is also true of packages that were installed before another package added kinds or was enabled."""
     packages(tmp_path / "packages")
     counted_helm(tmp_path)
     repository = f"{{folder: {{path: '{tmp_path / 'packages'}'}}}}"
@@ -118,7 +118,8 @@ def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
     every = (*(f"default/{name}" for name in (*NAMES, "later")), "module-a", "module-b")
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
-        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")  # a chart looks up a Namespace
+        # needed because a chart looks up a Namespace
+        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")
         with started(tmp_path, kubeconfig) as first:
             first.wait_line("ready:")
             text += "".join(APPLICATION.format(name=name, package=name) for name in NAMES)
@@ -140,7 +141,7 @@ def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_generated_values_survive_a_users_rollback(tmp_path: Path) -> None:
-    """Helm has then rewritten our last record, without annotations."""
+    """Helm rewrites the last record of the daemon, and drops its annotations."""
     packages(tmp_path / "packages")
     counted_helm(tmp_path)
     with control_plane(tmp_path) as kubeconfig:

@@ -1,4 +1,4 @@
-"""Upgrades that fail halfway: the package returns to its former revision, Ready, or reports why it cannot."""
+"""Upgrades that fail halfway. The package returns to its former revision and is Ready, or reports why it cannot return."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ REFUSING: Final = '{"type": "object", "properties": {"text": {"type": "integer"}
 
 @dataclass(frozen=True)
 class Case:
-    """An upgrade to 2.0.0 that fails; ``reason`` is in the message, ``wrote`` whether a revision of it was recorded."""
+    """An upgrade to 2.0.0 that fails. ``reason`` is in the message. ``wrote`` says whether the upgrade recorded a revision."""
 
     reason: str
     new: Mapping[str, str]
@@ -106,11 +106,11 @@ async def test_a_failed_upgrade_is_rolled_back(name: str, tmp_path: Path) -> Non
         changed: JsonObject = {"packageVersion": case.version, "settings": {"text": "second"}}
         await world.change("prod", "shop", changed)
         shop = await world.until_state("prod", "shop", "RolledBack")
-        # The former revision runs unchanged.
+        # The former revision runs, and is unchanged.
         assert find_str(shop, "status", "currentVersion", "version") == "1.0.0"
         assert await text(world) == "first"
         assert await password(world) == drawn
-        # The desired version of the resource is reported separately.
+        # The version that the resource requests is reported separately.
         told = find_object(shop, "status", "rollback")
         assert (told["revision"], told["version"], told["wanted"]) == (1, "1.0.0", case.version)
         assert told["reason"] == "UpgradeFailed"
@@ -119,11 +119,11 @@ async def test_a_failed_upgrade_is_rolled_back(name: str, tmp_path: Path) -> Non
         assert (find_str(ready, "status"), find_str(ready, "reason")) == ("True", "RolledBack")
         assert find_int(ready, "observedGeneration") < find_int(shop, "metadata", "generation")
         assert (find_str(stalled, "status"), find_str(reconciling, "status")) == ("True", "False")
-        # Its release is recorded as Helm does it.
+        # The release is recorded in the same way as by Helm.
         last = (await revisions(world))[-1]
         assert last[1] == ReleaseStatus.DEPLOYED
         assert last[2] == ("Rollback to 1" if case.wrote else "Install complete")
-        # It stays there until the resource is changed.
+        # The package stays at this revision until the resource is changed.
         await world.runtime.queues.wait_idle("prod.shop")
         assert (await revisions(world))[-1] == last
         await world.change("prod", "shop", {"packageVersion": "1.0.0", "settings": {"text": "third"}})

@@ -1,4 +1,4 @@
-"""Rounds that are interrupted: by a restart, by failing hooks, by changes of the Module ``global`` itself."""
+"""Rounds that are interrupted by a restart, by failing hooks, or by changes of the Module ``global`` itself."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ def global_hooks(folder: Path, package: str = "global-hooks", **hooks: str) -> N
 
 
 def a_module(folder: Path, name: str, does: dict[str, str] | None = None, **files: str) -> None:
-    """A module with a ConfigMap, and one hook that runs before it is applied and one that runs after it is deleted."""
+    """Write a module with a ConfigMap and a hook. The hook runs before the ConfigMap is applied, and after it is deleted."""
     own = hook(folder, name, config('"beforeHelm": 1', '"afterDeleteHelm": 1'), does or {})
     texts = {"templates/map.yaml": MAP.replace("NAME", name), "openapi/values.yaml": "type: object\n"}
     write_hooks(folder / "modules" / name, texts | {"hooks/own.sh": own} | files)
@@ -69,7 +69,7 @@ async def restarting(folder: Path) -> AsyncIterator[Ground]:
 
 @pytest.mark.slow
 async def test_a_restart_makes_one_round(tmp_path: Path) -> None:
-    """Although all packages start in it; a Module enabled only by a global hook stays until that hook has run again."""
+    """All packages start in this round. A Module that only a global hook enables stays on until this hook has run again."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))
     a_module(tmp_path, "alpha")
     a_module(tmp_path, "gamma")
@@ -92,7 +92,7 @@ async def test_a_restart_makes_one_round(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_module_no_longer_enabled_is_removed_after_a_restart(tmp_path: Path) -> None:
-    """An installed Module is not retained once the votes of global hooks are known."""
+    """An installed Module is kept only until the votes of the global hooks are known."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "gamma")
     async with restarting(tmp_path) as ground:
@@ -132,7 +132,7 @@ async def test_a_module_not_yet_run_with_new_global_values_runs_after_a_restart(
 
 @pytest.mark.slow
 async def test_a_module_switched_within_a_round_causes_no_further_round(tmp_path: Path) -> None:
-    """The set of enabled Modules is evaluated after the beforeAll hooks."""
+    """The set of enabled Modules is evaluated only after the beforeAll hooks, so one round is enough."""
     flag = f'[ "$colour" != red ] || {add("/gammaEnabled", "true")}'
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": flag}))
     a_module(tmp_path, "gamma")
@@ -160,7 +160,7 @@ async def test_endless_switching_by_afterall_hooks_is_reported(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_a_suspended_module_does_not_end_a_round_early(tmp_path: Path) -> None:
-    """It has no work and is done at once; the round waits for the other Modules."""
+    """The suspended Module has no work, so it is done at once. The round still waits for the other Modules."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "alpha")
     a_module(tmp_path, "zeta")
@@ -179,7 +179,7 @@ async def test_a_suspended_module_does_not_end_a_round_early(tmp_path: Path) -> 
 
 @asynccontextmanager
 async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
-    """A global Module with an afterAll hook that always fails."""
+    """Open a world with a global Module whose afterAll hook always fails."""
     global_hooks(folder, all=hook(folder, "all", config(*AROUND), {"afterAll": "false"}))
     async with open_world(folder) as world:
         notes = await begin(world)
@@ -189,7 +189,7 @@ async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
 
 @pytest.mark.slow
 async def test_a_new_version_replaces_a_failing_afterall_hook(tmp_path: Path) -> None:
-    """The new version does not wait for the hook that it is to correct."""
+    """The new version corrects the hook, so it must not wait for its success."""
     global_hooks(tmp_path, "mended", all=hook(tmp_path, "mended", config(*AROUND)))
     async with failing_at_the_end(tmp_path) as notes:
         await notes.world.change("", "global", {"packageName": "mended"})
@@ -216,7 +216,7 @@ async def test_global_hooks_are_removed_although_one_fails(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_a_failing_afterall_hook_yields_to_newer_settings(tmp_path: Path) -> None:
-    """Settings that it needs arrived while it ran; it is not retried with the old ones for ever."""
+    """The hook needs settings that arrive while it is running. It is not retried with the old settings for ever."""
     waits = f'until [ -e {tmp_path}/go ]; do sleep 0.01; done; [ "$colour" == red ]'
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"afterAll": waits}))
     a_module(tmp_path, "alpha")
@@ -239,7 +239,7 @@ async def test_a_failing_afterall_hook_yields_to_newer_settings(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_afterall_hooks_waiting_for_an_uninstall_yield_to_newer_settings(tmp_path: Path) -> None:
-    """An uninstall may take long; newer settings do not wait for it."""
+    """An uninstall may take long, and newer settings must not wait for it."""
     waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done"
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "gamma", {"afterDeleteHelm": waits})
@@ -259,7 +259,7 @@ async def test_afterall_hooks_waiting_for_an_uninstall_yield_to_newer_settings(t
 
 @pytest.mark.slow
 async def test_removing_the_global_module_removes_its_enabled_flags(tmp_path: Path) -> None:
-    """Modules enabled by a flag are removed; all others stay, and a new global Module starts from an empty state."""
+    """Modules that were enabled by a flag are removed. All others stay, and a new global Module starts with an empty state."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))
     a_module(tmp_path, "alpha")
     a_module(tmp_path, "gamma")

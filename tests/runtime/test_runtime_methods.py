@@ -87,7 +87,9 @@ async def test_a_desired_state_set_during_a_removal_is_applied_afterwards(tmp_pa
 
 @pytest.mark.slow
 async def test_a_superseded_hook_is_killed_before_its_successor_runs(tmp_path: Path) -> None:
-    """With all its descendants. Both hooks hang until they are killed, the second one by a removal."""
+    """The hook is killed with all its descendants. Both hooks hang until they are killed, and the second one is killed by a
+    removal.
+    """
     os.mkfifo(tmp_path / "held")
     startup = "{configVersion: v1, onStartup: 1}"
     folder = hooked(tmp_path / "hooked", {"a.sh": held_hook(tmp_path, startup, "first")})

@@ -1,4 +1,4 @@
-"""The scheduler at work in the runtime: dependencies of packages, and packages that follow them."""
+"""The scheduler in the runtime: dependencies of packages, and packages that follow their dependencies."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
 
 
 def needing(folder: Path, name: str, *modules: str, kind: str = "Application", more: str = "") -> Path:
-    """A package that needs modules, each ``name constraint``."""
+    """Write a package that needs modules, each given as ``name constraint``."""
     needs = ", ".join("{{name: {}, constraint: '{}'}}".format(*module.split(" ", 1)) for module in modules)
     text = (
         f"apiVersion: v1\ntype: {kind}\nname: {name}\nversion: 1.0.0\n"
@@ -32,7 +32,7 @@ async def pushed(world: World, folder: Path) -> None:
 
 @pytest.mark.slow
 async def test_an_application_follows_the_module_it_needs(tmp_path: Path) -> None:
-    """It waits, runs, is suspended with nothing deleted, and runs again."""
+    """The Application waits for the Module, then runs, is suspended without any deletion, and runs again."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await pushed(world, needing(tmp_path, "shop", "database >=1.0"))

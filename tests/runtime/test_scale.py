@@ -1,7 +1,7 @@
-"""Many packages, of which some fail for good: the others come up as if they were alone, and those that failed do nothing.
+"""Many packages, some of which fail permanently. The others start as if they were alone, and the failed ones cost nothing.
 
-Everything is real: charts rendered by Helm, a control plane in this process, controllers. What CPU time a package takes is held
-at full scale only, where the figure means something.
+Everything is real: charts rendered by Helm, a control plane in this process, and the controllers. The CPU time per package is
+checked only in a full run, because the figure means nothing at a smaller scale.
 """
 
 import resource
@@ -36,7 +36,7 @@ BROKEN = {"package.yaml": "apiVersion: v1\nname: [broken\n", "templates/config.y
 
 @dataclass(frozen=True, slots=True)
 class DesiredPackage:
-    """A package to be created, and its last task, which fails if the package is a bad one."""
+    """A package to be created, and its last task. A bad package fails in this task."""
 
     package: str
     settings: JsonObject
@@ -45,7 +45,7 @@ class DesiredPackage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a world: the tasks that each good package ran, and the CPU time of each package, in seconds."""
+    """The result of a world: the tasks that each good package ran, and the CPU time per package in seconds."""
 
     tasks: list[str]
     cpu_s: float
@@ -61,7 +61,7 @@ WRONG = (
 
 
 def mixed(good: int, bad: int) -> dict[str, DesiredPackage]:
-    """Return that many good and bad packages by name, the bad ones spread among the good ones."""
+    """Return these numbers of good and bad packages by name. The bad ones are spread among the good ones."""
     wishes = {f"fine-{number:04}": FINE for number in range(good)}
     wishes |= {f"wrong-{number:04}": WRONG[number % len(WRONG)] for number in range(bad)}
     every = max(good // bad, 1) if bad else 1
@@ -71,13 +71,13 @@ def mixed(good: int, bad: int) -> dict[str, DesiredPackage]:
 
 
 def cpu_s() -> float:
-    """CPU time of this process and of its children that have ended."""
+    """Return the CPU time of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 async def bring_up(world: World, wishes: dict[str, DesiredPackage], log: TaskLog) -> float:
-    """Create all packages, wait until each is Ready or parked, and return the CPU time that this took."""
+    """Create all packages, wait until each is Ready or has failed, and return the CPU time that this took."""
     good = sum(desired is FINE for desired in wishes.values())
     begun_s = cpu_s()
     for name, desired in wishes.items():
@@ -93,13 +93,13 @@ async def bring_up(world: World, wishes: dict[str, DesiredPackage], log: TaskLog
 
 
 def state_of(world: World, name: str) -> str | None:
-    """Return the state of a package, once the runtime knows it."""
+    """Return the state of a package, or None if the runtime does not know the package yet."""
     status = world.runtime.status(name)
     return summarize(status).state if status is not None else None
 
 
 async def measure(folder: Path, monkeypatch: pytest.MonkeyPatch, good: int, bad: int) -> Outcome:
-    """Bring up so many packages in a world of their own."""
+    """Install these numbers of packages in their own world, and return the result."""
     write(folder / "packages" / "strict", STRICT)
     write(folder / "packages" / "broken", BROKEN)
     chart(folder / "packages" / "web", "web", "1.0.0")
@@ -132,7 +132,9 @@ async def test_packages_that_fail_for_good_cost_the_others_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if FULL:
-        await measure(tmp_path / "warm", monkeypatch, 20, 4)  # fills caches that are read once
+        await measure(
+            tmp_path / "warm", monkeypatch, 20, 4
+        )  # this fills caches, so that they do not affect the comparison
     alone = await measure(tmp_path / "alone", monkeypatch, GOOD, 0)
     among = await measure(tmp_path / "among", monkeypatch, GOOD, BAD)
     assert among.tasks == alone.tasks

@@ -1,4 +1,6 @@
-"""Scans of registries that demand a login: a second scan in which nothing is new needs two requests, as without a login."""
+"""Scans of registries that demand a login. A second scan that finds nothing new needs two requests, as it
+does without a login.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,7 +33,7 @@ async def push(address: RegistryAddress, folder: Path) -> None:
 
 
 class Scans:
-    """Scans of one package as a daemon makes them: each opens the source again, with the network of the process."""
+    """Scans of one package as a daemon makes them. Each opens the source again, with the network of the process."""
 
     def __init__(self, port: int | None, proxy: ConnectProxy) -> None:
         self._host = RegistryAddress("registry.test", port)
@@ -40,7 +42,7 @@ class Scans:
         self._known = PackageIndex("", "web")
 
     async def requests(self, login: Credentials = LOGIN) -> list[str]:
-        """Scan, and return the requests to the registry."""
+        """Scan the package, and return the requests to the registry."""
         self._proxy.requests.clear()
         source = RegistrySource(RepositoryAddress(self._host, "packages", "http"), login)
         async with open_source(source, "web", network=self._network) as (registry, path):
@@ -58,7 +60,7 @@ async def test_a_second_scan_with_a_password_makes_two_requests(tmp_path: Path) 
     async with open_registry_server(tmp_path, with_password=True) as address, scans(address.port) as scan:
         await push(address, tmp_path)
         first = await scan.requests()
-        assert first[:2] == [TAGS, TAGS]  # the first one is refused, and its answer demands the password
+        assert first[:2] == [TAGS, TAGS]  # the first request is refused, and the answer demands a password
         assert await scan.requests() == [TAGS, MANIFEST]
         assert await scan.requests() == [TAGS, MANIFEST]
 

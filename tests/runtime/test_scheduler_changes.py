@@ -1,6 +1,6 @@
-"""One change at a time: its result equals a computation from scratch, and only the nodes that it reaches are evaluated.
+"""One change at a time. Its result equals a computation from scratch, and only nodes that the change reaches are evaluated.
 
-The oracle is slow and plain: reachability is a closure, ranks and orders are recursions, and knots are searched pair by pair. It
+The oracle is slow and simple: reachability is a closure, ranks and orders are recursions, and knots are searched pair by pair. It
 shares no code with the tested module.
 """
 
@@ -40,14 +40,14 @@ FACTS = Facts("1.31.0", "1.70.0")
 
 
 def members(most: int) -> st.SearchStrategy[list[str]]:
-    """Names, including absent ones, some with a range."""
+    """Return a strategy for names. Some of them are absent, and some have a range."""
     named = st.builds(str.__add__, ANY, st.sampled_from(["", "", " >=2", " <2"]))
     return st.just([]) | st.lists(named, max_size=most, unique_by=lambda text: text.split()[0])
 
 
 @st.composite
 def any_node(draw: st.DrawFn, *, groups: bool = True) -> Node:
-    """A node with edges to any node, including itself."""
+    """Draw a node with edges to any nodes, including itself."""
     any_of, none_of = (draw(members(2)), draw(members(2))) if groups else ([], [])
     return node(
         draw(SOME),
@@ -71,7 +71,7 @@ HARD_ONLY: "st.SearchStrategy[list[Change]]" = st.lists(any_node(groups=False) |
 
 @dataclass
 class Story:
-    """Nodes that are added and removed, what follows from each change, and the decisions so far."""
+    """Nodes that are added and removed, the topology after each change, and the decisions so far."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     topology: Topology = Topology()  # noqa: RUF009 - frozen
@@ -82,7 +82,7 @@ class Story:
         return self.opinions.get(name, Opinion())
 
     def tell(self, change: Change) -> Rewired | None:
-        """Apply a change; None if it was refused."""
+        """Apply a change, and return its effect on the topology, or None if the change was refused."""
         if isinstance(change, Node):
             name, nodes = change.name, {**self.nodes, change.name: change}
             try:
@@ -182,7 +182,7 @@ def test_each_decision_follows_from_its_votes(changes: list[Change]) -> None:
             assert {vote.verdict for vote in votes} <= {Verdict.ENABLE, Verdict.DISABLE, Verdict.UNDEFINED}
             continue
         forbidding = [vote for vote in votes if vote.verdict is Verdict.FORBID]
-        # If a node is switched off, that is the reported reason, even if other rules forbid it as well.
+        # If a user has disabled the node, that is the reported reason, even if other rules forbid it as well.
         forbidding.sort(key=lambda vote: vote is not UNWANTED)
         counts = (forbidding or [vote for vote in votes if vote.verdict is not Verdict.UNDEFINED][-1:])[0]
         assert (counts.verdict, counts.reason, counts.message) == (decision.verdict, decision.reason, decision.message)
@@ -193,7 +193,7 @@ def test_each_decision_follows_from_its_votes(changes: list[Change]) -> None:
 
 
 class Plain:
-    """The results for some nodes, computed in the plain way. They must close no cycle of hard edges."""
+    """The results for some nodes, computed in the simple way. The nodes must close no cycle of hard edges."""
 
     def __init__(self, nodes: Mapping[str, Node]) -> None:
         self.nodes = nodes
@@ -236,7 +236,7 @@ class Plain:
         return other in self.reached(one, self.named.__getitem__) and one in self.reached(other, self.named.__getitem__)
 
     def inner(self, name: str) -> set[str]:
-        """Return the nodes that were placed before it in its knot."""
+        """Return the nodes that were placed before this one in its knot."""
         return {each for each in self.before[name] if self.tied(name, each)}
 
     def effective(self, name: str) -> int:
@@ -248,7 +248,7 @@ class Plain:
         return max((self.rank(each) + 1 for each in below), default=0)
 
     def on(self, name: str) -> bool:
-        """Return the nodes that are on. For nodes with hard edges only, whose floor is ENABLE and which have no script."""
+        """Return whether a node is on. All nodes must have only hard edges, the floor ENABLE and no script."""
         wanted = self.nodes[name].requirements
 
         def there(each: str) -> bool:
@@ -303,7 +303,7 @@ def test_decisions_by_dependencies_agree_with_a_plain_computation(changes: list[
 
 
 def steps(work: Callable[[], object]) -> int:
-    """Return how many functions are called during an action, those of the interpreter and of libraries included."""
+    """Return how many functions are called during an action, including those of the interpreter and of libraries."""
     count = 0
 
     def counted(_frame: FrameType, event: str, _argument: object) -> None:
@@ -320,7 +320,7 @@ def steps(work: Callable[[], object]) -> int:
 
 
 def towns(count: int) -> dict[str, Node]:
-    """Return so many chains of eleven nodes, with a base that all of them need."""
+    """Return this number of chains of eleven nodes, and a base that all nodes need."""
     nodes = {"base": node("base")}
     for town in range(count):
         below = f"t{town}"
@@ -333,7 +333,7 @@ def towns(count: int) -> dict[str, Node]:
 
 
 class Town:
-    """A graph in which t1 reaches ten other nodes, and the cost of consecutive changes in it."""
+    """A graph in which t1 reaches ten other nodes, and changes of this graph."""
 
     def __init__(self, count: int) -> None:
         self.nodes = HashTrieMap(towns(count))
@@ -381,5 +381,5 @@ def test_the_cost_of_a_change_depends_only_on_the_nodes_it_reaches(
     work: Callable[[Town], Callable[[], object]],
 ) -> None:
     few, many = (work(Town(count)) for count in (10, scaled(900, 200)))
-    few()  # first-time set-up
-    assert steps(many) < 2 * steps(few)  # the collector may call in between, so not exactly the same
+    few()  # the first call includes a set-up
+    assert steps(many) < 2 * steps(few)  # not exactly equal, because the garbage collector may make calls in between

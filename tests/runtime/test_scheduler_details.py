@@ -1,4 +1,4 @@
-"""The snapshots of nodes and the explanations are values: frozen and comparable."""
+"""The snapshots of nodes and the explanations are plain values: they are frozen and can be compared."""
 
 from dataclasses import FrozenInstanceError, replace
 

@@ -1,7 +1,7 @@
-"""Incremental decisions equal decisions from scratch: an event is followed only as far as it reaches.
+"""Incremental decisions equal decisions from scratch, although each event is followed only as far as it reaches.
 
-Invariants, after every event of a random history: the topology is that of the nodes; every decision is the current one; and
-another evaluation of everything finds nothing to do.
+These invariants hold after every event of a random history: the topology is that of the nodes, every decision is up to date, and
+another evaluation of everything changes nothing.
 """
 
 from dataclasses import replace
@@ -73,7 +73,9 @@ def random_event(random: Numbers, graph: Graph, *, groups: bool) -> Event:
 
 
 def assert_parked_rightly(graph: Graph, name: str, entry: Entry) -> None:
-    """Check that each idle node is parked on exactly what it lacks, in the engine's index and in its entry, and no other node."""
+    """Check that the node is parked on exactly what it lacks if it is idle, and on nothing otherwise. Index and
+    entry must agree.
+    """
     assert graph.engine.lacks(package_id(name)) == tuple(sorted(entry.lacks))
     assert bool(entry.lacks) == isinstance(entry.phase, Idle)
     assert entry.stuck == any(each.kind == PACKAGE and graph.entries[each.name].hopeless for each in entry.lacks)

@@ -1,4 +1,4 @@
-"""The scheduler under every order of events: its invariants (the theory is at the top of its machine)."""
+"""The scheduler under every order of events, and its invariants. The docstring of its machine explains the theory."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -54,7 +54,7 @@ def any_node(draw: st.DrawFn) -> Node:
 
 
 class SchedulerMachine(RuleBasedStateMachine):
-    """The owner of a scheduler: has its own copy of all inputs, and reports runs in any order, outdated ones too."""
+    """The owner of a scheduler. It has its own copy of all inputs, and reports runs in any order, including outdated ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.check_untouched(before, event, {effect.name for effect in effects})
 
     def check_scheduled(self, names: set[str]) -> None:
-        """Check that everything that a node waits for is active when it is scheduled, and that no lower order has work left."""
+        """Check that a scheduled node waits only for active nodes, and that no node with a lower order has work left."""
         order = self.graph.topology
         for name in names:
             for each in order.waits_for[name]:
@@ -100,7 +100,7 @@ class SchedulerMachine(RuleBasedStateMachine):
                     )
 
     def check_untouched(self, before: Graph, event: Event, told: set[str]) -> None:
-        """Check that nodes without a change stay as they were, except nodes that are off, and subscribers."""
+        """Check that nodes without a change stay as they were. Nodes that are off and subscribers are excepted."""
         named = event.node.name if isinstance(event, NodeAdded) else getattr(event, "name", "")
         again = isinstance(event, NodeAdded | Rescheduled)
         for name, entry in self.graph.entries.items():
@@ -190,7 +190,7 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def nobody_waits_for_nothing(self) -> None:
-        """While nothing runs, each idle node lacks its script's vote, or depends (or ranks) on a node that is idle or failed."""
+        """Check that each idle node that is on lacks its script's vote, or waits for a node that is not active."""
         if self.graph.paused:
             return
         phases = {name: entry.phase for name, entry in self.graph.entries.items()}
@@ -206,7 +206,9 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def only_what_is_there_matters(self) -> None:
-        """A paused scheduler decides the same for the same nodes, intents, votes and facts in another order."""
+        """Check that another scheduler makes the same decisions, although it gets the nodes in another order and while it is
+        paused.
+        """
         if self.graph.paused:
             return
         other = Graph(facts=self.graph.facts, intents=self.graph.intents)
@@ -223,7 +225,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             assert decided[name] == Decided(name, entry.on, entry.decision.reason.value, entry.decision.message)
 
     def teardown(self) -> None:
-        """When all votes are in and all runs end well, everything that is on becomes active, in a bounded number of runs."""
+        """Check that everything becomes active within a bounded number of runs if all votes arrive and all runs succeed."""
         self.send(Resumed())
         for name, entry in sorted(self.graph.entries.items()):
             if entry.vote_due:

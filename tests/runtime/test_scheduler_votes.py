@@ -1,4 +1,4 @@
-"""External votes on a node: intent, scripts, versions (spec/runtime §12, and DESIGN §7 "Pause or uninstall")."""
+"""External votes about a node: intents, scripts and versions (spec/runtime §12, and DESIGN §7 "Pause or uninstall")."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_a_users_disable_uninstalls_a_paused_package() -> None:
 
 
 def test_a_package_disabled_before_loading_is_uninstalled() -> None:
-    """A restarted daemon does not know whether the release of its predecessor still exists."""
+    """A restarted daemon does not know whether a release of the earlier daemon still exists."""
     world = World()
     world.tell(IntentSet("mod", enabled=False), NodeAdded(module("mod")))
     assert [effect.uninstall for effect in world.disabled()] == [True]
@@ -176,7 +176,9 @@ def test_a_changed_kubernetes_version_pauses_and_resumes_a_package() -> None:
 
 
 def test_a_provisional_negative_vote_uninstalls_nothing_until_it_is_confirmed() -> None:
-    """After a restart a script may run before the Modules that it depends on are loaded, so its first no must not uninstall."""
+    """After a restart, a script may run before the Modules that it depends on are loaded. Its first "no" must not uninstall
+    anything.
+    """
     world = running(node("app", script=True))
     world.tell(ScriptVoted("app", None))
     world.complete("app")

@@ -1,4 +1,4 @@
-"""An Application's chart that attacks other namespaces, through the command line: it is refused unless that was allowed."""
+"""An Application's chart that attacks other namespaces, by command line. It is refused unless this access was allowed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ REMEDY = "kubectl label namespace tenant wharfinger.dev/cluster-scope=allowed"
 
 @contextmanager
 def world(folder: Path, *more: str) -> Iterator[tuple[Program, Kubectl]]:
-    """A daemon with a repository of both charts, the victim's Secret, and a tenant's namespace."""
+    """Run a daemon with a repository of both charts, the Secret of a victim, and the namespace of a tenant."""
     chart(folder / "packages" / "reader", "reader", "1.0.0", {"templates/config.yaml": READ})
     chart(folder / "packages" / "writer", "writer", "1.0.0", {"templates/config.yaml": WRITE})
     state = folder / "state"
@@ -49,7 +49,7 @@ def world(folder: Path, *more: str) -> Iterator[tuple[Program, Kubectl]]:
 
 
 def install(kubectl: Kubectl, folder: Path) -> None:
-    """Create an Application of each chart."""
+    """Create one Application for each chart."""
     text = (
         "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
         f"spec: {{folder: {{path: {folder}/packages}}}}\n"
@@ -71,7 +71,7 @@ def stolen(kubectl: Kubectl) -> str:
 
 
 def let_through(kubectl: Kubectl) -> None:
-    """Check that both Applications become Ready, and have done what they were written for."""
+    """Check that both Applications become Ready, and have done what their charts were written for."""
     for name in ("reader", "writer"):
         kubectl("wait", "--for=condition=Ready", application(name), "--namespace=tenant", "--timeout=50s")
     assert "Q1JPV04tSkVXRUw=" in stolen(kubectl)
@@ -106,10 +106,10 @@ def test_the_attack_is_refused_until_the_namespace_is_labelled(tmp_path: Path) -
             ["ns", "evilns2"],
         ):
             assert "NotFound" in attempt("kubectl", "get", *gone, env=env).stderr
-        # Without any further action by the user:
+        # No further action by the user is needed:
         kubectl("label", "namespace", "tenant", "wharfinger.dev/cluster-scope=allowed")
         let_through(kubectl)
-        # Existing objects stay if the label is removed, and the next change is refused.
+        # If the label is removed, existing objects stay, and the next change is refused.
         kubectl("label", "namespace", "tenant", "wharfinger.dev/cluster-scope-")
         kubectl("wait", "--for=condition=Stalled", application("writer"), "--namespace=tenant", "--timeout=50s")
         assert kubectl("get", "namespace", "evilns2", "--output=jsonpath={.status.phase}") == "Active"

@@ -1,7 +1,7 @@
-"""Votes of enabled scripts while a process starts, before all modules are loaded that the scripts look at.
+"""Votes of enabled scripts while a process starts, before all modules are loaded on which the votes depend.
 
-The module ``scripted`` is on if ``dns`` is, unless there is a file ``no``; ``dns`` is loaded by a starting process once there is
-no file ``held``, and cannot be loaded while there is a file ``broken``.
+The module ``scripted`` is on if ``dns`` is on, unless there is a file ``no``. A starting process loads ``dns`` once there is no
+file ``held``. While there is a file ``broken``, it cannot load ``dns``.
 """
 
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ echo "$answer" >"$MODULE_ENABLED_RESULT"
 
 
 def scripted(folder: Path) -> Path:
-    """Write the module, in addon-operator's layout."""
+    """Write the module ``scripted`` in addon-operator's layout."""
     place = folder / "scripted-1.0.0"
     files = {
         "Chart.yaml": "apiVersion: v2\nname: scripted\nversion: 1.0.0\n",
@@ -52,7 +52,7 @@ def asked(folder: Path) -> list[str]:
 
 
 async def of_scripted(world: World) -> str:
-    """Return the uid of its installed object; an empty text if there is none."""
+    """Return the uid of the installed object of ``scripted``, or an empty text if there is none."""
     return find_str(await world.config_map(SYSTEM_NAMESPACE, "of-scripted"), "metadata", "uid")
 
 
@@ -62,7 +62,7 @@ def refused(world: World) -> bool:
 
 
 async def installed(ground: Ground, folder: Path) -> str:
-    """Run a process that installs both, and ends; return the uid of the object of ``scripted``."""
+    """Run a process that installs both modules and ends. Return the uid of the object of ``scripted``."""
     config = f'cd "{folder}"\nwhile [ -e held ]; do sleep 0.02; done\n[ ! -e broken ]'
     async with ground.open_world() as world:
         await world.repository()
@@ -78,7 +78,7 @@ async def installed(ground: Ground, folder: Path) -> str:
 
 @asynccontextmanager
 async def restarted_and_refused(ground: Ground, folder: Path, uid: str) -> AsyncIterator[World]:
-    """The next process, after the script has voted no; nothing was deleted because of that."""
+    """Run the next process until the script has voted no, and check that nothing was deleted because of this vote."""
     async with ground.open_world() as world:
         await until_true(lambda: refused(world))
         await world.runtime.queues.wait_idle("scripted")
@@ -106,7 +106,9 @@ async def test_a_script_that_voted_no_early_votes_again_once_all_modules_are_loa
 
 @pytest.mark.slow
 async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loaded(tmp_path: Path) -> None:
-    """Even after many failures: the module is installed, and the vote of the script with it is unknown."""
+    """This is true even after many failures to load the module: it is installed, and the script's vote with it is
+    not known yet.
+    """
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "broken").touch()
@@ -126,7 +128,7 @@ async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loade
 @pytest.mark.sampled
 @pytest.mark.parametrize("how", ["votes no again", "dns is removed"])
 async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded(tmp_path: Path, how: str) -> None:
-    """Also if the module that was missing is removed instead of loaded."""
+    """The same is true if the missing module is removed instead of loaded."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "held").touch()
@@ -147,7 +149,7 @@ async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded
 
 @pytest.mark.slow
 async def test_a_suspended_module_disabled_by_its_script_does_not_count_as_installed(tmp_path: Path) -> None:
-    """Also after a restart, in which scripts of suspended modules do not run."""
+    """This is also true after a restart, at which the scripts of suspended modules do not run."""
     rival = "noneOf: [{name: both, modules: [{name: scripted}]}]"
     async with open_ground(tmp_path) as ground:
         await installed(ground, tmp_path)

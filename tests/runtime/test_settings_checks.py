@@ -1,4 +1,4 @@
-"""Checks of settings: they are converted, validated by rules, compared with the former ones, and warned about."""
+"""Checks of settings: they are converted, validated by rules, and compared with the former settings, and some cause warnings."""
 
 from dataclasses import replace
 from pathlib import Path

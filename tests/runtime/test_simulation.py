@@ -1,15 +1,15 @@
-"""The pure machines of a package's life together, under every order of desired states, outcomes and times.
+"""The pure machines of a package's life, run together under every order of desired states, outcomes and times.
 
-Invariants, checked by the model at each step (`simulated.py`) and here:
+The model (`simulated.py`) and this file check these invariants at each step:
 
-* One operation of a kind runs at a time, and in the main lane one run at a time; nothing of a superseded operation starts.
-* Nothing runs after a completed removal: the package has no task, no run and no live operation, until it is wanted again.
-* Every accepted update is eventually run or superseded: once everything succeeds, its Load has succeeded, or it was cancelled
-  with a cause.
-* The on-done callback is never called for a superseded run.
+* At most one operation of each kind runs at a time, and in the main lane at most one task. No task of a superseded operation starts.
+* Nothing runs after a completed removal. The package has no task, no run and no live operation until it is wanted again.
+* Every accepted update is run or superseded in the end: once everything succeeds, either its Load has succeeded, or the update was
+  cancelled with a cause.
+* The success of a superseded run is never reported to its caller.
 * No task outlives its package.
-* Nothing is lost: once everything succeeds, the last desired state is loaded and applied, also if it was set during a removal, a
-  suspension or an update; packages that are off or removed have no objects in the cluster.
+* Nothing is lost. Once everything succeeds, the last desired state is loaded and applied, even if it was set during a removal, a
+  suspension or an update. Packages that are off or removed have no objects in the cluster.
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ OUTCOMES: Final = st.sampled_from([*["finished"] * 12, "failed", "failed for goo
 
 
 class Simulation(RuleBasedStateMachine):
-    """One package with unpredictable outcomes and times."""
+    """One package with random outcomes and times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class Simulation(RuleBasedStateMachine):
 
 
 def check_settled(model: SimulatedPackage, wanted: DesiredState | None) -> None:
-    """Check that all operations succeeded, nothing is left to do, and the actual state is the desired one."""
+    """Check that all operations are complete, nothing is left to do, and the actual state is the desired one."""
     for update in model.updates:
         assert update in model.loads or model.causes.get(update), "an accepted update was neither run nor superseded"
     if wanted is None:
@@ -176,7 +176,7 @@ def test_a_desired_state_set_during_a_removal_is_applied_afterwards() -> None:
 
 def test_a_removal_of_an_unknown_package_is_completed() -> None:
     model = SimulatedPackage()
-    model.present = True  # an earlier process installed it
+    model.present = True  # an earlier process has installed the package
     model.delete()
     assert model.package is not None
     assert model.package.desired == NOTHING

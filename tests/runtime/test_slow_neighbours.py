@@ -1,7 +1,7 @@
-"""Packages that hang don't hold up their neighbours: a daemon, real sockets, a registry that drips, templates without an end.
+"""Packages that hang do not delay others: a daemon, real sockets, a registry that sends slowly, and templates that never end.
 
-Nothing here is measured in seconds: a healthy package becomes Ready although no bad one has ended, since none can end before the
-test says so.
+The tests measure no seconds. A healthy package becomes Ready although no bad package has ended, and none can end before the test
+allows it.
 """
 
 import os
@@ -51,7 +51,9 @@ def wait_ready(kubectl: Kubectl, name: str, namespace: str = "default") -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_slow_registry_does_not_delay_other_packages(tmp_path: Path) -> None:
-    """Six of its packages share a namespace with one of another registry and one of a folder, which are Ready at once."""
+    """Six packages of the slow registry share a namespace with a package of another registry and one of a folder. Those two are
+    Ready at once.
+    """
     local = chart(tmp_path / "local" / "near", "near", "1.0.0").parent
     async with open_registry_server(tmp_path / "registry") as real:
         for number in range(SLOW):
@@ -71,7 +73,7 @@ async def test_a_slow_registry_does_not_delay_other_packages(tmp_path: Path) -> 
             dripping = "".join(application(f"far-{n}", "slow", "far", f"1.0.{n}") for n in range(SLOW))
             kubectl.apply(tmp_path / "slow.yaml", sources + dripping)
             for _ in range(4):
-                assert slow.blobs.acquire(timeout=300)  # its share of the downloads is slow
+                assert slow.blobs.acquire(timeout=300)  # this part of the download slots is used by the slow registry
             healthy = application("well", "good", "well") + application("near", "local", "near")
             kubectl.apply(tmp_path / "healthy.yaml", healthy)
             wait_ready(kubectl, "well")

@@ -101,9 +101,7 @@ async def test_a_range_follows_the_tags_of_a_git_repository(tmp_path: Path) -> N
             await scan(world, "1")
             await world.until("prod", "shop", has_version("1.1.0"))
             assert await world.config_map("prod", "b") is not None
-            commit(
-                folder, {"web/c.yaml": manifest("c")}, "v1.1.0"
-            )  # the tag moves, and that is not followed unless requested
+            commit(folder, {"web/c.yaml": manifest("c")}, "v1.1.0")  # the tag moves, which is followed only on request
             await scan(world, "2")
             update = await until_update(world, "TagMoved")
             assert "the tag of 1.1.0 has moved" in find_str(update, "message")

@@ -1,4 +1,4 @@
-"""The reported state of a release, and its revisions: the cases of spec/runtime §8 besides drift and health."""
+"""The reported state of a release, and its revisions: the cases of spec/runtime §8 except those about drift and health."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ NAMED = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "named-{{ .Values.tex
 
 
 async def revision_of(world: World) -> int:
-    """Return the revision of the release, once the package is ready."""
+    """Wait until the package is ready, and return the revision of the release."""
     return find_int(await world.until_state("prod", "shop", "Ready"), "status", "release", "revision")
 
 
@@ -67,7 +67,7 @@ async def test_start_and_end_of_maintenance_make_one_revision_each(tmp_path: Pat
 
 @pytest.mark.slow
 async def test_an_incomplete_release_is_applied_even_under_maintenance(tmp_path: Path) -> None:
-    """Only a release that is deployed and marked as unmanaged is no longer written."""
+    """Under maintenance, a release is not written any more only if it is deployed and marked as unmanaged."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"templates/named.yaml": NAMED})
         await world.repository()
@@ -83,7 +83,7 @@ async def test_an_incomplete_release_is_applied_even_under_maintenance(tmp_path:
 
 
 async def test_objects_and_records_name_their_release(tmp_path: Path) -> None:
-    """The release has the package's name and namespace."""
+    """The release has the name and the namespace of the package."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

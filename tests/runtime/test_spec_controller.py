@@ -1,4 +1,4 @@
-"""Recorded cases of the public peer's application controller that no other test covers, on real parts."""
+"""Recorded cases of addon-operator's application controller that no other test covers, with real parts."""
 
 import os
 from pathlib import Path
@@ -35,7 +35,7 @@ async def until_version(world: World, name: str, version: str) -> JsonObject:
 
 @pytest.mark.slow
 async def test_a_missing_package_is_reported_and_can_be_replaced_by_another(tmp_path: Path) -> None:
-    """package-not-found, package-switch: objects of the former package are deleted."""
+    """These are the cases package-not-found and package-switch. Objects of the former package are deleted."""
     async with open_world(tmp_path) as world:
         await world.push(
             "web", "1.0.0", {"templates/more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"}
@@ -55,7 +55,9 @@ async def test_a_missing_package_is_reported_and_can_be_replaced_by_another(tmp_
 
 @pytest.mark.slow
 async def test_versions_are_switched_up_and_down(tmp_path: Path) -> None:
-    """version-switch, version-update: the last desired version is installed, and no version is downloaded twice."""
+    """These are the cases version-switch and version-update. The last desired version is installed, and each version is
+    downloaded once.
+    """
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push(
@@ -71,7 +73,7 @@ async def test_versions_are_switched_up_and_down(tmp_path: Path) -> None:
 
 
 async def test_correcting_a_repository_retries_its_failed_packages(tmp_path: Path) -> None:
-    """registry-spec-changed."""
+    """This is the case registry-spec-changed."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -84,7 +86,7 @@ async def test_correcting_a_repository_retries_its_failed_packages(tmp_path: Pat
 
 
 async def push_draft(world: World, version: str) -> None:
-    """Push something under the tag of a version that has no readable metadata."""
+    """Push something under the tag of a version, without readable metadata."""
     async with open_registry(world.address, scheme="http") as registry:
         config = await registry.push_blob("packages/web", PACKAGE_CONFIG, b"{}")
         layer = await registry.push_blob("packages/web", "text/plain", b"notes")
@@ -93,7 +95,7 @@ async def push_draft(world: World, version: str) -> None:
 
 @pytest.mark.slow
 async def test_a_version_without_readable_metadata_is_skipped_in_a_range(tmp_path: Path) -> None:
-    """version-is-draft: the newest version of a range is skipped, and installed once it is a package."""
+    """This is the case version-is-draft. The newest version of a range is skipped, and is installed once it is a package."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await push_draft(world, "2.0.0")
@@ -110,7 +112,7 @@ async def test_a_version_without_readable_metadata_is_skipped_in_a_range(tmp_pat
 
 @pytest.mark.slow
 async def test_an_exact_version_without_readable_metadata_is_refused(tmp_path: Path) -> None:
-    """version-is-draft: the old version stays."""
+    """This is the case version-is-draft. The old version stays."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await push_draft(world, "2.0.0")
@@ -128,10 +130,10 @@ async def test_an_exact_version_without_readable_metadata_is_refused(tmp_path: P
 
 @pytest.mark.slow
 async def test_stale_owner_references_are_neither_followed_nor_changed(tmp_path: Path) -> None:
-    """stale-owner-references: only the spec says which repository and version a package uses.
+    """This is the case stale-owner-references. Only the spec says which repository and version a package uses.
 
-    The peer makes the package and its version owners of the Application, and replaces owners that are stale. Here nothing owns
-    an Application, so an owner reference is its user's.
+    The peer makes the package and its version owners of the Application, and replaces stale owners. Here nothing owns an
+    Application, so an owner reference belongs to the user.
     """
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -167,7 +169,7 @@ async def test_stale_owner_references_are_neither_followed_nor_changed(tmp_path:
 
 @pytest.mark.slow
 async def test_a_deletion_right_after_a_version_change_leaves_nothing(tmp_path: Path) -> None:
-    """delete-after-version-edit: also while the new version hangs, and if it does not exist."""
+    """This is the case delete-after-version-edit. The new version either hangs, or does not exist."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("web", "2.0.0", {"templates/slow.yaml": SLOW_CONFIG})
@@ -185,7 +187,7 @@ async def test_a_deletion_right_after_a_version_change_leaves_nothing(tmp_path: 
 
 @pytest.mark.slow
 async def test_late_events_after_a_disable_or_removal_create_no_queue(tmp_path: Path) -> None:
-    """In the peer such an event created a queue that was never removed."""
+    """In the peer, such an event created a queue that was never removed."""
     async with open_world(tmp_path) as world:
         await world.repository()
         folder = hooked(tmp_path / "mod", {"count.sh": COUNTING}, name="hooked")
@@ -202,7 +204,7 @@ async def test_late_events_after_a_disable_or_removal_create_no_queue(tmp_path: 
         await world.runtime.queues.wait_idle("hooked")
         await world.client.create(config_map("late", {"watch": "me"}))
         assert not world.runtime.tools.hook_services.started()
-        assert world.runtime.build_kube_tasks(kept, inbox) == ()  # a task that was under way meanwhile
+        assert world.runtime.build_kube_tasks(kept, inbox) == ()  # as if a task had been under way
         assert world.runtime.queues.dump_one("hooked").tasks == ()
         await world.delete("", "hooked")
         await world.until_gone("", "hooked")
@@ -212,7 +214,7 @@ async def test_late_events_after_a_disable_or_removal_create_no_queue(tmp_path: 
 
 
 async def test_a_hanging_synchronisation_is_superseded_at_once(tmp_path: Path) -> None:
-    """In the peer waiting for synchronisations cannot be cancelled."""
+    """In the peer, the wait for a Synchronization cannot be cancelled."""
     os.mkfifo(tmp_path / "held")
     watching = "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: slow}]"
     folder = hooked(tmp_path / "hooked", {"a.sh": held_hook(tmp_path, watching, "sync")})

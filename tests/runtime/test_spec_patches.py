@@ -1,4 +1,6 @@
-"""`spec.patches` in the daemon: applied, changed, refused, and the same objects as an offline build."""
+"""`spec.patches` in the daemon: how they are applied, changed and refused. The objects are the same as those
+of an offline build.
+"""
 
 from pathlib import Path
 from typing import Final
@@ -24,7 +26,7 @@ async def test_patches_of_the_spec_are_applied_to_the_package(tmp_path: Path) ->
         assert find(await world.config_map("prod", "shop") or {}, "data", "colour") == "blue"
         history = await world.runtime.tools.releases.history("shop", "prod")
         assert "colour: blue" in history[-1].manifest
-        # A patch without an object is an error that names the patch, and changes nothing.
+        # A patch that matches no object changes nothing, and its error names the patch.
         await world.change("prod", "shop", {"patches": [PATCH, WRONG]})
         shop = await world.until_state("prod", "shop", "Degraded")
         assert find_str(shop, "status", "summary", "message") == (

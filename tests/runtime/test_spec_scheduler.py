@@ -1,4 +1,4 @@
-"""Cases of the public peer's scheduler, and its weaknesses, that the scheduler's own tests do not cover."""
+"""Cases of the public peer's scheduler, and its weaknesses, as far as the scheduler's own tests do not cover them."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def scheduled(effects: tuple[object, ...]) -> list[str]:
 
 
 def test_any_number_of_runs_can_be_ordered_at_once() -> None:
-    """The peer sends on a bounded channel while it holds its lock; here the ordered runs are simply the return value."""
+    """The peer sends to a bounded channel while it holds its lock. Here, the ordered runs are simply the return value."""
     scheduler = Scheduler()
     names = [f"p{number:04}" for number in range(MORE_THAN_ANY_CHANNEL)]
     for name in names:
@@ -35,7 +35,9 @@ def test_any_number_of_runs_can_be_ordered_at_once() -> None:
 
 
 def test_the_end_of_an_older_run_does_not_complete_a_newer_one() -> None:
-    """The peer completes whatever is scheduled; here a run completes only itself, and dependents wait for the new one."""
+    """In the peer, the end of a run completes whatever is scheduled. Here it completes only this run, and dependents wait for the
+    new run.
+    """
     scheduler = Scheduler()
     scheduler.apply(Resumed())
     (first,) = [one for one in scheduler.apply(NodeAdded(node("db"))) if isinstance(one, Schedule)]
@@ -49,7 +51,7 @@ def test_the_end_of_an_older_run_does_not_complete_a_newer_one() -> None:
 
 @pytest.mark.slow
 async def test_all_runs_ordered_at_once_are_performed(tmp_path: Path) -> None:
-    """The end of a pause orders more than a bounded channel would hold, and the runs report to the scheduler meanwhile."""
+    """The end of a pause orders more runs than a bounded channel would hold, while these runs report to the scheduler."""
     names = [f"app{number}" for number in range(12)]
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

@@ -1,19 +1,19 @@
-"""Any history of a package, applied to its status: the invariants after every step.
+"""Any history of a package, applied to its status. These invariants hold after every step:
 
-1. The summary is exactly one of the states, with a message; its tip, if any, is one line.
-2. At most one of Ready, Reconciling and Stalled is True; none is True only if the package is suspended, or is not wanted and
-   uninstalled, or was Ready before and is no longer reconciled. The summary is Ready if and only if the condition is, except
-   for a suspended package.
-3. Each external condition is one that the API would accept, and is reported at most once.
-4. A transition time moves if and only if the status of its condition does, inside and outside; and then it is the current time.
-   Conditions that are stored for a suspension are stored with their time.
-5. Installed is reset only by `uninstalled` and by a removal.
-6. Once the package is being removed, only the removal itself changes anything.
-7. The same step once more, later, makes an equal status; equal statuses make equal bodies, and an equal body is not written.
+1. The summary is exactly one of the states, with a message. If there is a tip, it is one line.
+2. At most one of Ready, Reconciling and Stalled is True. If none is True, the package is suspended, or it is not wanted and is
+   uninstalled, or it was Ready before and is no longer reconciled. The summary is Ready if and only if the condition Ready is
+   True, except for a suspended package.
+3. Each external condition would be accepted by the API server, and is reported at most once.
+4. A transition time changes if and only if the status of its condition does, both inside and outside. It then becomes the current
+   time. Conditions that are stored for a suspension are stored with their time.
+5. Only `uninstalled` and a removal reset Installed.
+6. Once a package is being removed, only the removal itself changes anything.
+7. The same step, repeated later, makes an equal status. Equal statuses make equal bodies, and an equal body is not written.
 8. The next process restores a written status with the same version, namespace and Installed.
-9. `is_stalled` agrees with the condition Stalled, except if a user has to correct the resource itself first, and while a removal
+9. `is_stalled` agrees with the condition Stalled, except if a user has to correct the resource first, and except while a removal
    is held.
-10. The generation of a condition is one that existed, and that of Ready, unless the package is suspended, is the newest.
+10. The generation of a condition is one that existed. That of Ready is the newest one, unless the package is suspended.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ VERSIONS = st.sampled_from(["1.0.0", "2.0.0"])
 
 
 class Story(RuleBasedStateMachine):
-    """Drives one status."""
+    """A random sequence of steps of one status."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Story(RuleBasedStateMachine):
         self.written: JsonObject = {}
 
     def tell(self, step: Step) -> None:
-        """Apply a step, and check the invariants that are about the step rather than the state."""
+        """Apply a step, and check the invariants about the step itself. Other invariants are about the state after it."""
         before, self.now = self.status, self.now + timedelta(seconds=1)
         self.status = step(before, self.now)
         self._hold_times(before)
@@ -68,7 +68,7 @@ class Story(RuleBasedStateMachine):
             if known is None:
                 assert told.since == self.now
             elif told in (before.ready_kept, self.status.ready_kept, before.reconciling_kept):
-                continue  # stored details keep their time
+                continue  # stored conditions keep their time
             else:
                 assert told.since == (known.since if known.truth is told.truth else self.now)
         for stage, condition in self.status.stages.items():
@@ -199,7 +199,7 @@ class Story(RuleBasedStateMachine):
             assert held in ([], ["Ready"])
             assert state == State.SUSPENDED
             return
-        if held == ["Ready", "Reconciling"]:  # an earlier process reported Ready, and nothing has failed since
+        if held == ["Ready", "Reconciling"]:  # an earlier process reported Ready, and nothing has failed since then
             problem = status.held or status.blocked or open_condition(status)
             assert status.rollout is not None if problem is None else status.stays_ready(problem)
             assert state in (State.READY, State.UPDATING)
@@ -207,7 +207,7 @@ class Story(RuleBasedStateMachine):
         assert len(held) == 1 or (held == [] and told["Ready"].reason in OFF)
         assert (held == ["Ready"]) == (state == State.READY)
         assert held != ["Ready"] or told["Installed"].truth is Truth.TRUE
-        elsewhere = told["Ready"].reason in {*OFF, Reason.NOT_READY}  # no task fails permanently with these
+        elsewhere = told["Ready"].reason in {*OFF, Reason.NOT_READY}  # no task fails permanently with these reasons
         assert held != ["Stalled"] or elsewhere or state in (State.FAILED, State.DEGRADED)
         if status.removal is None:
             assert told["Ready"].generation == status.generation

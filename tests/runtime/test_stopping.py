@@ -1,4 +1,4 @@
-"""A stop interrupts waits, as a process: SIGTERM while a package waits for the cluster, and the next start."""
+"""A stop interrupts waits: SIGTERM for a daemon process while a package waits for the cluster, and the next start."""
 
 import json
 import os
@@ -56,14 +56,15 @@ def revisions(kubeconfig: Path) -> list[tuple[str, str]]:
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("file", WAITS)
 def test_a_stop_interrupts_waiting_for_the_cluster(tmp_path: Path, file: str) -> None:
-    """The regression: it took the whole grace of 30 s, "stopped before everything had ended"."""
+    """The daemon once needed the whole grace period of 30 s, and then reported "stopped before everything had ended"."""
     text, shown, waited_for = WAITS[file]
     write(chart(tmp_path / "packages" / "fleet", "fleet", "1.0.0"), {file: text})
     kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")
     local = ("--local-packages", str(tmp_path))
     with embedded_daemon(tmp_path, *local) as running:
         running.wait_line("ready:")
-        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")  # the charts contain definitions
+        # needed because the charts contain definitions
+        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")
         kubectl.apply(tmp_path / "app.yaml", application("fleet", f"{{folder: {{path: '{tmp_path}/packages'}}}}"))
         if shown:
             kubectl.wait("application/app", f'{{.status.conditions[?(@.type=="Reconciling")].message}}={shown}')
@@ -98,7 +99,9 @@ def test_a_task_finished_during_a_stop_is_always_in_the_status(tmp_path: Path, t
 
 
 def finish_during_a_stop(tmp_path: Path) -> None:
-    """SIGTERM during an install, whose hook is a child process that ends after that."""
+    """Send SIGTERM during an install, and check its result. The hook of the install is a child process that ends after the
+    signal.
+    """
     os.mkfifo(tmp_path / "held")
     hold = f'echo $$ >"{tmp_path}/held"\nwhile [ ! -e "{tmp_path}/go" ]; do sleep 0.05; done\n'
     hooked(tmp_path / "packages" / "hooked", {"hold.sh": bash("{configVersion: v1, afterHelm: 1}", hold)})

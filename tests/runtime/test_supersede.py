@@ -1,7 +1,8 @@
-"""A new desired state waits for nothing: a stuck operation ends, and its successor has begun, within a second.
+"""A new desired state does not wait. A stuck operation ends, and its successor begins, within a second.
 
-This is tested for each way of superseding (another version, a suspend, a removal) and each place to be stuck in. The blocking
-task, with all its processes, is dead before the first task of the successor begins; and the successor runs to its end.
+This is tested for each way of superseding (another version, a suspension, a removal) and for each place at which an operation may
+be stuck. The blocking task and all its processes are dead before the first task of the successor begins, and the successor runs
+to its end.
 """
 
 import math
@@ -45,7 +46,7 @@ def supersede(stalled: Stalled, name: str, how: str) -> None:
 
 
 async def until_over(stalled: Stalled, name: str, how: str) -> None:
-    """Wait until a package is in the state that the superseding operation was to reach."""
+    """Wait until a package is in the state that the superseding operation should reach."""
     runtime, queue = stalled.runtime, f"prod.{name}"
     await runtime.queues.wait_idle(queue)
     if how == "removal":
@@ -58,7 +59,7 @@ async def until_over(stalled: Stalled, name: str, how: str) -> None:
 
 
 class Watch:
-    """The tasks and processes at the moment of superseding, and those still alive when the next task began."""
+    """The tasks at the moment of superseding, and the processes that were still alive when the next task began."""
 
     def __init__(self, stalled: Stalled, how: str) -> None:
         self.stalled = stalled
@@ -74,12 +75,14 @@ class Watch:
         assert not run.scope.cancelled
 
     def first(self, name: str) -> TaskRun | None:
-        """Return the first run of the next task, once it began; None if there is no task, because nothing is loaded yet."""
+        """Return the first run of the next task, or None before it begins. A package that is not loaded may have no next task at
+        all.
+        """
         runs = self.stalled.log.runs[f"prod.{name}"]
         return runs[len(self.before[name])] if len(runs) > len(self.before[name]) else None
 
     def begun_s(self, name: str) -> float:
-        """Return when the next task had begun; infinity if it has not."""
+        """Return the time at which the next task began, or infinity if it has not begun."""
         first = self.first(name)
         if self.how == "suspend" and self.stalled.placed[name] is Where.DOWNLOAD:
             assert first is None

@@ -1,4 +1,4 @@
-"""A package that is disabled is uninstalled once, whenever the daemon is killed."""
+"""A disabled package is uninstalled exactly once, whenever the daemon is killed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +22,13 @@ from wharfinger.runtime.resources.resources import SECRET
 
 @dataclass(slots=True)
 class Quiet:
-    """The switch that refuses the controllers' status patches, as if the daemon were killed before them."""
+    """A switch that makes clients refuse status patches, as if the daemon were killed before them."""
 
     refusing: bool = False
 
 
 class QuietClient(LimitedClient):
-    """A client that refuses status patches while they are forbidden."""
+    """A client that refuses status patches while its switch is on."""
 
     def __init__(self, client: ClusterClient, quiet: Quiet) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -42,7 +42,7 @@ class QuietClient(LimitedClient):
 
 @pytest.mark.slow
 async def test_a_completed_uninstall_is_not_repeated_after_a_kill(tmp_path: Path) -> None:
-    """The daemon is killed after the journal is empty, and before the status reports the end."""
+    """The daemon is killed after the journal is empty, but before the status reports the end of the uninstall."""
     quiet, note = Quiet(), tmp_path / "note"
     folder = module(
         tmp_path, "web", {}, {"a.sh": bash("{configVersion: v1, afterDeleteHelm: 1}", f"echo gone >>{note}")}

@@ -1,6 +1,7 @@
-"""The order of packages, through a daemon's inner part: which packages wait for an interrupted, failed or refused one.
+"""The order of packages in the inner part of a daemon: which packages wait for an interrupted, failed or refused one.
 
-Hooks are held by files: ``held`` makes one stay where it is, and each attempt of ``crit`` waits for a file of its own.
+Hooks are held by files. While there is a file ``held``, a hook does not continue. Each attempt of ``crit`` waits for its own
+file.
 """
 
 from collections.abc import Callable
@@ -43,14 +44,14 @@ def saying(place: Path, more: str) -> Path:
 
 
 def doing(place: Path, body: str) -> Path:
-    """Add a hook that runs before anything is applied."""
+    """Add a beforeHelm hook with this body to a package."""
     write(place, {"hooks/before.sh": bash("{configVersion: v1, beforeHelm: 1}", body)})
     (place / "hooks" / "before.sh").chmod(0o755)
     return place
 
 
 def node(world: World, name: str) -> NodeSnapshot:
-    """Return a package as the scheduler has it."""
+    """Return the snapshot of a package in the scheduler."""
     found = world.runtime.scheduler.snapshot(name)
     assert found is not None, f"{name} is no node"
     return found
@@ -68,18 +69,18 @@ def graph(world: World) -> list[tuple[object, ...]]:
 
 
 def attempts(world: World, name: str) -> int:
-    """Return how often the task at the head of its main lane was begun."""
+    """Return the number of attempts of the task at the head of the package's main lane."""
     tasks = world.runtime.queues.dump_one(name).tasks
     return next((task.attempt for task in tasks if task.lane == MAIN_LANE), 0)
 
 
 async def of(world: World, name: str) -> str:
-    """Return the uid of a Module's ConfigMap, which changes if it is deleted and created again."""
+    """Return the uid of a Module's ConfigMap. It changes if the ConfigMap is deleted and created again."""
     return find_str(await world.config_map(SYSTEM_NAMESPACE, f"of-{name}"), "metadata", "uid")
 
 
 def looked_at(world: World, name: str, holds: Callable[[JsonObject], bool]) -> Callable[[JsonObject], bool]:
-    """Return a condition that also demands that the newest generation of a Module was reconciled."""
+    """Return a check that ``holds`` is true, and that the newest generation of a Module was reconciled."""
     least = world.generations.get(("", name), 1)
     return lambda obj: holds(obj) and find_int(obj, "status", "observedGeneration") >= least
 
@@ -88,7 +89,7 @@ def looked_at(world: World, name: str, holds: Callable[[JsonObject], bool]) -> C
 
 
 def failing(folder: Path) -> Path:
-    """The module ``crit``: each attempt waits for its file ``may-<number>``, and fails unless there is an ``ok``."""
+    """Write the module ``crit``. Each attempt waits for its file ``may-<number>``, and fails unless there is a file ``ok``."""
     body = (
         f'cd "{folder}"\nn=$(($(cat count 2>/dev/null || echo 0) + 1))\necho "$n" >count\n'
         'while [ ! -e "may-$n" ]; do sleep 0.02; done\n[ -e ok ]\n'
@@ -97,7 +98,7 @@ def failing(folder: Path) -> Path:
 
 
 async def attempted(world: World, folder: Path, number: int) -> None:
-    """Wait until the hook of ``crit`` is at this attempt."""
+    """Wait until the hook of ``crit`` is running in this attempt."""
     count = folder / "count"
     await until_true(
         lambda: attempts(world, "crit") == number and count.exists() and count.read_text() == f"{number}\n"
@@ -108,7 +109,7 @@ async def attempted(world: World, folder: Path, number: int) -> None:
 async def test_a_tier_waits_for_retries_until_the_package_counts_as_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor does a dependent of the failed package hold the tier; it runs as soon as that package succeeds."""
+    """A dependent of the failed package does not hold the tier either. It runs as soon as the failed package succeeds."""
     monkeypatch.setattr("wharfinger.runtime.core.service.BackoffPolicy", AT_ONCE)
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -152,7 +153,7 @@ async def test_a_permanent_failure_does_not_hold_its_tier(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 async def test_a_run_ordered_during_a_parked_update_does_not_hold_its_tier(tmp_path: Path) -> None:
-    """Nor does it hold dependents, because the former version is installed."""
+    """The run does not hold dependents either, because the former version is installed."""
     more = CRITICAL.format(10) + "subscriptions: [conf]\n"
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -171,7 +172,7 @@ async def test_a_run_ordered_during_a_parked_update_does_not_hold_its_tier(tmp_p
         await until_true(lambda: node(world, "crit").run > before)
         assert node(world, "crit").failed
         await application(world, tmp_path, "shop", "")
-        # A good version is not held by the failure of the former one.
+        # The failure of the former version does not hold back a good version.
         await push(world, saying(package(tmp_path, "crit", version="2.0.1"), more))
         await world.change("", "crit", {"packageVersion": "2.0.1"})
         await world.until_state("", "crit", "Ready")
@@ -183,7 +184,9 @@ async def test_a_run_ordered_during_a_parked_update_does_not_hold_its_tier(tmp_p
 
 
 async def base_that_runs(world: World, folder: Path) -> None:
-    """``base``, which stays in the middle of a run while there is a file ``held``; and a shop that needs it, not created."""
+    """Push a package ``base`` that stays in the middle of a run while there is a file ``held``, and a shop that needs it. Create
+    only ``base``.
+    """
     body = f'cd "{folder}"\n[ -e held ] || exit 0\necho >reached\nwhile [ -e held ]; do sleep 0.02; done'
     await world.repository()
     await push(world, doing(package(folder, "base"), body))
@@ -243,14 +246,14 @@ async def test_a_package_suspended_during_its_first_run_satisfies_no_dependent(t
 
 
 async def off(world: World, name: str) -> None:
-    """Disable a Module, even if others need it."""
+    """Disable a Module, even if other packages need it."""
     await world.annotate("", name, IGNORE_DEPENDENTS, "true")
     await world.change("", name, {"enabled": False})
     await world.until_state("", name, "Disabled")
 
 
 async def missed(world: World, *, enabled: bool) -> None:
-    """Set ``spec.enabled`` of a suspended ``mid``, and wait until it was noticed."""
+    """Set ``spec.enabled`` of the suspended Module ``mid``, and wait until the change was noticed."""
     await world.change("", "mid", {"enabled": enabled})
     await world.until("", "mid", looked_at(world, "mid", bool))
     await until_true(lambda: world.runtime.scheduler.unwanted("mid") is not enabled)
@@ -258,7 +261,7 @@ async def missed(world: World, *, enabled: bool) -> None:
 
 @pytest.mark.slow
 async def test_a_package_resumed_without_its_dependency_is_not_deleted(tmp_path: Path) -> None:
-    """It was disabled and enabled again during the suspension, and its dependency was missing all that time."""
+    """The package was disabled and enabled again during the suspension. Its dependency was missing all the time."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, base="", mid=mandatory("base"))
@@ -280,7 +283,7 @@ async def test_a_package_resumed_without_its_dependency_is_not_deleted(tmp_path:
 
 @pytest.mark.slow
 async def test_a_disable_during_a_suspension_is_cancelled_by_an_enable(tmp_path: Path) -> None:
-    """The version to resume with arrives late, and the dependency is disabled by then."""
+    """The version for the resumption arrives late, when the dependency is already disabled."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, base="", mid=mandatory("base"))
@@ -321,7 +324,7 @@ async def test_a_package_disabled_during_a_suspension_is_deleted_on_resumption(t
 
 
 async def chain(world: World, folder: Path) -> list[tuple[object, ...]]:
-    """A shop that needs ``mid``, which needs ``base``; return the graph."""
+    """Install a shop that needs ``mid``, and ``mid``, which needs ``base``. Return the graph."""
     await world.repository()
     await modules(world, folder, base="", mid=mandatory("base"))
     await application(world, folder, "shop", mandatory("mid"))

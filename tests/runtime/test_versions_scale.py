@@ -1,4 +1,4 @@
-"""Ten thousand versions in one repository, in a real registry: the requests of a scan, and the size of the index."""
+"""Ten thousand versions of one package in a real registry: the requests of a scan, and the size of the index."""
 
 import gc
 import time
@@ -32,7 +32,9 @@ EMPTY = PackageIndex("default", "web")
 
 
 def link_tags(folder: Path, count: int) -> None:
-    """Add tags to a registry's folder as the registry does: a file with the digest of the tag. Pushing each would be slow."""
+    """Add tags to a registry's folder as files with the tag's digest, as the registry itself would. To push each tag would be
+    slow.
+    """
     tags = folder / "registry/docker/registry/v2/repositories/packages/web/_manifests/tags"
     digest = (tags / "1.0.0/current/link").read_text()
     for number in range(count - 1):
@@ -42,7 +44,7 @@ def link_tags(folder: Path, count: int) -> None:
 
 
 async def requests_of_scan(address: RegistryAddress, known: PackageIndex, interest: Interest) -> list[str]:
-    """Scan a package in which nothing is new; return the requests as a proxy sees them."""
+    """Scan a package in which nothing is new, and return the requests that a proxy sees."""
     async with open_connect_proxy() as proxy:
         access = RegistryAccess(proxies=read_proxies({"HTTP_PROXY": proxy.url()}))
         host = RegistryAddress("registry.test", address.port)

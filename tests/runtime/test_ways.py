@@ -1,9 +1,9 @@
-"""The ways through the runtime: how often a spec change is passed on between files, from the informer to the queue, and an
-event of a hook, from its watch to its task.
+"""The ways through the runtime. A change of a spec goes from the informer to the queue, and an event of a hook from its watch to
+its task. The tests limit how often such a way changes from one file to another.
 
-A real package walks a way from its first place to its last: along the open calls at one place, back to the last call that is
-still open at the next place, and on from there. A station is a stay in a file, and a return is a stay in a file that the way has
-left before. Calls that lead to no place only return a value.
+A real package takes a way from its first place to its last. The way follows the open calls at one place, goes back to the last
+call that is still open at the next place, and continues there. A station is a stay in a file. A return is a stay in a file that
+the way has left before. Calls that lead to no place only return a value.
 """
 
 import sys
@@ -44,7 +44,7 @@ def file_of(path: str) -> str:
 
 
 def open_calls(frame: FrameType | None) -> list[FrameType]:
-    """The open calls of Wharfinger, outermost first."""
+    """Return the open calls of Wharfinger, the outermost first."""
     calls: list[FrameType] = []
     while frame is not None:
         if file_of(frame.f_code.co_filename):
@@ -55,7 +55,9 @@ def open_calls(frame: FrameType | None) -> list[FrameType]:
 
 @dataclass
 class Way:
-    """A path along some places, from the first call of the place that begins it to the first call of the place that ends it."""
+    """A path along some places. It leads from the first call at the place where it begins to the first call at the place where it
+    ends.
+    """
 
     stations: list[str] = field(default_factory=list)
     is_begun: bool = False
@@ -67,7 +69,7 @@ class Way:
     ) -> None:
         """Let the path lead to each call of ``owner.call``, which is in ``file``.
 
-        It begins there if ``begins`` is the last argument, or empty.
+        The path begins at such a call if ``begins`` is empty, or is the last argument of the call.
         """
         original = getattr(owner, call)
 

@@ -1,7 +1,7 @@
 """`wharfinger why` in real situations, as a user sees it (tests/runtime/why_goldens).
 
-After a change of the texts: ``REWRITE_GOLDENS=1 pytest tests/runtime/test_why.py``, and read what `git diff` shows: each text has
-to be true, name one root cause, and have one remedy.
+After a change of the texts, run ``REWRITE_GOLDENS=1 pytest tests/runtime/test_why.py``, and read what `git diff` shows. Each text
+has to be true, name one root cause, and have one remedy.
 """
 
 import os
@@ -62,12 +62,12 @@ class NarrowGround(Ground):
     """A ground on which only one hook runs at a time."""
 
     def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
-        """See Ground."""
+        """Return the tools of `Ground`, limited to one hook at a time."""
         return super().make_tools(services, releases, limits or SlotLimits(hooks=1))
 
 
 def steady(text: str, folder: Path) -> str:
-    """Replace everything in a text that differs from run to run."""
+    """Replace all parts of a text that differ from run to run."""
     text = text.replace(str(folder), "FOLDER")
     for pattern, word in _VOLATILE:
         text = pattern.sub(word, text)
@@ -75,7 +75,7 @@ def steady(text: str, folder: Path) -> str:
 
 
 async def printed(world: World, situations: tuple[Situation, ...]) -> dict[str, str]:
-    """Return the output of `why`, by situation; over a socket, as for the command."""
+    """Return the output of `why` for each situation. It goes over a socket, as the command's output does."""
     inspector = RuntimeInspector("here", world.runtime.now(), world.runtime)
     path = world.folder / "debug.sock"
     texts: dict[str, str] = {}
@@ -90,7 +90,7 @@ async def printed(world: World, situations: tuple[Situation, ...]) -> dict[str, 
 
 @asynccontextmanager
 async def open_why_world(folder: Path, kind: str) -> AsyncIterator[World]:
-    """A daemon as a kind of situations needs it, and a registry that accepts connections and never answers."""
+    """Run a daemon for this kind of situation, and a registry that accepts connections and never answers."""
     with one_error():
         async with open_ground(folder) as ground, open_silent_registry() as silent:
             await ground.client.create(repository(f"{ground.address}/packages"))
@@ -103,7 +103,7 @@ async def open_why_world(folder: Path, kind: str) -> AsyncIterator[World]:
 
 
 def prepared(ground: Ground, kind: str) -> Ground:
-    """Return the ground of a daemon of that kind."""
+    """Return the ground of a daemon for this kind of situation."""
     match kind:
         case "slots":
             return NarrowGround(*(getattr(ground, each.name) for each in fields(Ground)))
@@ -115,7 +115,7 @@ def prepared(ground: Ground, kind: str) -> Ground:
 
 @asynccontextmanager
 async def open_silent_registry() -> AsyncIterator[str]:
-    """A registry that accepts connections and never answers."""
+    """Open a registry that accepts connections and never answers."""
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with listener:
         yield f"127.0.0.1:{listener.socket.getsockname()[1]}"
@@ -136,7 +136,7 @@ async def test_why_explains_stuck_packages_as_in_the_goldens(
                 for situation in WORLDS[kind]:
                     nursery.start_soon(come_about, world, situation)
             texts = await printed(world, WORLDS[kind])
-            scope.cancel()  # hanging tasks are not waited for
+            scope.cancel()  # the test does not wait for hanging tasks
     assert scope.cancelled_caught
     for name, text in texts.items():
         if REWRITE:

@@ -1,4 +1,4 @@
-"""Traces at a receiver: over HTTP on loopback, decoded as a collector decodes them."""
+"""Traces at a receiver. They are sent over HTTP on loopback, and decoded as a collector would decode them."""
 
 import logging
 import re

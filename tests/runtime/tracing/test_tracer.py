@@ -1,4 +1,4 @@
-"""Without a tracer no span is made, and OpenTelemetry is not imported."""
+"""Check that no span is made without a tracer, and that OpenTelemetry is not imported."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The index of a package: tags that are versions, and its form as an object."""
+"""The index of a package: which tags are versions, and the form of the index as an object."""
 
 import pytest
 from hypothesis import given
@@ -89,7 +89,7 @@ NAMES = st.sampled_from(("versions", "channels", "details", "count", "tagsDigest
 
 @given(st.dictionaries(NAMES, JSON, max_size=5))
 def test_any_object_is_read_or_refused_with_a_format_error(status: JsonObject) -> None:
-    """Any object is read, or refused with a format error, which the caller expects."""
+    """The caller expects a format error, and no other exception."""
     from wharfinger.formats.errors import FormatError
 
     try:

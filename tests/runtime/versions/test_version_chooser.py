@@ -25,7 +25,7 @@ def index(*tags: str) -> PackageIndex:
 
 
 def policy(text: str, mode: Mode = Mode.AUTO, approved: str = "", windows: Windows = NIGHTLY) -> VersionPolicy:
-    """Return a policy for a range, or for ``@channel``."""
+    """Return a policy for a range, or for a channel if the text begins with ``@``."""
     _, read = read_version({"spec": {"releaseChannel": text[1:]} if text.startswith("@") else {"versionRange": text}})
     return VersionPolicy(read.follows, mode, windows, approved=approved)
 
@@ -149,7 +149,9 @@ RANGES = st.sampled_from((">=0", "^1", "~1.2", "<2", "=1.1", ">=1, <3", "^0.1 ||
 def test_the_choice_is_possible_stable_and_no_downgrade(
     tags: frozenset[str], text: str, mode: Mode, installed: str, data: st.DataObject
 ) -> None:
-    """The choice is the installed version or a possible match, an allowed version is not downgraded, and a repetition agrees."""
+    """The choice is the installed version or a possible match. An allowed version is not downgraded, and a second choice is the
+    same.
+    """
     possible = data.draw(st.frozensets(st.sampled_from(sorted(tags)))) if tags else frozenset()
     wanted = parse_constraint(text)
     asked = VersionPolicy(Range(wanted, prereleases=False), mode, NIGHTLY)

@@ -1,4 +1,4 @@
-"""A resource's policy of versions: valid policies, and error messages for invalid ones."""
+"""The version policy of a resource: valid policies, and error messages for invalid ones."""
 
 import pytest
 

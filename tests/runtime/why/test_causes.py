@@ -1,4 +1,4 @@
-"""Parts of causes."""
+"""Parts of which causes are composed."""
 
 from datetime import UTC, datetime
 

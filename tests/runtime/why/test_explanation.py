@@ -1,4 +1,4 @@
-"""Chains of causes: the chosen root cause, and its existence in every case."""
+"""Chains of causes: which root cause is chosen, and that there is one in every case."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -68,7 +68,7 @@ def test_failing_objects_are_mentioned_for_ready_and_other_packages() -> None:
 
 
 def test_warnings_are_mentioned_beside_causes() -> None:
-    """A helm uninstall by a user is a warning, and the cause of later failures."""
+    """A user's helm uninstall is a warning, and may cause later failures."""
     text = "release: a helm command changed it last"
     told = why("db", replace(ready("db"), warnings=(text,)))
     assert (told.ready, told.also) == (True, (f"db: warning: {text}",))
@@ -295,7 +295,7 @@ NAMES = [f"m{number}" for number in range(8)]
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[list[PackageSnapshot], list[NodeSnapshot]]:
-    """Draw packages that wait for any others, existing or not; some fail, some are at work, some are ready."""
+    """Draw packages that wait for any other packages, which may be missing. Some fail, some are at work, and some are ready."""
     packages, nodes = [], []
     for name in NAMES:
         others = draw(st.lists(st.sampled_from([*NAMES, "absent"]), max_size=3, unique=True))
@@ -332,7 +332,7 @@ def test_every_chain_has_one_root_one_remedy_and_distinct_packages(
                 for cause in found.causes
                 if not cause.state.startswith(("waits for m", "needs", "waits for absent"))
             ]
-            assert roots in ([], [found.causes[-1]])  # a circle has none but itself
+            assert roots in ([], [found.causes[-1]])  # in a circle, only the circle itself is a root
             assert roots or "these packages wait for each other" in found.causes[-1].message
 
 
@@ -340,11 +340,11 @@ def test_every_chain_has_one_root_one_remedy_and_distinct_packages(
 def test_the_root_cause_is_the_nearest_one_for_users(
     world: tuple[list[PackageSnapshot], list[NodeSnapshot]],
 ) -> None:
-    """The expected result is a naive search of the snapshots, level by level."""
+    """The expected root cause is found by a simple search of the snapshots, level by level."""
     packages, nodes = world
     on = {each.name for each in nodes if each.decision == "Enable"}
     needs = {
-        # A package that cannot be on is blocked by dependencies that are off as well.
+        # A package that cannot be on is also blocked by dependencies that are off.
         each.name: [
             *(lack.name for lack in each.lacks),
             *(need.name for need in each.dependencies if need.name not in on),

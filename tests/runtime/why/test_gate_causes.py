@@ -1,4 +1,4 @@
-"""Decisions of the scheduler about a package, as causes."""
+"""The scheduler's decisions about a package, as causes."""
 
 from dataclasses import replace
 
@@ -115,7 +115,7 @@ def test_an_overruled_vote_is_no_cause() -> None:
 
 
 def test_only_the_deciding_vote_has_the_age_of_the_decision() -> None:
-    """The condition had become False for another reason long before."""
+    """The other vote has the age of the condition, which became False for another reason long before."""
     kubernetes, off = forbidden("KubernetesRequirementsUnmet", "k"), forbidden("DynamicallyDisabled", "d")
     shop = replace(node("shop.web", votes=(kubernetes, off)), since=NOW)
     assert [cause.since for cause in votes(known(shop), shop)] == [NOW, SINCE]

@@ -1,4 +1,4 @@
-"""Stages and tasks of a package, as causes."""
+"""The stages and tasks of a package, as causes."""
 
 from dataclasses import replace
 
@@ -97,7 +97,7 @@ def at_rest(error: str, condition_says: str = "DynamicallyDisabled", name: str =
 
 @pytest.mark.parametrize("said", ["DynamicallyDisabled", "PackageHookFailed"])
 def test_a_failure_of_a_disable_is_a_cause(said: str) -> None:
-    """The condition has the failure, or the decision if it was reported later."""
+    """The condition contains either the failure, or the decision if this was reported later."""
     cause = gate_failure(NOBODY, at_rest(FAILED, said))
     assert cause is not None
     assert cause.line == (
@@ -144,7 +144,7 @@ def test_a_package_that_is_not_ready_is_shown_with_its_progress() -> None:
 
 
 def test_an_unready_old_version_is_no_cause_during_an_update() -> None:
-    """The Deployment of the old version is not ready while the new version is being downloaded."""
+    """The Deployment of the old version is not ready while the new version is downloaded."""
     fetching = condition(Stage.FETCHED, "Unknown", "Downloading", "downloading web 2.0.0")
     (cause,) = causes(package("prod.web", fetching, NOT_READY))
     assert cause.line == "is at work: downloading web 2.0.0"
@@ -284,7 +284,7 @@ def test_a_removal_may_wait_for_a_slot() -> None:
 
 
 def test_a_held_removal_leads_to_leaving_dependents() -> None:
-    """Dependents that remain or were deleted do not block the removal."""
+    """Only dependents that are being removed block the removal, not those that stay or were deleted."""
     held = package("db", condition(REMOVED, "False", "WaitingForDependents", "it waits"))
     db = replace(node("db"), dependents=("shop.cache", "shop.gone", "shop.web"))
     going = package("shop.web", condition(REMOVED, "False", "Removing"), state="Removing")
@@ -317,7 +317,7 @@ def test_a_version_is_being_installed_until_it_is_read(said: tuple[ConditionSnap
 
 
 def test_crds_that_the_api_server_never_establishes_have_a_remedy() -> None:
-    """Before, the remedy was "nothing to do: it continues automatically"."""
+    """Such a package once had the remedy "nothing to do: it continues automatically"."""
     message = (
         "CustomResourceDefinition.apiextensions.k8s.io a.example.test: the API server has not established it for 20 s"
     )
