@@ -1,11 +1,11 @@
-"""`kill -9` at every step of the journal: during an install, an upgrade, a change of settings and a removal. Then a daemon recovers.
+"""`kill -9` at every step of the journal: during install, upgrade, a change of settings and removal. Then a daemon recovers.
 
 These invariants hold for every moment of death:
 
-* The next daemon reaches the same result as a daemon that is not killed. This includes every object of the namespace, the release's
-  revisions, the recorded state, the status, and the deployed packages. The journal is empty, and no process and no partial file
-  is left. (If a daemon dies while it applies, the interrupted revision stays recorded as failed, and the next revision has the next
-  number.)
+* The next daemon reaches the same result as a daemon that is not killed. This includes every object of the namespace, the
+  release's revisions, the recorded state, the status, and the deployed packages. The journal is empty, and no process and no
+  partial file is left. (If a daemon dies while it applies, the interrupted revision stays recorded as failed, and the next
+  revision has the next number.)
 * A step that is complete in the journal is not repeated.
 * Each hook runs as often as without a kill, except for a hook whose completion was not recorded: it runs once more.
 * A hook that was running is dead, with its descendants, before the next daemon is ready, and so before the hook runs again.

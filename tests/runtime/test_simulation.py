@@ -2,10 +2,11 @@
 
 The model (`simulated.py`) and this file check these invariants at each step:
 
-* At most one operation of each kind runs at a time, and in the main lane at most one task. No task of a superseded operation starts.
+* At most one operation of each kind runs at a time, and in the main lane at most one task. No task of a superseded operation
+  starts.
 * Nothing runs after a completed removal. The package has no task, no run and no live operation until it is wanted again.
-* Every accepted update is run or superseded in the end: once everything succeeds, either its Load has succeeded, or the update was
-  cancelled with a cause.
+* Every accepted update is run or superseded in the end: once everything succeeds, either its Load has succeeded, or the update
+  was cancelled with a cause.
 * The success of a superseded run is never reported to its caller.
 * No task outlives its package.
 * Nothing is lost. Once everything succeeds, the last desired state is loaded and applied, even if it was set during a removal, a
