@@ -174,7 +174,7 @@ class MemorySnapshot:
 
     ``own_bytes`` is the memory of the daemon's process now, ``peak_bytes`` the most that was resident since the start.
     ``programs`` has all processes below the daemon's process, by program. ``parts`` has what the daemon keeps in its own
-    memory. The sizes of parts are estimates with little of Python's overhead, so they really take more memory.
+    memory. The sizes of parts are estimates with little of Python's overhead, so the parts take more memory than that.
     """
 
     own_bytes: int
@@ -192,7 +192,7 @@ class WarmPoolSnapshot:
     pods that were replaced because they did not become ready, and ``starting`` and ``claimed`` count pods. A persistent hook
     is named as in the log; ``size`` counts its processes, ``reserved`` those that serve a run now, and ``started`` the runs
     that these processes have begun. ``memory_bytes`` is the memory of the pool's processes; it counts against
-    ``memory_limit_bytes``, the limit of all pools of processes together. Both are 0 for pods. All that follows is about
+    ``memory_limit_bytes``, the limit of all pools of processes together. Both are 0 for pods. The rest of this text is about
     interpreters.
 
     ``name`` is the program, with a number if there are pools of it with different environment variables. ``state``:

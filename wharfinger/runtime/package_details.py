@@ -95,9 +95,9 @@ class FieldChangeSnapshot:
 class ObjectChangeSnapshot:
     """The change of one object by the next apply.
 
-    ``change`` is "create", "change", "delete", "keep" (the object left the chart, and stays in the cluster) or "unknown".
-    ``by`` says how the change is known: "dry run" (the API server answered a dry run), or "chart" (no dry run was possible,
-    so the chart's object is shown). ``note`` says why no dry run was possible, and which parts of the change are not
+    ``change`` is "create", "change", "delete", "keep" (the object is no longer in the chart, but stays in the cluster) or
+    "unknown". ``by`` says how the change is known: "dry run" (the API server answered a dry run), or "chart" (no dry run was
+    possible, so the chart's object is shown). ``note`` says why no dry run was possible, and which parts of the change are not
     predicted.
     """
 

@@ -16,7 +16,7 @@ STATE_DIR_WORDS: Final = (
     f"${STATE_VARIABLE}, or else /var/lib/wharfinger for root, and $XDG_STATE_HOME/wharfinger or "
     "~/.local/state/wharfinger for other users"
 )
-"""The description of the default state folder in help texts, which is the same on each machine."""
+"""The text that stands for the default state folder in help texts. It is the same on each machine."""
 
 
 def default_state_dir() -> Path:

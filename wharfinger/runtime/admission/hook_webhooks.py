@@ -134,7 +134,9 @@ class HookWebhooks:
             (await self._left_over()).discard(package)
 
     async def _left_over(self) -> set[str]:
-        """Return the packages with objects of an earlier daemon, listed once. Raises ClusterError."""
+        """Return the packages whose webhooks an earlier daemon published. The API server is asked only once. Raises
+        ClusterError.
+        """
         if self._left is None:
             self._left = {package for package, _ in await self._stored()}
         return self._left
@@ -156,8 +158,8 @@ class HookWebhooks:
         self._trusted.set()
 
     async def keep(self) -> None:
-        """Rewrite each published object that somebody else has changed. Raises ClusterError; a refusal by an API server is
-        only logged.
+        """Write each published object again if it differs from its wanted content. Raises ClusterError; a refusal by an API
+        server is only logged.
         """
         await self._keep(self._write)
 

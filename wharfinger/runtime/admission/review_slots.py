@@ -14,12 +14,12 @@ import trio
 
 AT_ONCE: Final = 16
 FURTHER: Final = 8
-"""The limit on the slots that all packages together have beside their first slots."""
+"""The limit on the slots that all packages together have in addition to their first slots."""
 
 
 @dataclass(slots=True)
 class ReviewSlots:
-    """The slots of a daemon. Runs of one package wait in the order of their arrival."""
+    """The slots for the reviews of one daemon. Runs of one package wait in the order of their arrival."""
 
     _free: int = field(default_factory=lambda: AT_ONCE)
     _used: dict[str, int] = field(default_factory=dict)

@@ -269,8 +269,8 @@ class Guard:
         return going
 
     async def _is_taken(self, identity: PackageId) -> bool:
-        """Return whether the namespace of the package's release is being deleted, so that the package is lost even if it is
-        held.
+        """Return whether the namespace of the package's release is being deleted, so that the package is lost even if its
+        removal is held.
         """
         cluster = self.runtime.tools.cluster
         try:

@@ -55,7 +55,7 @@ class WantedModule:
 def wanted_module(
     found: FoundModule, version: str, content: str, settings: ModuleSettings, static: JsonObject, *, enabled: bool
 ) -> WantedModule:
-    """Return the wanted Module for a module's folder; ``enabled`` is the default that its files state."""
+    """Return the wanted Module for a module's folder; ``enabled`` is the default that the module's files state."""
     return WantedModule(
         name=found.name,
         repository=repository_name(found.dir),

@@ -49,8 +49,8 @@ _NOTHING: Final = PackageState()
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A rollback that is due, because of a failure or a request, and whose revision is not found yet. ``spec`` is the
-    package's resource as read.
+    """A rollback that is due because of a failure or a request. Its revision has not been found yet. ``spec`` is the package's
+    resource as read.
     """
 
     spec: PackageSpec

@@ -97,7 +97,7 @@ class VersionChoices:
         self.runtime.set_status(instance, status)
 
     def _exact(self, spec: PackageSpec, index: PackageIndex | None) -> tuple[PackageSpec, VersionNote | None]:
-        """Return the choice for a resource that names an exact version, whose tag may have moved."""
+        """Return the choice for a resource that names an exact version. The tag of that version may have moved."""
         found = index.digest(spec.version) if index is not None else ""
         if spec.policy.moved is MovedTag.FOLLOW:
             return _pinned(spec, digest=found), None

@@ -1,4 +1,4 @@
-"""The observers of the runtime's state machines: callbacks that the recorder provides, called for each step."""
+"""The observers of the runtime's state machines: callbacks that the flight recorder provides, called for each step."""
 
 from dataclasses import dataclass
 from typing import Final

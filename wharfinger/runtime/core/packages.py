@@ -188,11 +188,11 @@ class Packages:
     # --- the tasks' host -------------------------------------------------------------------------------------------------
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
-        """Put a hook's run into a lane of its own; return False if it was not taken."""
+        """Put a hook's run into a lane of its own; return False if the run was not enqueued."""
         return self.enqueue_hook(instance, task, lane, instance.hooks.scope, unique=False)
 
     def enqueue_hook(self, instance: Instance, task: Task, lane: str, scope: WorkScope | None, *, unique: bool) -> bool:
-        """Put a hook's run into a lane of its own; return False if it was not taken."""
+        """Put a hook's run into a lane of its own; return False if the run was not enqueued."""
         if scope is None:
             return False
         try:
@@ -209,7 +209,7 @@ class Packages:
             self.enqueue_hook(instance, task, task.lane, task.scope, unique=True)
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
-        """Return the names of the Modules of a lower order that are on."""
+        """Return the names of the Modules that are on and have a lower order."""
         return self.modules.before(instance)
 
     def global_values(self) -> JsonObject:

@@ -170,8 +170,8 @@ def _resume(runtime: Runtime, facts: Facts, *, bootstrapped: bool) -> None:
 
 
 async def _await_bootstrap(runtime: Runtime, client: ClusterClient, facts: Facts, marker: ObjectKey) -> None:
-    """Resume the scheduler once it is known whether the cluster is bootstrapped; if it is not, notify the scheduler as soon
-    as it is.
+    """Resume the scheduler once it is known whether the cluster is bootstrapped; if it is not, notify the scheduler as soon as
+    the cluster is bootstrapped.
     """
     async with open_bootstrap(client, marker) as bootstrap:
         _resume(runtime, facts, bootstrapped=bootstrap.finished)

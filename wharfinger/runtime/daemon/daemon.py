@@ -104,8 +104,8 @@ delay the renewal of the Lease.
 CLUSTER_RETRY_S: Final = 2.0
 CLUSTER_RETRY_MOST_S: Final = 60.0
 GC_THRESHOLDS: Final = (50_000, 20, 50)
-"""The thresholds of the garbage collector. With Python's default thresholds, it pauses a daemon with 100,000 rows for 0.2 s
-at a time (docs/reconciler.md).
+"""The thresholds of the garbage collector. With Python's default thresholds, the collector pauses a daemon with 100,000 rows
+for 0.2 s at a time (docs/reconciler.md).
 """
 HOOK_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 
@@ -156,7 +156,7 @@ async def run_daemon(
     """Run until SIGTERM or SIGINT; return True if all parts stopped within the grace time.
 
     Raises StartError, ConnectionConfigError, LedgerError or StoreError if the daemon cannot start, and LeaseLostError if
-    another daemon has taken the Lease, or it could not be renewed in time.
+    another daemon has taken the Lease, or if the Lease could not be renewed in time.
     """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, trio.CancelScope() as hard:
         async with trio.open_nursery() as nursery:
@@ -542,7 +542,7 @@ async def _prepare_cluster(client: ClusterClient, connection: Connection, config
             return await client.server_version()
         except ClusterError as error:
             said.warn(f"{connection.server}: {error}; trying again, at most {CLUSTER_RETRY_MOST_S:.0f} s apart")
-            refused = isinstance(error, ApiError)  # errors other than an unreachable server usually last long
+            refused = isinstance(error, ApiError)  # an error that the server has returned usually lasts long
             await trio.sleep(pause)
             pause = min(pause * 2, CLUSTER_RETRY_MOST_S) if refused else CLUSTER_RETRY_S
 

@@ -77,7 +77,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one examination, with its ``remedy`` unless it is ok."""
+    """The result of one examination, with a ``remedy`` unless the result is ok."""
 
     subject: str
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""The rights that a daemon needs in its cluster, and the check, before it takes the Lease, that it has them.
+"""The rights that a daemon needs in its cluster. Before a daemon takes the Lease, it checks that it has them.
 
 NEEDED is the only table of these rights: the check uses it, and the ClusterRole in docs/service.md is made from it
 (`cluster_role`). The daemon also needs rights for the objects in packages' charts. These rights are not checked here, because

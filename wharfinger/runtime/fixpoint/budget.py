@@ -19,7 +19,7 @@ from wharfinger.runtime.fixpoint.state import Account
 _FOLLOWED: Final = 1_000
 """The limit on the number of causes that are followed to find a loop."""
 _NAMED: Final = 8
-"""The limit on the number of ids of a loop or a chain that a message names."""
+"""The limit on the number of ids that a message names."""
 
 
 def is_spent(account: Account, episode: int) -> bool:

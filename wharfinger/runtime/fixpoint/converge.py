@@ -99,7 +99,7 @@ class World:
         self._convergence: _Convergence | None = None
 
     def arrived(self, emission: Emission) -> None:
-        """Record that an id is present, or has a new content."""
+        """Record that an id is present, or has new content."""
         self._say(Arrived(emission))
 
     def removed(self, who: Id) -> None:

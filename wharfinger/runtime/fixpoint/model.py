@@ -97,7 +97,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """An unexpected error ended the body. The node's result is ``crashed: `` and the message."""
+    """An unexpected error ended the body. The node's result is ``crashed: ``, followed by the message."""
 
     message: str
 
@@ -116,7 +116,7 @@ class Seeded:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The world outside created an id, or gave it a new content."""
+    """The world outside created an id, or gave it new content."""
 
     emission: Emission
 
@@ -202,7 +202,7 @@ class Exhausted:
     node, which does not run again in this episode.
 
     ``loop`` has the ids that keep waking each other, or a chain of ids that ends with ``id`` and in which each id creates the
-    next one. ``message`` names these ids. The node's result is ``exhausted: `` and the message.
+    next one. ``message`` names these ids. The node's result is ``exhausted: ``, followed by the message.
     """
 
     id: Id

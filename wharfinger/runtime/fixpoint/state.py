@@ -60,14 +60,14 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The node waits until one of these ids changes or ends a run; sorted."""
+    """The node waits until one of these ids changes or ends a run. The ids are sorted."""
 
     lacks: tuple[Id, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The node waits for the world outside to answer its run, or for any of ``reads`` to change; sorted."""
+    """The node waits for the world outside to answer its run, or for any id in ``reads`` to change. The ids are sorted."""
 
     run: int
     reads: tuple[Id, ...]

@@ -18,7 +18,7 @@ _OUTSIDE: Final = Origin()
 
 
 def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
-    """Record that an id is present, or has a new content; return whether this was a change. A change makes the node of the id
+    """Record that an id is present, or has new content; return whether this was a change. A change makes the node of the id
     run, and wakes its readers.
     """
     who = emission.id
@@ -104,8 +104,8 @@ def plan_run(
     charge: bool = False,
     cause: Id | None = None,
 ) -> None:
-    """Plan a run of the node. Several calls before the run begins are one run. If the run must be charged and the budget is
-    used up, end the node.
+    """Plan a run of the node. Several calls before the run begins cause only one run. If the run must be charged and the
+    budget is used up, end the node.
     """
     account = node.account
     if draft.cancelled and node.stage is not Stage.RUNNING:

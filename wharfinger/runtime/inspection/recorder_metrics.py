@@ -1,4 +1,4 @@
-"""The metrics of the recorder: about the events in memory, and about the log on disk."""
+"""The metrics of the flight recorder: about the events in memory, and about the log on disk."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -42,7 +42,7 @@ _Rows = tuple[tuple[tuple[str, ...], float], ...]
 
 
 def recorder_families(recorder: Recorder, flight_log: FlightLog | None) -> Iterator[tuple[Description, _Rows]]:
-    """Yield the families; the families of the log only if the recorder writes one."""
+    """Yield the families; those about the log are included only if the flight recorder writes a log."""
     yield KEPT, (((), recorder.rings.count()),)
     yield EVENTS, (((), recorder.records),)
     yield FAILURES, (((), recorder.failures),)

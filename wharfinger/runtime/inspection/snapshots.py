@@ -112,9 +112,9 @@ class RuntimeInspector:
     pods: PodPools | None = None
     """The pools of pods; None without `--worker-pools`."""
     recorder: Recorder | None = None
-    """The recorder; None before the runtime has started."""
+    """The flight recorder; None before the runtime has started."""
     flight_log: FlightLog | None = None
-    """The log of the recorder; None without `--flight-recorder`."""
+    """The log of the flight recorder; None without `--flight-recorder`."""
     kept_logs: PackageLogs | None = None
     """The last log lines of each package; None before logging is set up."""
     find: Callable[[ObjectKey], JsonObject | None] = nothing_found
@@ -142,7 +142,7 @@ class RuntimeInspector:
         )
 
     def stand_by(self, why: str) -> None:
-        """Set the reason why the daemon may not work yet; "" once it may."""
+        """Set the reason why the daemon may not work yet; ``why`` is "" once it may work."""
         self.standby = " ".join(why.split())
 
     def lease_seen(self, lease: str, identity: str, record: LeaseRecord) -> None:
@@ -155,7 +155,7 @@ class RuntimeInspector:
         return statistics(self.runtime) if self.runtime is not None else None
 
     async def memory(self) -> MemorySnapshot:
-        """Return the memory by part. The kernel's part is read in a thread, because it takes some milliseconds."""
+        """Return the memory by part. The kernel's numbers are read in a thread, because this takes some milliseconds."""
         parts = memory_parts(self.runtime, self.measured, self.kept_logs, self.recorder)
         return replace(await trio.to_thread.run_sync(memory_of_processes), parts=parts)
 

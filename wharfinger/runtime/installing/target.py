@@ -47,7 +47,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class InRegistry:
-    """A package in a registry, below an address, with an exact version or a range."""
+    """A package below an address in a registry, with an exact version or a range."""
 
     address: RepositoryAddress
     name: str

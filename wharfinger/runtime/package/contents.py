@@ -1,8 +1,9 @@
-"""The contents of packages that were read last, by digest. Packages with the same content share it, so that it is read only once.
+"""The contents of packages that were read last, by digest. Packages with the same content share one copy, which is read only
+once.
 
-After a restart every package is loaded, and many may have the same content. A content was read from the store, where a digest
-always has the same files, so it never becomes outdated. While a package with the content is loaded, the copy in this cache
-costs no additional memory.
+After a restart every package is loaded, and many may have the same content. In the store, a digest always has the same files,
+so a kept content never becomes outdated. While a package with the content is loaded, the copy in this cache costs no
+additional memory.
 """
 
 from collections import OrderedDict
@@ -20,7 +21,9 @@ Content = TypeVar("Content")
 
 
 class Kept(Generic[Content]):
-    """A cache of the last used contents of one kind. The key of a content has everything on which the content depends."""
+    """A cache of the most recently used contents of one kind. The key of a content has everything on which the content
+    depends.
+    """
 
     def __init__(self) -> None:
         self._contents: OrderedDict[Hashable, Content] = OrderedDict()

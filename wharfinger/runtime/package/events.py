@@ -73,7 +73,7 @@ class Placed(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Released(ReportBase):
-    """The version is applied as this revision of its release; 0 if it has no release."""
+    """The version is applied as this revision of its release; 0 if the package has no release."""
 
     revision: int
 
@@ -88,15 +88,15 @@ class Tracked(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Reachable(ReportBase):
-    """The URLs of the package, each with its purpose; they replace those reported before."""
+    """The URLs of the package, each with its purpose. They replace the URLs that were reported before."""
 
     urls: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WarnedOf(ReportBase):
-    """There are warnings about one subject: it works, but should be changed. The warnings replace earlier ones about the same
-    subject.
+    """There are warnings about one subject, which works but should be changed. The warnings replace earlier ones about the
+    same subject.
     """
 
     subject: str
@@ -244,8 +244,8 @@ class NodeAccepted(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class NodeRefused(OutcomeBase):
-    """The definition would close a cycle, so the scheduler refused it. ``established`` are the CRDs that were established
-    before the offer; they are still those of the package.
+    """The definition would close a cycle, so the scheduler refused it. ``established`` has the CRDs that were established
+    before the offer; they remain the package's established CRDs.
     """
 
     failure: Failure

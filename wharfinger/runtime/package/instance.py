@@ -83,7 +83,7 @@ class SourceOpener(Protocol):
 
 
 class Webhooks(Protocol):
-    """The objects in the cluster that tell API servers to call the webhooks of hooks."""
+    """The publisher of the objects in the cluster that tell API servers to call hooks."""
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
         """Publish the webhooks of a package in place of its earlier ones; from now on, changes that others make to them are
@@ -139,7 +139,7 @@ class Tools:
     tracer: Tracer | None = None
     """The tracer, which makes spans of hooks' runs; None if no traces are exported."""
     webhooks: Webhooks | None = None
-    """The webhooks of hooks; None if the daemon has no admission server."""
+    """The publisher of hooks' webhooks; None if the daemon has no admission server."""
 
 
 @dataclass(slots=True)
@@ -189,7 +189,7 @@ class Instance:
     running_hooks: int = 0
     hooks_quiet: Signal = field(default_factory=Signal)
     observe: Observe | None = None
-    """The callback for each step, which the recorder provides."""
+    """The callback for each step, which the flight recorder provides."""
     _secrets: tuple[tuple[object, ...], tuple[str, ...]] = ((), ())
     """The package's own secrets, with the objects in which they were found."""
 
@@ -303,7 +303,7 @@ class Instance:
         )
 
     def crds_ensured(self) -> None:
-        """Record that the package's CRDs were ensured, and wake all tasks that wait for it."""
+        """Record that the package's CRDs were ensured, and wake all tasks that wait for this."""
         self.crds_changed.notify()
 
     def journalled(self) -> Steps:

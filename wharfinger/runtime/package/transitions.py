@@ -3,7 +3,7 @@
 ==================  =============================================  ==========================================================
 record              changed by                                     rule
 ==================  =============================================  ==========================================================
-status, warnings    StatusSet, Warned, Renamed                     a subject's warnings replace those before
+status, warnings    StatusSet, Warned, Renamed                     new warnings about a subject replace earlier ones
 desired             DesiredGiven, FoundInstalled, SettingsGiven,   after a request for a reconciliation, downloads ask the
                     AccountGiven, RefreshWanted, UpdateBegun,      registry until one has done so; a permanent failure of an
                     Downloaded, AttemptBegun, AttemptFailed,       attempt is kept until another attempt begins
@@ -200,7 +200,7 @@ def _desired(desired: DesiredPackage, event: DesiredFact) -> DesiredPackage:
                 package, version, source, settings, directives, desired.begun, refresh, desired.attempt
             )
         case FoundInstalled(package, version, directives):
-            # An account that was given for a removal replaces only the account in the directives of that time.
+            # An account that was given for a removal does not replace the account in later directives.
             account = desired.account if directives is None else None
             directives = directives or desired.directives
             return replace(desired, package=package, version=version, directives=directives, account=account)
