@@ -92,7 +92,7 @@ def test_a_chart_may_create_objects_of_its_own_kinds(tmp_path: Path, place: str)
 
 @pytest.mark.slow
 def test_the_word_lookup_in_a_description_is_not_a_lookup(tmp_path: Path) -> None:
-    """The chart needs nothing from the cluster, so it is rendered only once, and without the cluster."""
+    """The chart needs nothing from the cluster, so it is rendered a single time, and without the cluster."""
     values = "text: '{{ .Release.Name }}'\nabout: used to lookup `that`\n"
     files = {
         "charts/db/crds/a.yaml": DEFINITION,

@@ -99,7 +99,7 @@ async def test_an_invalid_settings_config_map_is_reported_and_its_correction_not
 
 @pytest.mark.slow
 async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_path: Path) -> None:
-    """This is also true after a restart. Nothing is uninstalled, and the status reports the installed version."""
+    """Nothing is uninstalled, not even after a restart, and the status reports the installed version."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0")

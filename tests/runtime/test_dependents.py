@@ -230,7 +230,7 @@ async def test_simultaneous_removals_follow_the_reverse_order_of_dependencies(tm
 
 @pytest.mark.slow
 async def test_a_removal_waits_for_the_begun_removal_of_a_dependent(tmp_path: Path) -> None:
-    """The same is true of a conditional dependent, because its hooks may still use the package."""
+    """A removal also waits for a conditional dependent, because the hooks of this dependent may still use the package."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, database="")

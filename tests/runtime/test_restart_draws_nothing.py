@@ -107,7 +107,7 @@ def ready(running: Program, *names: str) -> None:
 
 @pytest.mark.slow
 def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
-    """This is also true of packages that were installed before another package added kinds or was enabled."""
+    """The packages include some that were installed before another package added kinds or was enabled."""
     packages(tmp_path / "packages")
     counted_helm(tmp_path)
     repository = f"{{folder: {{path: '{tmp_path / 'packages'}'}}}}"

@@ -69,7 +69,9 @@ async def restarting(folder: Path) -> AsyncIterator[Ground]:
 
 @pytest.mark.slow
 async def test_a_restart_makes_one_round(tmp_path: Path) -> None:
-    """All packages start in this round. A Module that only a global hook enables stays on until this hook has run again."""
+    """All packages start in the round after the restart. A Module that only a global hook enables stays on until this hook has
+    run again.
+    """
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))
     a_module(tmp_path, "alpha")
     a_module(tmp_path, "gamma")

@@ -106,9 +106,7 @@ async def test_a_script_that_voted_no_early_votes_again_once_all_modules_are_loa
 
 @pytest.mark.slow
 async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loaded(tmp_path: Path) -> None:
-    """This is true even after many failures to load the module: it is installed, and the script's vote with it is
-    not known yet.
-    """
+    """Even if the load of a module fails many times, the module is installed, and nobody knows how the script votes with it."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "broken").touch()
@@ -128,7 +126,7 @@ async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loade
 @pytest.mark.sampled
 @pytest.mark.parametrize("how", ["votes no again", "dns is removed"])
 async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded(tmp_path: Path, how: str) -> None:
-    """The same is true if the missing module is removed instead of loaded."""
+    """A Module whose load was awaited may be loaded, or it may be removed instead."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "held").touch()
@@ -149,7 +147,7 @@ async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded
 
 @pytest.mark.slow
 async def test_a_suspended_module_disabled_by_its_script_does_not_count_as_installed(tmp_path: Path) -> None:
-    """This is also true after a restart, at which the scripts of suspended modules do not run."""
+    """A process that starts later gets the same result, although it does not run the scripts of suspended modules."""
     rival = "noneOf: [{name: both, modules: [{name: scripted}]}]"
     async with open_ground(tmp_path) as ground:
         await installed(ground, tmp_path)

@@ -37,7 +37,7 @@ REFUSAL = r'admission webhook "packages\.wharfinger\.dev" denied the request: sp
 
 
 def repository(name: str, path: str = "/etc") -> JsonObject:
-    """A repository that the API server accepts, and a daemon without that folder refuses."""
+    """Return a repository that the API server accepts, but that a daemon without its folder refuses."""
     spec: JsonObject = {"folder": {"path": path}}
     return {
         "apiVersion": "wharfinger.dev/v1alpha1",
@@ -90,7 +90,7 @@ async def test_the_service_leads_only_to_the_leader(tmp_path: Path) -> None:
         metadata: JsonObject = {"name": "hooks", "namespace": SYSTEM_NAMESPACE}
         await world.client.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": ports})
         own = Endpoint("", 0, (SYSTEM_NAMESPACE, "hooks"), own_address())
-        before = endpoint_slice(replace(own, pod="192.0.2.77"), 1)  # of the former leader
+        before = endpoint_slice(replace(own, pod="192.0.2.77"), 1)  # as the former leader has written it
         assert before is not None
         await world.client.apply(before, field_manager="wharfinger")
         judge = Judge(world.runtime, [world.folder])

@@ -28,7 +28,7 @@ PATIENCE_S = 60
 
 @asynccontextmanager
 async def eventful(world: World) -> AsyncIterator[PackageEvents]:
-    """The world's runtime with a recorder for its Events, connected as in the daemon."""
+    """Connect the world's runtime to a recorder for its Events, as the daemon does."""
     async with open_recorder(world.client, lambda: datetime.now(UTC), "test") as recorder:
         events = PackageEvents(recorder)
 
@@ -50,7 +50,7 @@ async def eventful(world: World) -> AsyncIterator[PackageEvents]:
 
 
 async def until_event(world: World, reason: str) -> JsonObject:
-    """Wait for an Event of a reason in ``prod``."""
+    """Wait for an Event in ``prod`` with this reason."""
     with trio.move_on_after(PATIENCE_S):
         async with world.client.watch(EVENT, "prod", resource_version="0") as events:
             async for event in events:

@@ -1,4 +1,4 @@
-"""When an Event is created, and when its count is written."""
+"""Series of equal Events: the time at which an Event is created, and the times at which its count is written."""
 
 import math
 from dataclasses import replace

@@ -105,7 +105,7 @@ def switched(folder: Path, name: str) -> str:
 
 @asynccontextmanager
 async def converged(folder: Path) -> AsyncIterator[Notes]:
-    """Install everything, check the expected hook runs, and yield the notes once all is idle."""
+    """Install everything, check the expected hook runs, and yield the notes once everything is idle."""
     write_folders(folder)
     async with open_world(folder) as world:
         notes = Notes(world, folder / "notes")
@@ -127,7 +127,9 @@ async def of_alpha(notes: Notes, key: str) -> str:
 
 @pytest.mark.slow
 async def test_hooks_of_the_start_run_in_order(tmp_path: Path) -> None:
-    """The order is onStartup by order number, beforeAll by order number, the modules by weight, and afterAll."""
+    """The order is onStartup and then beforeAll, both by order number, then the modules by weight, and then afterAll. Global
+    hooks have no Synchronization.
+    """
     async with converged(tmp_path) as notes:
         assert await of_alpha(notes, "colour") == "grey"
         for name in ("beta", "gamma"):

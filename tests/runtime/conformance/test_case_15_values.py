@@ -221,9 +221,7 @@ def refused(definition: Definition, settings: JsonObject) -> list[str]:
 
 
 def test_objects_are_closed_unless_their_schema_opens_them(tmp_path: Path) -> None:
-    """This holds for the schemas of properties and items too, except where such a schema decides for itself. All problems are
-    reported.
-    """
+    """Objects in properties and items are closed too, except where their own schema says otherwise. All problems are reported."""
     definition = module(tmp_path, CLOSED)
     fine: JsonObject = {
         "name": "a",

@@ -132,7 +132,9 @@ NAMES = st.sampled_from("abcdefgh")
 
 @given(st.lists(st.tuples(NAMES, st.frozensets(NAMES, max_size=5)), max_size=30))
 def test_at_least_one_held_change_waits_for_no_other_held_one(asked: list[tuple[str, frozenset[str]]]) -> None:
-    """A hold is recorded only if it closes no cycle, so one held package waits for no other, in any order of checks."""
+    """A hold is recorded only if it closes no cycle. So at least one held package waits for no other held package, in any order
+    of checks.
+    """
     waits: dict[str, frozenset[str]] = {}
     for name, going in asked:
         waits[name] = frozenset(each for each in going - {name} if not reaches(waits, each, name))

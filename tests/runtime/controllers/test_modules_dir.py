@@ -304,7 +304,7 @@ async def test_a_restart_changes_nothing(tmp_path: Path) -> None:
 async def test_an_object_refused_by_the_api_server_does_not_delay_other_objects(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At the start too, the refused object is retried, and is written once the server accepts it."""
+    """The refused object is retried, also at the start of the controller, and is written once the server accepts it."""
     files(tmp_path)
     async with open_place(tmp_path) as place:
         refusing = Refusing(place.client, {"web"})

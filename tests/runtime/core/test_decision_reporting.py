@@ -17,7 +17,7 @@ from wharfinger.formats.json.value import find_str
 
 @asynccontextmanager
 async def restarted(ground: Ground, folder: Path, **needs: str) -> AsyncIterator[tuple[World, int, list[str]]]:
-    """Open a daemon that finds ``needs`` installed. The Module ``ground`` only loads once the test writes to its gate.
+    """Open a daemon that finds ``needs`` installed. It cannot load the Module ``ground`` before the test writes to a gate.
 
     Yields the world, the gate, and a list of all reported statuses, each as its state and message.
     """

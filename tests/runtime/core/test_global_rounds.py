@@ -142,7 +142,7 @@ async def test_afterall_hooks_that_never_settle_are_reported(tmp_path: Path) -> 
 
 
 async def test_global_hooks_may_patch_discovery_and_modules(tmp_path: Path) -> None:
-    """Both exist in VALUES_PATH, but they are part of the values only once a hook has added something to them."""
+    """Both are shown in VALUES_PATH, but they are part of the stored values only after a hook has added something to them."""
     notes = tmp_path / "notes"
     patch = add("/global/discovery/clusterDomain", '"cluster.local"')
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1', patch)})

@@ -113,7 +113,7 @@ async def test_a_missing_version_is_reported_and_the_old_one_stays(tmp_path: Pat
 
 
 async def test_every_status_written_during_an_update_is_true(tmp_path: Path) -> None:
-    """Ready with the new version is reported only once the objects of the new version have been checked."""
+    """Ready with the new version is not reported before the objects of the new version have been checked."""
     written: list[tuple[int, str, str]] = []
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

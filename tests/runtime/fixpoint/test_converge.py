@@ -231,7 +231,7 @@ async def test_the_world_outside_can_request_add_and_remove_during_a_run() -> No
 
 @pytest.mark.parametrize("limit", [1, 2])
 async def test_a_cancellation_cancels_bodies_and_begins_none(limit: int) -> None:
-    """This is also true if a body takes time to end, and then reports that it is done."""
+    """A cancelled body may take time to end, and may even report that it is done."""
     ended: list[str] = []
 
     async def lingers(level: Level, loop: tuple[Id, ...]) -> Outcome:

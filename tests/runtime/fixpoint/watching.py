@@ -229,7 +229,7 @@ class Watcher:
                     assert not parked, f"the engine has not converged: {parked}"
 
     def _judged(self, order: Dispatch) -> None:
-        """Check that a node is judged only once it is certain that the ids that it lacks will not arrive."""
+        """Check that a node is not judged before it is certain that the ids that it lacks will not arrive."""
         one = order.id
         assert self.rules.drain
         blocked = self.last.get(one)

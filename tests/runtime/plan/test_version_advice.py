@@ -1,4 +1,4 @@
-"""Versions that would work, in a plan."""
+"""A plan's advice about versions that would work."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,6 @@
-"""Decisions about packages that refer to each other, admission, and shown votes. Single rules are tested in test_rules.py."""
+"""Decisions about packages that refer to each other, the admission of packages, and the votes that are shown. Single rules are
+tested in test_rules.py.
+"""
 
 from random import Random
 

@@ -1,7 +1,7 @@
 """A day of a cluster, determined by a seed: actions of people and autoscalers, and failures, one after the other.
 
-After each event, the world has to settle: every desired Application is Ready, and every other one is deleted. Then nothing
-happens for a while, and in this time nothing may be written.
+After each event, the world has to settle: every desired Application is Ready, and every other Application is deleted. Then
+nothing happens for a while, and nothing may be written during this time.
 """
 
 import random

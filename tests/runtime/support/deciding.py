@@ -1,4 +1,4 @@
-"""Short forms for decisions about a few nodes."""
+"""Helpers for tests that decide about a few nodes."""
 
 from wharfinger.runtime.scheduler.gates import Decision, decide
 from wharfinger.runtime.scheduler.graph import Node, topology

@@ -1,4 +1,4 @@
-"""Packages that require each other, and that note when they are deleted."""
+"""Helpers that create packages which require each other, and whose hooks note when the packages are deleted."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Short forms for snapshots of packages and nodes, and for explanations that know only these snapshots."""
+"""Helpers that create snapshots of packages and nodes, and explanations that know only these snapshots."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Short forms for nodes of a scheduler."""
+"""Helpers that create nodes of a scheduler."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Short forms for plans: resources and packages as plain values, and as files."""
+"""Helpers for tests of plans: they create resources and packages as plain values, and as files."""
 
 from collections.abc import Iterable
 from pathlib import Path

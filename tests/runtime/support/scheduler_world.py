@@ -1,4 +1,4 @@
-"""Short forms for tests of a scheduler."""
+"""Helpers for tests of a scheduler."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Short forms for packages that get stuck: how they are created, and how tests find out that they are stuck.
+"""Helpers for packages that get stuck: they create such packages, and find out that these are stuck.
 
 In the worlds of `tests/runtime/test_why.py`, a failed task waits a minute for its next attempt. Each package is therefore seen
 after its first attempt.

@@ -174,7 +174,7 @@ def test_queues_of_hooks_have_their_own_lanes(queue: str) -> None:
 
 @pytest.mark.slow
 async def test_values_of_a_late_synchronisation_are_applied_when_it_ends(tmp_path: Path) -> None:
-    """This is true even if another desired state has superseded the operation long before."""
+    """The values are applied even if another desired state has superseded the operation long before."""
     os.mkfifo(tmp_path / "go")
     config = (
         "configVersion: v1\nkubernetes:\n"
