@@ -1,4 +1,6 @@
-"""Random values of a chart. They stay the same if only inputs change that the templates do not use, even with other writers."""
+"""Random values of a chart. They stay the same if only inputs change that the templates do not use, even if others write the
+release.
+"""
 
 import base64
 from collections.abc import Callable

@@ -77,7 +77,7 @@ async def test_only_one_module_of_a_group_is_on_and_the_next_replaces_it(tmp_pat
 
 @pytest.mark.slow
 async def test_a_restart_installs_no_other_module_of_the_group(tmp_path: Path) -> None:
-    """The Module that is on has the last name of the group. It does not matter which Module is loaded first."""
+    """The Module that is on is the last of the group by name. It does not matter which Module is loaded first."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()

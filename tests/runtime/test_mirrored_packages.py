@@ -75,7 +75,7 @@ async def carried(world: World, path: Path, spec: JsonObject) -> None:
 
 @pytest.mark.slow
 async def test_a_mirror_in_a_folder_is_installed_without_a_network(tmp_path: Path) -> None:
-    """The registry has ended, and the daemon cannot connect to anything. Ranges and signatures work as with a registry."""
+    """The registry is stopped, and the daemon cannot connect to anything. Ranges and signatures work as with a registry."""
     async with open_registry_server(tmp_path / "there") as address, open_registry(address, scheme="http") as registry:
         for version in ("1.0.0", "1.1.0"):
             await publish(registry, tmp_path, version)

@@ -118,7 +118,7 @@ def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
     every = (*(f"default/{name}" for name in (*NAMES, "later")), "module-a", "module-b")
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
-        # needed because a chart looks up a Namespace
+        # A chart looks up a Namespace.
         kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")
         with started(tmp_path, kubeconfig) as first:
             first.wait_line("ready:")

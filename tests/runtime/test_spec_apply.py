@@ -67,7 +67,7 @@ async def test_start_and_end_of_maintenance_make_one_revision_each(tmp_path: Pat
 
 @pytest.mark.slow
 async def test_an_incomplete_release_is_applied_even_under_maintenance(tmp_path: Path) -> None:
-    """Under maintenance, a release is not written any more only if it is deployed and marked as unmanaged."""
+    """Maintenance only protects a release that is deployed and marked as unmanaged."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"templates/named.yaml": NAMED})
         await world.repository()

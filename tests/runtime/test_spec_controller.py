@@ -1,4 +1,6 @@
-"""Recorded cases of addon-operator's application controller that no other test covers, with real parts."""
+"""Recorded cases of the public peer's application controller, with real parts. The peer is the one that spec/runtime describes.
+No other test covers these cases.
+"""
 
 import os
 from pathlib import Path
@@ -132,7 +134,7 @@ async def test_an_exact_version_without_readable_metadata_is_refused(tmp_path: P
 async def test_stale_owner_references_are_neither_followed_nor_changed(tmp_path: Path) -> None:
     """This is the case stale-owner-references. Only the spec says which repository and version a package uses.
 
-    The peer makes the package and its version owners of the Application, and replaces stale owners. Here nothing owns an
+    The peer (see spec/runtime) makes the package and its version owners of the Application, and replaces stale owners. Here nothing owns an
     Application, so an owner reference belongs to the user.
     """
     async with open_world(tmp_path) as world:
@@ -187,7 +189,7 @@ async def test_a_deletion_right_after_a_version_change_leaves_nothing(tmp_path: 
 
 @pytest.mark.slow
 async def test_late_events_after_a_disable_or_removal_create_no_queue(tmp_path: Path) -> None:
-    """In the peer, such an event created a queue that was never removed."""
+    """In the peer that spec/runtime describes, such an event created a queue that was never removed."""
     async with open_world(tmp_path) as world:
         await world.repository()
         folder = hooked(tmp_path / "mod", {"count.sh": COUNTING}, name="hooked")
@@ -214,7 +216,7 @@ async def test_late_events_after_a_disable_or_removal_create_no_queue(tmp_path: 
 
 
 async def test_a_hanging_synchronisation_is_superseded_at_once(tmp_path: Path) -> None:
-    """In the peer, the wait for a Synchronization cannot be cancelled."""
+    """In the peer that spec/runtime describes, the wait for a Synchronization cannot be cancelled."""
     os.mkfifo(tmp_path / "held")
     watching = "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: slow}]"
     folder = hooked(tmp_path / "hooked", {"a.sh": held_hook(tmp_path, watching, "sync")})

@@ -1,4 +1,6 @@
-"""Cases of the public peer's scheduler, and its weaknesses, as far as the scheduler's own tests do not cover them."""
+"""Cases of the scheduler of the public peer that spec/runtime describes, and its weaknesses, as far as the scheduler's own tests
+do not cover them.
+"""
 
 from pathlib import Path
 
@@ -21,7 +23,7 @@ def scheduled(effects: tuple[object, ...]) -> list[str]:
 
 
 def test_any_number_of_runs_can_be_ordered_at_once() -> None:
-    """The peer sends to a bounded channel while it holds its lock. Here, the ordered runs are simply the return value."""
+    """The peer of spec/runtime sends to a bounded channel while it holds its lock. Here, the ordered runs are a return value."""
     scheduler = Scheduler()
     names = [f"p{number:04}" for number in range(MORE_THAN_ANY_CHANNEL)]
     for name in names:
@@ -35,8 +37,8 @@ def test_any_number_of_runs_can_be_ordered_at_once() -> None:
 
 
 def test_the_end_of_an_older_run_does_not_complete_a_newer_one() -> None:
-    """In the peer, the end of a run completes whatever is scheduled. Here it completes only this run, and dependents wait for the
-    new run.
+    """In the peer of spec/runtime, the end of a run completes whatever is scheduled. Here it completes only this run, and
+    dependents wait for the new run.
     """
     scheduler = Scheduler()
     scheduler.apply(Resumed())

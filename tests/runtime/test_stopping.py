@@ -63,7 +63,7 @@ def test_a_stop_interrupts_waiting_for_the_cluster(tmp_path: Path, file: str) ->
     local = ("--local-packages", str(tmp_path))
     with embedded_daemon(tmp_path, *local) as running:
         running.wait_line("ready:")
-        # needed because the charts contain definitions
+        # The charts contain CRDs.
         kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")
         kubectl.apply(tmp_path / "app.yaml", application("fleet", f"{{folder: {{path: '{tmp_path}/packages'}}}}"))
         if shown:

@@ -1,7 +1,7 @@
-"""The expected results of the fixpoint engine. The oracle finds them without the engine: it evaluates all until nothing changes.
+"""The expected results of the fixpoint engine. The oracle finds them without the engine: it evaluates until nothing changes.
 
-A `World` is declared: what each part needs, tolerates and emits, and how it ends. The oracle does not know events, dispatches,
-wakes or versions, and not the times of levels. It applies these rules to the declarations, each up to its least fixpoint:
+A `World` is declared: what each part needs, tolerates and emits, and how it ends. The oracle has no notion of time: it does
+not know events, dispatches, wakes or versions. It applies these rules to the declarations, each up to its least fixpoint:
 
 1. A part becomes ready, and emits, if everything that it needs is ready. A tolerated dependency only delays, so it has no rule.
 2. A part fails if something that it needs has failed.

@@ -104,7 +104,7 @@ async def test_a_missing_namespace_is_created_only_on_request(tmp_path: Path) ->
 
 
 async def test_nothing_is_created_in_a_cluster_without_the_definitions(tmp_path: Path) -> None:
-    """The definitions are checked first, so a failed installation leaves no namespace behind."""
+    """The daemon's CRDs are checked first, so a failed installation leaves no namespace behind."""
     folder = chart(tmp_path / "web", "web", "1.0.0")
     wanted = InstallRequest(read_target(str(folder)), "elsewhere", "shop", {}, create_namespace=True)
     async with cluster() as (client, transport):

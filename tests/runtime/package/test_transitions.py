@@ -169,7 +169,7 @@ def test_a_new_request_needs_a_query_of_the_registry() -> None:
     assert not after(given()).desired.refresh
     again = after(given("now"))
     assert again.desired.refresh
-    assert after(given("now"), known=again).desired.refresh  # a download ends the refresh
+    assert after(given("now"), known=again).desired.refresh  # still true, because a download has to end it
 
 
 def test_only_a_download_from_the_registry_ends_a_refresh() -> None:

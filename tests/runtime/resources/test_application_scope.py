@@ -1,4 +1,6 @@
-"""An Application's chart may write only in its own namespace: refused objects, the label that allows them, and its removal."""
+"""An Application's chart may write only in its own namespace: refused objects, the label that allows them, and the removal of
+this label.
+"""
 
 import base64
 import logging

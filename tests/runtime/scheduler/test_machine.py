@@ -393,7 +393,7 @@ def test_a_node_follows_neither_itself_nor_former_sources() -> None:
 
 
 def test_enabling_a_module_does_not_cancel_other_runs() -> None:
-    """The peer addon-operator reschedules its whole graph (spec/runtime §13 item 13), which would cancel running work."""
+    """The peer that spec/runtime describes reschedules its whole graph (§13 item 13), which would cancel running work."""
     world = World(node("app"), module("mod"), node("other"))
     world.said()
     world.tell(IntentSet("mod", enabled=True))

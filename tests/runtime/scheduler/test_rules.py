@@ -334,7 +334,7 @@ def test_the_bundle_of_the_platform_enables_a_module(
 
 
 def test_messages_do_not_depend_on_the_order_of_requirements() -> None:
-    """The peer addon-operator iterates over a map. If several requirements are unmet, it reports a different one of them each
+    """The peer that spec/runtime describes iterates over a map. It reports a different one of several unmet requirements each
     time.
     """
     needs = ["zeta >=2", "alpha", "mid >=3"]

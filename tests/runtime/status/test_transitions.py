@@ -65,7 +65,7 @@ def test_a_failure_is_reconciling_or_stalled(
 
 
 def test_ready_waits_until_the_objects_are_checked_again() -> None:
-    """Scaled stays True during an update. But the new version is not Ready only because the old version was."""
+    """Scaled stays True during an update, but the new version does not count as Ready before its own objects are checked."""
     for start in (statuses.update_started, statuses.reconfigure_started):
         status = start(ready(), 2, T1)
         for stage in (Stage.FETCHED, Stage.LOADED, Stage.CONFIGURED, Stage.HOOKS, Stage.APPLIED):

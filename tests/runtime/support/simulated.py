@@ -52,7 +52,7 @@ class SimulatedTask:
 
 @dataclass(slots=True)
 class SimulatedPackage:
-    """The model. Every method without an underscore is an event that may happen at any moment."""
+    """The model. Every public method except `settle` is an event that may happen at any moment."""
 
     now: float = 0.0
     package: Package | None = None
