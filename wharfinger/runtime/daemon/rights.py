@@ -228,7 +228,7 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None], neede
 
 
 async def watch_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) -> None:
-    """Check the rights every HELD_S while the daemon works, and log lost rights once for each change.
+    """Check the rights every HELD_S while the daemon works. Log lost rights when they change, and again every AGAIN_S.
 
     The Lease is kept even if rights are lost: rights are often missing only for a moment while somebody changes them, and a
     release of the Lease would end all work under way.
