@@ -134,8 +134,8 @@ async def test_an_exact_version_without_readable_metadata_is_refused(tmp_path: P
 async def test_stale_owner_references_are_neither_followed_nor_changed(tmp_path: Path) -> None:
     """This is the case stale-owner-references. Only the spec says which repository and version a package uses.
 
-    The peer (see spec/runtime) makes the package and its version owners of the Application, and replaces stale owners. Here nothing owns an
-    Application, so an owner reference belongs to the user.
+    The peer (see spec/runtime) makes the package and its version owners of the Application, and replaces stale owners. Here
+    nothing owns an Application, so an owner reference belongs to the user.
     """
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
