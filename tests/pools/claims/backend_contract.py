@@ -1,4 +1,6 @@
-"""The contract of every backend of the claim scheduler. Test classes derive from it and open three idle members."""
+"""The contract of every backend of the claim scheduler. Test classes derive from it, and open a backend with three idle
+members.
+"""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractAsyncContextManager
@@ -12,14 +14,14 @@ from wharfinger.pools.claims.events import Lost, Member, Seen
 
 
 class BackendContract(ABC, Generic[Spec, Result]):
-    """The tests of the contract; derived classes define how the backend is opened."""
+    """The tests of the contract. Derived classes define how the backend is opened."""
 
     @abstractmethod
     def opened(self) -> AbstractAsyncContextManager[tuple[Backend[Spec, Result], Spec]]:
-        """Open a backend with three idle members that no change has shown yet, and an owner for claims."""
+        """Open a backend with three idle members that no change has shown yet. Yield it with an owner for claims."""
 
     def other(self, spec: Spec) -> Spec:
-        """Return another owner, if the backend distinguishes owners."""
+        """Return another owner, or the same one if the backend does not distinguish owners."""
         return spec
 
     async def test_the_first_changes_show_all_members_and_the_second_none(self) -> None:
@@ -78,5 +80,5 @@ class BackendContract(ABC, Generic[Spec, Result]):
 
 
 def shown(backend: Backend[Spec, Result]) -> list[Member]:
-    """Return the members that the changes show."""
+    """Return the members that the new changes show."""
     return [change.member for change in backend.changes() if isinstance(change, Seen)]

@@ -1,4 +1,4 @@
-"""A backend whose members are numbers in memory, with a cache whose delay a test controls."""
+"""A backend whose members are numbers in memory. A test controls the delay of its cache."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -12,10 +12,11 @@ from wharfinger.pools.claims.events import Lost, Member, Seen
 
 @dataclass
 class FakeBackend:
-    """Members that really change, and the changes that the cache has not shown yet.
+    """A backend with the true state of its members, and the changes that its cache has not shown yet.
 
-    ``trip_s``: the time of a claim. ``lagging``: the cache shows nothing until `catch_up`. ``trouble`` may raise before a
-    claim is judged. ``owners`` counts the claims of each uid since it was idle last: never more than one.
+    ``trip_s`` is the duration of a claim. While ``lagging`` is true, the cache shows nothing until `catch_up`. ``trouble`` may
+    raise an error before a claim is judged. ``owners`` counts the claims of each uid since it was last idle; the count must never
+    exceed 1.
     """
 
     trip_s: float = 0.0
@@ -44,13 +45,13 @@ class FakeBackend:
         self._show(Lost(uid))
 
     def change_unseen(self, uid: str, *, idle: bool = False) -> None:
-        """Change a member; the cache shows it at `catch_up`."""
+        """Change a member. The cache does not show the change before `catch_up`."""
         lagging, self.lagging = self.lagging, True
         self.put(uid, idle=idle)
         self.lagging = lagging
 
     def catch_up(self) -> None:
-        """Let the cache show everything."""
+        """Let the cache show all changes."""
         self._unseen += self._hidden
         self._hidden.clear()
         self.notify()
@@ -73,7 +74,7 @@ class FakeBackend:
         return found
 
     async def claim(self, member: Member, spec: str, /) -> Claimed[str]:
-        """Claim a member if its version is unchanged, like an API server."""
+        """Claim a member if its version is unchanged, as an API server would."""
         await trio.sleep(self.trip_s)
         if self.trouble is not None:
             self.trouble(member, spec)

@@ -1,4 +1,4 @@
-"""The backend of the tests satisfies the contract, so it can represent the others."""
+"""The backend of the tests satisfies the contract, so it can represent the real backends."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The values of the claim machine."""
+"""The values of the claim machine: invalid limits are refused."""
 
 import pytest
 

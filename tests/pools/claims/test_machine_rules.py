@@ -1,13 +1,13 @@
 """The claim machine under every order of events, compared with a simulated world that keeps its own records.
 
-The world has members that really change, a cache that lags behind, and claims that compare versions. What must hold:
+The world has members that really change, a cache that lags behind, and claims that compare versions. These invariants hold:
 
-* each accepted request is answered exactly once, and by the end, whenever the pool is closed;
+* each accepted request is answered exactly once and before the pool is closed, whenever that is;
 * a member is never under two claims, and no success hands out a member that has an owner;
-* claims are sent in the order of the requests, except that a request which lost its member goes before all others;
-* no request waits while a member is ready and a claim is free;
-* a conflict is only met where the cache was behind;
-* a member that was claimed for a request with another answer is recycled.
+* claims are sent in the order of the requests, except that a request that lost its member precedes all others;
+* no request waits while a member is ready and a further claim is permitted;
+* a conflict occurs only where the cache was behind;
+* if a member was claimed for a request that already has another answer, the member is recycled.
 """
 
 import heapq
@@ -125,7 +125,7 @@ class ClaimsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.truth)
     @rule(pick=picks, idle=st.booleans(), protected=st.booleans())
     def disturb(self, pick: int, idle: bool, protected: bool) -> None:
-        """Change a member like another client; a member that becomes idle loses its owner."""
+        """Change a member as another client would. A member that becomes idle loses its owner."""
         uid = sorted(self.truth)[pick % len(self.truth)]
         if idle:
             self.owner.pop(uid, None)

@@ -1,4 +1,4 @@
-"""The numbers of a pool."""
+"""The metrics of a pool."""
 
 import trio
 import trio.abc

@@ -1,6 +1,6 @@
 """The scheduler over a backend in memory: the cases of the specification (C.9, C.12), and the defects that it names (C.13).
 
-`tests/spec_pool_cases.py` has the table of the cases.
+The table of the cases is `tests/spec_pool_cases.py`.
 """
 
 import math
@@ -152,7 +152,7 @@ async def test_a_slow_cache_hands_no_member_out_twice() -> None:
         await settled()
         assert scheduler.metrics.counters.claims == 1
         assert scheduler.snapshot().reserved == 1
-        backend.put("a")  # the member was released, and the cache shows neither change
+        backend.put("a")  # The member was released. The cache has shown neither the claim nor the release.
         backend.lagging = False
         backend.catch_up()
         await settled()
@@ -362,7 +362,7 @@ async def test_claims_never_exceed_the_limit_and_waiting_claims_hold_no_member(
 async def test_a_storm_of_requests_with_conflicts_and_a_shutdown(
     autojump_clock: trio.testing.MockClock, *, conflicting: bool
 ) -> None:
-    """Send 600 requests for 200 reusable members with conflicts in a third of the claims, and shut down in the middle."""
+    """Send 600 requests for 200 reusable members, with conflicts in a third of the claims, and shut down half-way."""
 
     def third(member: Member, spec: str) -> None:
         if conflicting and member.version % 3 == 0:

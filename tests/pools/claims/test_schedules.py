@@ -1,4 +1,4 @@
-"""The scheduler under any schedule of callers, members, faults and ends, in simulated time.
+"""The scheduler with random callers, members, faults and shutdowns, in simulated time.
 
 Whenever the pool is shut down or its service is cancelled, each accepted request is answered exactly once, no member has two
 owners, members claimed for a caller that left are released, undisturbed requests are served in order, and no task is left.
@@ -34,7 +34,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a member: added, dropped, claimed or released by other clients, seen late, or shown."""
+    """A change of a member (added, dropped, or claimed or released by other clients), or a change of the cache (hidden or
+    shown).
+    """
 
     kind: str
     pick: int
@@ -157,7 +159,7 @@ def test_every_accepted_request_is_answered_once_whatever_happens(
 
 
 async def test_a_day_of_churn_leaves_no_state(autojump_clock: trio.testing.MockClock) -> None:
-    """After 24 hours of requests, changing and failing members, and leaving callers, no state of them is retained."""
+    """For 24 hours, callers send requests and leave, and members change and fail. Afterwards, no state about them is retained."""
     day, count = 24 * HOUR_S, scaled(20_000, 400)
     world = World([0, 0, 2, 0, 1, 0])
     async with open_pool_scheduler(world.backend, Limits(waiting=64, in_flight=8, attempts=4)) as scheduler:

@@ -1,4 +1,4 @@
-"""The queue of requests: order by number, deadlines, and bounded memory."""
+"""The queue of requests: ordered by number, with deadlines, and bounded in memory."""
 
 import math
 

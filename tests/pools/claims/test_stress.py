@@ -1,4 +1,4 @@
-"""The scheduler under load: many more requests than members, churn, and a shutdown in the middle. Time is simulated."""
+"""The scheduler under load, in simulated time: many more requests than members, churn, and a shutdown under load."""
 
 import random
 from collections import Counter

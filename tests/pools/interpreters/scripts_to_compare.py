@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - most scripts are one line
-"""Scripts that run cold and warm and must have equal outputs, exit status and files."""
+"""Scripts whose outputs, exit status and files must be equal in cold and warm runs."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Warm runs of a script equal runs in a new process: outputs, exit status, files, and environment."""
+"""Warm runs of a script equal runs in a new process: the outputs, exit status, files, and environment."""
 
 import re
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ def files_in(folder: Path) -> Mapping[str, str]:
 
 
 def comparable(outcome: Outcome, *folders: Path) -> tuple[object, ...]:
-    """Return what must be equal. The folder of the run differs, and so do addresses of objects.
+    """Return the parts of the outcome that must be equal. Names of the given folders and addresses of objects are replaced.
 
-    The frames of the zygote below the script, which only a dump of the stack shows, are a known difference (docs/pools.md).
+    A dump of the stack also shows the frames of the zygote below the script. This known difference (docs/pools.md) is removed.
     """
 
     def text(data: bytes) -> bytes:
@@ -51,7 +51,7 @@ async def test_cold_and_warm_runs_have_the_same_results(name: str, tmp_path: Pat
 
 
 async def test_the_usage_is_that_of_the_script(tmp_path: Path) -> None:
-    """The usage covers this run only, without the zygote and without the idle time of the worker."""
+    """The usage covers only this run. It excludes the zygote, and the time in which the worker was idle."""
     busy = package(
         tmp_path / "package",
         "import time\nkept = bytearray(80_000_000)\nwhile time.process_time() < 0.3: pass",

@@ -1,4 +1,4 @@
-"""The pool of an interpreter: replacing its zygote neither loses nor repeats a run."""
+"""The pool of an interpreter: when its zygote is replaced, no run is lost or repeated."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ async def test_a_worker_that_was_killed_is_replaced() -> None:
 
 
 async def test_surplus_workers_are_ended_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A surplus results from requests that got no worker in time, because a worker was forked for each of them."""
+    """A surplus arises because a worker is forked for each request, even for a request that does not wait for it any longer."""
     monkeypatch.setattr("wharfinger.pools.interpreters.pool.SURPLUS_S", 0.01)
     script = package(tmp_path / "package", "print('done')")
     async with ready(command_of(script, tmp_path / "first"), 4) as starts:
@@ -75,7 +75,7 @@ async def test_a_zygote_killed_under_load_is_replaced_and_no_run_is_lost_or_doub
                 outcome = await starts.run(command_of(script, tmp_path / f"run{number}"), LIMITS)
             ended.append((outcome.ok and outcome.stdout == b"done\n") or outcome)
             if number % 8 == 3 and pool.zygote_pid:
-                with suppress(ProcessLookupError):  # killed a moment ago, and reaped already
+                with suppress(ProcessLookupError):  # The zygote was killed a moment ago and is already reaped.
                     os.kill(pool.zygote_pid, signal.SIGKILL)
 
         async with trio.open_nursery() as nursery:
@@ -94,7 +94,7 @@ async def test_a_zygote_killed_under_load_is_replaced_and_no_run_is_lost_or_doub
 async def test_a_worker_that_begins_late_is_waited_for_and_its_script_runs_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time limit for a free worker ends as soon as the worker has received the script."""
+    """The time limit for getting a worker no longer applies once a worker has received the script."""
     script = package(
         tmp_path / "package", "import os\nos.close(os.open('ran', os.O_CREAT | os.O_EXCL | os.O_WRONLY))\nprint('done')"
     )
@@ -117,7 +117,7 @@ async def test_an_interpreter_that_cannot_serve_is_given_up(tmp_path: Path) -> N
 
 
 async def test_no_more_workers_are_forked_than_requested(tmp_path: Path) -> None:
-    """Fork one worker for each run plus the wanted number of idle workers, independent of the current number."""
+    """One worker is forked for each run, plus the wanted number of idle workers, however many workers there are."""
     script = package(tmp_path / "package", "pass")
     async with ready(command_of(package(tmp_path / "plain", "pass"), tmp_path / "first"), 2) as starts:
         (pool,) = starts.pools()

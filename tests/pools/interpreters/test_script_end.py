@@ -1,4 +1,4 @@
-"""The end of a script: its status, the order in which names are deleted, and loading of this part without side effects."""
+"""The end of a script: its exit status, and the order in which names are deleted. Importing the module has no side effects."""
 
 import gc
 import subprocess
@@ -22,7 +22,7 @@ gc.freeze()
 
 
 def run(text: str) -> subprocess.CompletedProcess[str]:
-    """Run a program that loads this part like a zygote."""
+    """Run a program that first loads the module as a zygote does."""
     return subprocess.run([sys.executable, "-c", LOADED + text], capture_output=True, text=True, check=False)
 
 

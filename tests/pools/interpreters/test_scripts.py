@@ -1,4 +1,4 @@
-"""Which commands can be started warm."""
+"""The commands that can be started warm."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ PYTHON = os.path.realpath(sys.executable)
 
 
 def bin_of(folder: Path) -> Path:
-    """Create a folder for PATH with a ``python3`` program and a script that only starts it."""
+    """Create a folder for PATH, which has a ``python3`` program and a script that only starts this program."""
     (folder / "bin").mkdir()
     (folder / "bin" / "python3").symlink_to(PYTHON)
     shim = folder / "bin" / "python3.9"
@@ -162,8 +162,8 @@ def test_an_interpreter_with_a_script_keeps_its_own_process_name(tmp_path: Path)
 def test_code_of_a_package_is_not_loaded_by_a_zygote_if_its_runs_have_a_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], *, trusted: bool
 ) -> None:
-    """A zygote would run the code as the user of the daemon instead of the hook's user."""
-    monkeypatch.setattr(scripts, "check", lambda *_: None)  # another user may not enter the folder of this test
+    """The zygote would run the code of the package as the daemon's user instead of the hook's user."""
+    monkeypatch.setattr(scripts, "check", lambda *_: None)  # The hook's user may not enter the folder of this test.
     monkeypatch.setenv("PATH", str(bin_of(tmp_path)))
     monkeypatch.setenv("PYTHONPATH", "/daemons")
     (tmp_path / "package").mkdir()

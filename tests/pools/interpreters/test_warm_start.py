@@ -1,4 +1,4 @@
-"""Running commands warm if possible and cold otherwise, without leaks after many runs."""
+"""Commands that run warm if possible and cold otherwise. Many runs leave nothing behind."""
 
 import gc
 import itertools
@@ -134,7 +134,7 @@ async def test_the_pool_of_an_idle_interpreter_is_closed(tmp_path: Path, monkeyp
     async with ready(command_of(script, tmp_path / "a")) as starts:
         assert len(below()) == 2
         monkeypatch.setattr("wharfinger.pools.interpreters.warm_start.IDLE_S", 0.0)
-        # The timer was set for the earlier time, so the test triggers the pool itself.
+        # The pool's timer was set with the old limit, so the test starts the check itself.
         starts.pools()[0].used_at = trio.current_time()
         starts._nursery.cancel_scope.cancel()
         with trio.CancelScope(shield=True):
@@ -156,7 +156,7 @@ async def test_the_number_of_interpreters_with_a_pool_is_limited(
 
 @pytest.mark.slow
 async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> None:
-    """After many runs of all kinds, some cancelled, processes, descriptors and rows are as before."""
+    """After many runs of all kinds, some of them cancelled, the numbers of processes, descriptors and rows are as before."""
     kinds = {
         "good": "print('x')",
         "bad": "raise ValueError",
@@ -194,9 +194,11 @@ async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> N
 async def test_a_day_of_churn_leaks_no_processes_descriptors_or_memory(
     tmp_path: Path, mock_clock: trio.testing.MockClock
 ) -> None:
-    """Let the pool close when idle and open again with the next runs for 24 hours: the numbers of processes and descriptors stay
-    constant, and so does the memory after the first hours."""
-    mock_clock.rate = 1.0  # the clock runs normally and jumps between runs
+    """For 24 hours, the pool closes when idle and is opened again by the next run.
+
+    The numbers of processes and descriptors stay constant, and so does the memory after the first hours.
+    """
+    mock_clock.rate = 1.0  # The clock runs at normal speed during runs, and jumps between them.
     kinds = {
         "good": "print('x')",
         "bad": "raise ValueError",
@@ -214,7 +216,7 @@ async def test_a_day_of_churn_leaks_no_processes_descriptors_or_memory(
         async with open_warm_starts(2, ledger, MemoryBudget(GIB)) as starts:
             for _ in range(steps):
                 with trio.fail_after(PATIENT):
-                    while not starts.pools():  # a pool that is being closed is opened again by the next run
+                    while not starts.pools():  # If a pool is just being closed, the next run opens it again.
                         await starts.run(command_of(scripts["good"], next(folders)), limits)
                         await trio.sleep(0.01)
                 for kind in kinds:
@@ -222,7 +224,7 @@ async def test_a_day_of_churn_leaks_no_processes_descriptors_or_memory(
                     await starts.run(command_of(scripts[kind], next(folders)), limits)
                     await until_ready(starts.pools()[0], 2)
                     memory.append(_resident())
-                mock_clock.jump(24 * 3600 / steps)  # longer than a pool may be idle
+                mock_clock.jump(24 * 3600 / steps)  # This is longer than a pool may be idle.
                 await until(lambda: not starts.pools() and below() == children)
                 assert len(descriptors()) == opened
             assert starts.warm >= 4 * steps
@@ -238,7 +240,7 @@ def _resident() -> int:
 
 
 async def test_a_replaced_module_is_loaded_again(tmp_path: Path) -> None:
-    """The zygote has loaded the module; a script that runs after a new installation must use the new module."""
+    """The zygote has loaded the old module. A script that runs after the module was replaced must use the new one."""
     modules = tmp_path / "site-packages"
     (modules / "yaml").mkdir(parents=True)
     (modules / "yaml" / "__init__.py").write_text("VALUE = 'old'\n")
@@ -263,7 +265,7 @@ async def test_a_replaced_module_is_loaded_again(tmp_path: Path) -> None:
 
 
 async def test_a_script_without_a_locale_has_the_environment_of_a_new_process(tmp_path: Path) -> None:
-    """Python sets LC_CTYPE for itself and its children then (PEP 538)."""
+    """Without a locale, Python sets LC_CTYPE for itself and its children (PEP 538)."""
     script = package(tmp_path / "package", "import os, subprocess, sys\nsys.stdout.flush()\nsubprocess.run(['env'])")
 
     def command(name: str) -> Command:

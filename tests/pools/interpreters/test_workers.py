@@ -1,4 +1,4 @@
-"""The workers of an interpreter as a backend: the contract, and the setup by a claim."""
+"""The workers of an interpreter as a backend: the contract of backends, and the setup of a worker by a claim."""
 
 import json
 import os
@@ -90,7 +90,7 @@ async def test_a_worker_that_dies_with_its_job_is_a_conflict(tmp_path: Path) -> 
         (member,) = shown(workers)
         watched = workers._idle[member.uid]
         idle = watched.idle
-        watched.scope.cancel()  # nothing watches the worker: it dies at the moment of the claim
+        watched.scope.cancel()  # Nothing watches the worker now, so its death is noticed only at the claim.
         os.kill(idle.child.mark.pid, signal.SIGKILL)
         with pytest.raises(ConflictError):
             await workers.claim(member, job_of(tmp_path, "pass"))
@@ -146,7 +146,7 @@ async def test_packages_in_the_home_are_refused(tmp_path: Path) -> None:
         if site.ENABLE_USER_SITE:
             with pytest.raises(RefusedError, match="packages"):
                 await workers.claim(shown(workers)[0], Job(command, LIMITS, job.start))
-        else:  # an environment without user packages, so nothing is found
+        else:  # This environment has no user packages, so none are found.
             await workers.claim(shown(workers)[0], Job(command, LIMITS, job.start))
 
 

@@ -1,4 +1,4 @@
-"""A zygote forks workers that are children of this process, and end with it."""
+"""Zygotes, which fork workers that are children of this process."""
 
 import os
 import signal
@@ -49,7 +49,7 @@ async def test_a_worker_is_a_child_of_this_process_in_a_session_of_its_own(ledge
         assert (idle.uid, pid) in {(entry.token, entry.pid) for entry in ledger.entries()}
         await until(
             lambda: len(list(Path(f"/proc/{pid}/fd").iterdir())) == 4
-        )  # the standard three, and the control socket
+        )  # These are the three standard streams and the control socket.
 
 
 async def test_a_worker_has_its_own_token_and_not_the_zygotes() -> None:
@@ -65,7 +65,7 @@ async def test_a_worker_outlives_its_zygote() -> None:
         idle = await zygote.fork()
         os.kill(zygote.pid, signal.SIGKILL)
         await zygote.wait()
-    assert Path(f"/proc/{idle.child.mark.pid}/cmdline").read_bytes()  # ended workers have no descriptors
+    assert Path(f"/proc/{idle.child.mark.pid}/cmdline").read_bytes()  # This would be empty if the worker had ended.
     idle.control.close()
     with trio.fail_after(300):
         await wait_zombie(idle.child.pidfd)
@@ -114,7 +114,7 @@ async def test_an_interpreter_that_does_not_start_is_reported_with_its_output(tm
 async def test_a_worker_that_was_forked_too_late_is_reaped(
     ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The zygote is stopped, like on a swapping machine, until the fork times out; then it forks nevertheless."""
+    """The zygote is stopped until the fork times out, as on a machine that swaps. Then it forks the worker nevertheless."""
     monkeypatch.setattr("wharfinger.pools.interpreters.zygote.FORK_S", 0.05)
     before = descriptors()
     async with open_zygote(PYTHON, ledger) as zygote:

@@ -1,4 +1,4 @@
-"""The zygote's program: it reports whether it can serve, and ends when its socket is closed."""
+"""The program of a zygote: it reports whether it can serve, and ends when its socket is closed."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PROGRAM = str(Path(zygote_program.__file__))
 
 
 def started(environment: dict[str, str], *words: str) -> tuple[dict[str, object], int]:
-    """Start the program; return its report and its exit status after its socket was closed."""
+    """Start the program. Return its report, and its exit status after its socket was closed."""
     own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with own, other:
         argv = [sys.executable, *words, PROGRAM, str(other.fileno())]

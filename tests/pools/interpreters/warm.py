@@ -1,4 +1,4 @@
-"""Shared helpers for tests of warm interpreters: packages with a script, commands that run it, and a ready pool."""
+"""Helpers for tests of warm interpreters: packages with a script, commands that run it, and a pool that is ready."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ LIMITS = Limits(
 
 
 def package(folder: Path, text: str) -> Path:
-    """Create a folder with the script and the files that some scripts expect beside it."""
+    """Create a package folder with the script, and with the files beside it that some scripts expect."""
     folder.mkdir()
     (folder / "helper.py").write_text(
         "VALUE = 5\nclass Kind:\n    def __del__(self): print('del', VALUE)\nprint(__name__)\n"
@@ -63,21 +63,23 @@ def reap(pid: int) -> int:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait until a condition holds that no event reports."""
+    """Poll until a condition holds. It is for conditions whose change no event reports."""
     with trio.fail_after(PATIENT):
         while not condition():  # noqa: ASYNC110 - other processes, and pools that report to their own tasks
             await trio.sleep(0.002)
 
 
 async def until_ready(pool: InterpreterPool, size: int) -> None:
-    """Wait until so many workers are idle."""
+    """Wait until this number of workers is idle."""
     await until(lambda: pool.snapshot().ready >= size or pool.unfit)
     assert not pool.unfit
 
 
 @asynccontextmanager
 async def ready(command: Command, size: int = 1, ledger: ProcessLedger | None = None) -> AsyncGenerator[WarmStarts]:
-    """Open a warm starter whose pool for the command's interpreter is ready after one cold run."""
+    """Open a starter of warm runs. The pool for the command's interpreter is ready, because the command has already run cold
+    once.
+    """
     async with open_warm_starts(size, ledger, MemoryBudget(GIB)) as starts:
         await starts.run(command, LIMITS)
         await until(starts.pools)

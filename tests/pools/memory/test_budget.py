@@ -1,4 +1,4 @@
-"""The memory budget: refusals, processes that it ends, and its effect on the real processes of all pools."""
+"""The memory budget: the processes that it refuses and ends, and its effect on the real processes of all pools."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ MIB = 1024**2
 
 @dataclass(eq=False)
 class Holder:
-    """A pool of numbers."""
+    """A pool whose processes are only numbers."""
 
     busy: list[int] = field(default_factory=list)
     idle: dict[int, float] = field(default_factory=dict)
@@ -75,7 +75,7 @@ async def test_one_more_process_counts_as_much_as_the_largest_idle_one_of_its_po
     with budget.joined(large), budget.joined(small):
         await budget.measure()
         assert [budget.has_room(holder) for holder in (large, small, None)] == [False, True, True]
-        large.end(1)  # 10 MiB are used now, and 10 more fit
+        large.end(1)  # Now 10 MiB are used, and 10 MiB more fit.
         assert budget.has_room(large)
         large.idle[4] = 4.0
         assert [budget.has_room(holder) for holder in (large, small, None)] == [True, True, True]
@@ -95,7 +95,7 @@ async def test_the_size_of_an_ended_process_is_forgotten_gradually(
             admitted.append(budget.has_room(holder))
             await trio.sleep(module.FORGET_S / 2)
             await budget.measure()
-    assert admitted == [False, False, False, False, True]  # 40, 40, 20, 20 and 10 MiB are expected
+    assert admitted == [False, False, False, False, True]  # The expected sizes are 40, 40, 20, 20 and 10 MiB.
 
 
 async def test_the_longest_idle_processes_of_all_pools_end_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ async def test_the_longest_idle_processes_of_all_pools_end_first(monkeypatch: py
     budget = MemoryBudget(42 * MIB)
     one, other = Holder(busy=[9], idle={1: 5.0, 2: 1.0}), Holder(idle={3: 4.0, 4: 3.0})
     with budget.joined(one), budget.joined(other):
-        await budget.measure()  # 50 MiB: the end of each process frees half of it
+        await budget.measure()  # The processes use 50 MiB, and ending one is expected to free half of its size.
         assert (one.ended, other.ended, budget.ended) == ([2], [4], 2)
         await budget.measure()
         assert budget.ended == 2
@@ -142,7 +142,7 @@ async def test_without_processes_measurements_are_rare_until_an_admission(
 async def test_an_admission_during_the_pause_is_remembered(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process that was admitted last exists only after the pause."""
+    """The process that was admitted last does not exist before the end of the pause."""
     sizes(monkeypatch, {1: 50 * MIB})
     holder = Holder()
     async with open_memory_budget(100 * MIB) as budget:
@@ -187,7 +187,9 @@ def test_no_more_processes_end_than_needed(found: list[tuple[float, int, int]], 
 
 
 async def test_idle_workers_end_and_runs_start_cold_while_the_budget_is_exceeded(tmp_path: Path) -> None:
-    """The longest idle of real zygotes, workers and a persistent hook end, none is forked, and every run succeeds."""
+    """Real zygotes, workers and a persistent hook share a budget. The longest idle ones end, none is forked, and each run
+    succeeds.
+    """
     script = package(tmp_path / "package", "print('done')")
     program = serving(tmp_path)
     budget = MemoryBudget(1024 * MIB)
@@ -205,7 +207,7 @@ async def test_idle_workers_end_and_runs_start_cold_while_the_budget_is_exceeded
         assert abs(whole - sum(really)) < whole / 4
         (longest,) = {pid for pid in processes if pid in {next(pool.idle_processes()).pid}}
 
-        budget.limit_bytes = budget.used - budget.used // 50  # one process too many; sizes vary by less
+        budget.limit_bytes = budget.used - budget.used // 50  # One process is too many.
         await budget.measure()
         assert budget.ended == 1
         await until(lambda: not Path(f"/proc/{longest}").exists())
@@ -220,7 +222,7 @@ async def test_idle_workers_end_and_runs_start_cold_while_the_budget_is_exceeded
         assert (await starts.run(command_of(script, tmp_path / "second"), LIMITS)).stdout == b"done\n"
         assert (
             await programs.run(run_of(program), LIMITS)
-        ).ok  # without the variable the program reads the end of its input
+        ).ok  # The program runs on its own, without the variable of persistent runs, and reads the end of its input.
         assert programs.counters.alone == 1
         assert starts.warm == 0
         assert budget.refused >= 2

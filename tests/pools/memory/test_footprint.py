@@ -15,7 +15,7 @@ HOLDING = "import sys; kept = bytearray(b'x') * 50_000_000; print('there', flush
 
 
 def test_private_memory_is_that_of_one_process_and_shared_memory_counts_by_its_share() -> None:
-    """Two processes share 50 MB after a fork: their shares add up to the total, and neither has it as private memory."""
+    """After a fork, two processes share 50 MB. Their shares add up to these 50 MB, and neither has them as private memory."""
     text = (
         "import os, sys\nkept = bytearray(b'x') * 50_000_000\nread, write = os.pipe()\n"
         "if os.fork() == 0:\n    os.close(write)\n    os.read(read, 1)\n    os._exit(0)\n"
@@ -46,7 +46,7 @@ def test_memory_that_only_one_process_has_is_private() -> None:
 
 
 def test_all_processes_below_one_are_counted_by_program() -> None:
-    """Children of children and children started by threads are found."""
+    """Grandchildren are found, and so are children that a thread has started."""
     text = (
         "import subprocess, sys, threading\n"
         "def start(): kept.append(subprocess.Popen([sys.executable, '-c', 'import sys; sys.stdin.read()']))\n"
@@ -74,7 +74,7 @@ def test_an_ended_thread_hides_no_children_of_other_threads(monkeypatch: pytest.
 
 
 def test_the_peak_memory_is_that_of_this_program_only() -> None:
-    """After `exec`, ``getrusage`` still reports the peak of the replaced program."""
+    """After an `exec`, ``getrusage`` still reports the peak memory of the program that was replaced."""
     told = "from wharfinger.pools.memory.footprint import peak_memory; print(peak_memory())"
     text = f"import os, sys\nlarge = b'x' * (200 << 20)\nos.execv(sys.executable, [sys.executable, '-c', {told!r}])"
     found = int(subprocess.run([sys.executable, "-c", text], capture_output=True, check=True, timeout=300).stdout)

@@ -1,4 +1,4 @@
-"""Shared helpers for tests of persistent programs: programs that serve runs in several ways, and their pool."""
+"""Helpers for tests of persistent programs: programs that serve runs in several ways, and a pool of them."""
 
 import sys
 from collections.abc import AsyncGenerator
@@ -32,7 +32,7 @@ for line in sys.stdin:
 
 
 def serving(folder: Path, text: str = SERVE, name: str = "program") -> Command:
-    """Return the command of a Python program."""
+    """Write a Python program, and return the command that runs it."""
     program = folder / name
     program.write_text(f"#!{sys.executable} -IS\n{text}\n")
     program.chmod(0o755)
@@ -40,7 +40,7 @@ def serving(folder: Path, text: str = SERVE, name: str = "program") -> Command:
 
 
 def run_of(command: Command, do: str = "pass", owner: str = "hook") -> PersistentRun:
-    """Return a run that executes this code."""
+    """Return a run in which the program executes this code."""
     return PersistentRun(owner, command, {"DO": do})
 
 

@@ -1,4 +1,4 @@
-"""The line protocol of persistent hooks: the line of a run, and valid answers."""
+"""The line protocol of persistent hooks: the line that describes a run, and valid answers."""
 
 import json
 

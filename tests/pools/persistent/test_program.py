@@ -1,4 +1,4 @@
-"""A program that serves runs: its start, and when it is usable."""
+"""A program that serves runs: how it starts, and until when it is usable."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ async def test_a_program_ends_with_its_task(tmp_path: Path) -> None:
 
 
 async def test_a_run_whose_line_was_not_read_has_not_begun(tmp_path: Path) -> None:
-    """The program ends without reading its input, so the next process executes the run for the first time."""
+    """The program ends without reading the line, so the run has not begun and another process may execute it."""
     once = (
         'import os, time\nos.read(0, 10_000)\nos.write(1, b\'{"run": 1, "status": 0}\\n\')\n'
         "while not os.path.exists('go'): time.sleep(0.001)"
@@ -54,7 +54,7 @@ async def test_a_run_whose_line_was_not_read_has_not_begun(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("end", ["pass", "os.close(0); time.sleep(0.3)"])
 async def test_a_program_that_reads_no_run_at_all_has_failed_and_is_not_tried_again(tmp_path: Path, end: str) -> None:
-    """A persistent hook that does not read its runs may have done work nevertheless, so the run is not retried."""
+    """A persistent hook that reads no run may have done work nevertheless, so the run must not be repeated."""
     program = serving(tmp_path, f"import os, time\nos.write(2, b'worked ')\n{end}")
     async with opened() as programs:
         outcome = await programs.run(run_of(program), LIMITS)

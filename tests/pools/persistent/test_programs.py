@@ -1,4 +1,4 @@
-"""Persistent programs: the choice for a run, their ends, and failures that affect one run only."""
+"""Persistent programs: which program serves a run, when programs end, and failures that affect only one run."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def ledger(tmp_path: Path) -> Iterator[ProcessLedger]:
 
 
 def words(outcome: Outcome) -> tuple[int, int]:
-    """Return the process of a run, and the run's number in that process."""
+    """Return the process id of a run, and the number of the run in that process."""
     pid, number = outcome.stderr.split()[:2]
     return int(pid), int(number)
 
@@ -108,7 +108,7 @@ async def test_a_deadline_ends_the_process_with_all_that_it_has_started(tmp_path
         f"os.rename('{below}.new', '{below}'); time.sleep(1000)"
     )
     async with opened() as programs:
-        for wall_s in (0.5, 2.0, 8.0, 32.0):  # a busy machine may take longer until there is something to end
+        for wall_s in (0.5, 2.0, 8.0, 32.0):  # On a busy machine, it takes longer until the run has started a process.
             pid, _ = words(await programs.run(run_of(command), LIMITS))
             outcome = await programs.run(run_of(command, do), replace(LIMITS, wall_s=wall_s))
             assert (outcome.ending, outcome.ok) == (Ending.DEADLINE, False)
@@ -146,7 +146,7 @@ async def test_a_process_that_ends_while_it_is_idle_is_replaced_and_no_run_fails
         for number in range(4):
             pid, _ = words(await programs.run(run_of(command), LIMITS))
             os.kill(pid, signal.SIGKILL)
-            if number % 2:  # only the kernel knows of its end
+            if number % 2:  # At this moment only the kernel knows that the process has ended.
                 os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - it was killed
             else:
                 await until(lambda: not len(programs))
@@ -171,7 +171,7 @@ async def test_unexpected_output_ends_the_process_but_fails_no_run(do: str, tmp_
         first = await programs.run(run_of(command, do), LIMITS)
         assert first.ok
         await until(lambda: do is AT_ONCE or (tmp_path / "printed").exists())
-        # The next run uses another process and does not read this answer as its own.
+        # The next run uses another process, and does not take this answer for its own.
         second = await programs.run(run_of(command, "answer(number)"), LIMITS)
         assert second.ok
         assert words(second)[0] != words(first)[0]
@@ -343,7 +343,9 @@ async def test_each_run_has_its_own_process_if_the_budget_is_full(tmp_path: Path
 
 @pytest.mark.slow
 async def test_many_runs_of_all_kinds_leave_no_process_descriptor_or_row(tmp_path: Path, ledger: ProcessLedger) -> None:
-    """Run several hooks concurrently that serve, fail, break, hang, are killed during a run, or are cancelled."""
+    """Hooks run concurrently. Some of them fail, break the protocol, hang and are cancelled, are killed, or leave a child
+    behind.
+    """
     command = serving(tmp_path)
     kinds = {
         "good": "pass",

@@ -1,4 +1,4 @@
-"""The usage during a part of a process's life, compared with the process's own measurements."""
+"""The resource usage during a part of a process's life, compared with the process's own measurements."""
 
 import subprocess
 import sys

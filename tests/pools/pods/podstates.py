@@ -1,4 +1,4 @@
-"""Pods and pools as values, for tests of pure functions."""
+"""Pods and pools as plain values, for tests of pure functions."""
 
 from dataclasses import replace
 
@@ -18,5 +18,5 @@ _READY = PodState(NAMESPACE, "", "", 1, POOL.name, POOL.uid, POOL.template_hash,
 
 
 def pod(uid: str, version: int = 1, **changes: object) -> PodState:
-    """Return an idle ready pod with these changes."""
+    """Return an idle ready pod, with these fields changed."""
     return replace(_READY, name=f"pod-{uid}", uid=uid, version=version, **changes)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Shared helpers for tests of pod pools: a control plane in memory, pools and claims, and waits for their state."""
+"""Helpers for tests of pod pools: a control plane in memory, pools and claims, and functions that wait for a state."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -56,7 +56,7 @@ def key_of(resource: ResourceType, name: str) -> ObjectKey:
 
 @dataclass
 class Clients:
-    """Two clients of a control plane; ``user`` is another client without faults."""
+    """Two clients of a control plane: ``client`` is that of the daemon, and ``user`` has no faults."""
 
     user: ClusterClient
     client: ClusterClient
@@ -109,7 +109,7 @@ class Cluster(Clients):
 
 @asynccontextmanager
 async def open_cluster(*faults: Rule, seed: int = 0) -> AsyncGenerator[Cluster]:
-    """Open a control plane with its controllers; ``faults`` should name the agent ``wharfinger*``."""
+    """Open a control plane with its controllers. ``faults`` should select the user agent ``wharfinger*``."""
     async with (
         open_control_plane(simulate=True, faults=faults, fault_seed=seed) as plane,
         open_client(Connection(LOCAL), transport=plane.transport(), options=OTHERS) as user,
@@ -123,14 +123,14 @@ async def open_cluster(*faults: Rule, seed: int = 0) -> AsyncGenerator[Cluster]:
 
 @asynccontextmanager
 async def open_pools(cluster: Cluster, draw: str = "abcde") -> AsyncIterator[PodPools]:
-    """Open the service on a cluster."""
+    """Open the pod pools of a daemon on a cluster."""
     async with open_pod_pools(cluster.client, now=lambda: datetime.now(UTC), draw=lambda: draw) as pools:
         yield pools
 
 
 @asynccontextmanager
 async def open_second(cluster: Cluster) -> AsyncIterator[PodPools]:
-    """Open the service of a second daemon, which has its own user agent."""
+    """Open the pod pools of a second daemon, which has another user agent."""
     options = ClientOptions(user_agent="second/1", random=lambda: 0.0)
     async with (
         open_client(Connection(LOCAL), transport=cluster.plane.transport(), options=options) as client,
@@ -144,7 +144,7 @@ async def open_backend(cluster: Clients, count: int = 3, **spec: JsonValue) -> A
     """Open a backend with this number of idle pods, and an informer that feeds it."""
     pool = read_pool(
         await cluster.user.create(pool_object(**spec))
-    )  # without the pool object, its pods would be garbage-collected
+    )  # The pool object must exist, because its pods would otherwise be garbage-collected.
     backend = PodBackend(cluster.client, pool)
     waiting, ready = trio.Event(), set[str]()
 
@@ -169,7 +169,7 @@ async def open_backend(cluster: Clients, count: int = 3, **spec: JsonValue) -> A
 
 
 def claimed(pods: Sequence[JsonObject]) -> dict[str, str]:
-    """Return the claims of pods by the pods' uids."""
+    """Return the name of the claim of each claimed pod, by the pod's uid."""
     found = {
         find_str(pod, "metadata", "uid"): find_str(pod, "metadata", "labels", "wharfinger.dev/claim") for pod in pods
     }

@@ -40,7 +40,7 @@ def test_the_key_of_a_claim() -> None:
 async def test_a_claim_that_is_deleted_at_any_moment_leaves_no_pod(
     autojump_clock: trio.testing.MockClock, moment: float
 ) -> None:
-    """A claim takes 0.4 s, and its status another 0.4 s."""
+    """Claiming a pod takes 0.4 s, and writing the claim's status takes another 0.4 s."""
     async with open_cluster(SLOW) as cluster, open_pools(cluster) as pools:
         await cluster.user.create(pool_object())
         await cluster.until_ready(1)
@@ -61,7 +61,7 @@ async def test_a_claim_expires_without_a_pool(autojump_clock: trio.testing.MockC
         return began + timedelta(seconds=trio.current_time() - start)
 
     async with open_cluster() as cluster, open_pod_pools(cluster.client, now=now):
-        cluster.plane.backend.now = now  # otherwise the claim's age would be the real time that opening took
+        cluster.plane.backend.now = now  # With the real clock, opening the cluster would count for the claim's age.
         await cluster.user.create(claim_object("late", "none", timeoutSeconds=5))
         await cluster.until(
             WORKER_CLAIM, lambda claims: [find(each, "status", "reason") for each in claims] == ["NoSuchPool"]
@@ -133,7 +133,7 @@ async def test_a_claim_waits_while_the_daemon_lacks_rights(autojump_clock: trio.
 async def test_changes_by_others_delay_a_claim_but_do_not_lose_it(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """Each patch meets a conflict for some time; the pod is unchanged, so the claim is retried."""
+    """For some time, each patch of a pod meets a conflict. The pod itself is unchanged, so the claim is retried."""
     conflict = Rule(
         ErrorAnswer(409, "Conflict", "changed"),
         Selection(verbs=frozenset({"patch"}), kind="pods", agent=OURS),
@@ -148,7 +148,7 @@ async def test_changes_by_others_delay_a_claim_but_do_not_lose_it(
 
 
 async def test_pending_claims_are_served_by_their_age(autojump_clock: trio.testing.MockClock) -> None:
-    """The claims were created while no daemon ran, their names have another order, and the pool has one pod."""
+    """The claims were created while no daemon ran, in another order than that of their names. The pool has only one pod."""
     names = ["m", "z", "a"]
     async with open_cluster() as cluster:
         backend = cluster.plane.backend
@@ -183,7 +183,7 @@ async def test_a_bug_in_one_reconciliation_does_not_stop_other_claims(
 
 
 async def test_two_daemons_never_bind_one_pod_to_two_claims(autojump_clock: trio.testing.MockClock) -> None:
-    """The Lease prevents two daemons; if there are two nevertheless, conditional writes decide."""
+    """The Lease prevents two daemons at work. If two are at work nevertheless, conditional writes decide which one gets a pod."""
     names = [f"claim-{number}" for number in range(10)]
     async with open_cluster() as cluster, open_pools(cluster, "first"), open_pools(cluster, "other"):
         await cluster.user.create(pool_object(size=3, max=40))
@@ -196,7 +196,7 @@ async def test_two_daemons_never_bind_one_pod_to_two_claims(autojump_clock: trio
 
 
 async def the_bound_pod_stays(cluster: Cluster) -> None:
-    """Check that the claim retains its pod while another daemon detects that its own claim of that pod lost."""
+    """Check that a claim keeps its pod even if a second daemon has tried to claim a pod for the same claim."""
     await cluster.user.create(pool_object())
     await cluster.until_ready(1)
     await cluster.user.create(claim_object("one"))
@@ -208,7 +208,9 @@ async def the_bound_pod_stays(cluster: Cluster) -> None:
 async def test_a_late_daemon_does_not_take_a_pod_that_another_daemon_bound(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """Both patch the same pod for the same claim. The second finds that out after it has seen the status."""
+    """The second daemon patches the pod late, for the same claim. It notices this only after it has seen the status of the
+    claim.
+    """
     late = Rule(Latency(0.5), Selection(verbs=frozenset({"patch"}), kind="pods", agent="second*"))
     async with open_cluster(late) as cluster, open_pools(cluster, "first"), open_second(cluster):
         await the_bound_pod_stays(cluster)

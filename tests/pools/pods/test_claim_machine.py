@@ -1,4 +1,4 @@
-"""The next action for a claim: each row of the table, and the life of claims in any order of events."""
+"""The next action for a claim: each row of the table, and the life cycle of claims with events in any order."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -86,7 +86,7 @@ def test_a_bound_claim_keeps_its_pod_and_no_other() -> None:
 
 def test_a_pod_claimed_by_an_earlier_daemon_is_adopted() -> None:
     assert decide(replace(NEW, pods=(OWN,))) == WriteStatus(bound_status(OWN))
-    assert decide(replace(NEW, pods=(OWN,), asked=RequestState(trying="p"))) == Wait()  # its answer is on the way
+    assert decide(replace(NEW, pods=(OWN,), asked=RequestState(trying="p"))) == Wait()  # The answer is on its way.
     assert decide(replace(NEW, pods=(OWN,), asked=RequestState())) == WriteStatus(bound_status(OWN))
     assert decide(replace(NEW, pods=(OWN, OTHER), asked=RequestState(trying="p"))) == WriteStatus(bound_status(OTHER))
     assert decide(replace(NEW, pods=(OTHER,), asked=RequestState(Answer.CLAIMED, OWN, trying="p"))) == WriteStatus(
@@ -135,7 +135,7 @@ def test_a_status_is_written_with_the_resource_version_that_was_read() -> None:
 
 @dataclass
 class World:
-    """One claim, its pods, and a daemon that may end at any time; the cache of the claim may be behind."""
+    """One claim, its pods, and a daemon that may end at any time. The daemon's view of the claim may be outdated."""
 
     exists: bool = True
     written: ClaimStatus = NOTHING
@@ -171,9 +171,9 @@ class World:
                 self.catch_up()
             case "claimed" if waits:
                 self.asked = RequestState(Answer.CLAIMED, self.claim_a_pod())
-            case "shown late" if waits:  # a pod that an earlier daemon claimed
+            case "shown late" if waits:  # An earlier daemon has claimed this pod.
                 self.claim_a_pod()
-            case "claimed unseen" if waits:  # the daemon ends before it has the answer
+            case "claimed unseen" if waits:  # The daemon ends before it gets the answer.
                 self.claim_a_pod()
                 self.asked = None
             case "expired" if waits:
@@ -194,7 +194,7 @@ class World:
             case RequestPod():
                 self.asked = RequestState()
             case WriteStatus(status):
-                if self.exists and self.seen_version == self.version:  # like the API server compares
+                if self.exists and self.seen_version == self.version:  # as in the API server
                     self.results += status.phase in (BOUND, FAILED, EXPIRED)
                     self.written, self.version = status, self.version + 1
             case ReleasePods(pods, withdraw):

@@ -99,7 +99,7 @@ async def test_a_pod_that_an_earlier_daemon_claimed_for_the_claim_is_its_pod() -
         claim, seen = await claim_of(cluster), read_pod(await cluster.user.get(key_of(POD, "workers-0")))
         assert seen is not None
         backend = PodBackend(cluster.client, read_pool(await cluster.user.get(key_of(WORKER_POOL, "workers"))))
-        backend.see(seen)  # like a delayed cache
+        backend.see(seen)  # The backend gets an old state, as from a delayed cache.
         (member,) = shown(current)
         await current.claim(member, claim)
         (member,) = shown(backend)
@@ -115,13 +115,13 @@ async def test_a_recreated_pod_with_the_same_name_is_another_pod() -> None:
         assert known is not None
         await cluster.user.delete(key_of(POD, "workers-0"))
         await cluster.until(POD, lambda pods: not pods)
-        backend.see(known)  # like a delayed cache
+        backend.see(known)  # The backend gets an old state, as from a delayed cache.
         with pytest.raises(ConflictError):
             await backend.claim(member, await claim_of(cluster))
 
 
 def patching(fault: Fault, times: int | None = 1) -> Rule:
-    """Return a fault of patches of pods by the pools."""
+    """Return a rule that makes patches of pods by the daemon fail."""
     return Rule(fault, Selection(verbs=frozenset({"patch"}), kind="pods", agent="wharfinger*"), times=times)
 
 
@@ -250,7 +250,7 @@ async def test_pods_of_another_template_are_protected() -> None:
 
 
 async def test_a_recycled_pod_is_left_to_its_claim() -> None:
-    """Another attempt may have claimed the pod for the same claim, which may be bound to it."""
+    """Another attempt may have claimed the pod for the same claim, and the claim may be bound to the pod."""
     async with open_cluster() as cluster, open_backend(cluster, 1) as backend:
         (member,), claim = shown(backend), await claim_of(cluster)
         await backend.claim(member, claim)

@@ -85,7 +85,7 @@ def serves(pool: PodPool) -> bool:
 
 @asynccontextmanager
 async def alone(cluster: Cluster) -> AsyncGenerator[PodPool]:
-    """Open a pool without the informer; the test passes it the changes."""
+    """Open a pool without its informer. The test passes changes to the pool itself."""
     spec = read_pool(await cluster.user.create(pool_object(size=0)))
     pool = PodPool(cluster.client, spec, "workers-alone", {}, lambda: datetime.now(UTC))
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""The whole service on a control plane: pools maintain their pods, and no pod is bound to two claims."""
+"""All pools of a daemon on a control plane: they maintain their pods, and no pod is bound to two claims."""
 
 import random
 from collections import Counter
@@ -35,7 +35,7 @@ OURS = "wharfinger*"
 
 
 async def settle(cluster: Cluster, *names: str) -> None:
-    """Check that each claim has one result, each bound claim its own pod, and each claimed pod a bound claim."""
+    """Check that each claim has a result, each bound claim has its own pod, and each claimed pod has a bound claim."""
     claims = await cluster.claims()
     assert {claims[name]["phase"] for name in names} <= {"Bound", "Expired", "Failed"}
     await cluster.until(
@@ -60,7 +60,7 @@ async def test_a_pool_has_its_pods_and_a_claim_gets_one(autojump_clock: trio.tes
         pod = await cluster.user.get(key_of(POD, str(result["podName"])))
         assert find_str(pod, "metadata", "labels", "team") == "blue"
         await cluster.until(WORKER_POOL, lambda pools: find(pools[0], "status", "claimed") == 1)
-        await cluster.until_ready(2)  # another pod is created
+        await cluster.until_ready(2)  # Another pod is created in place of the claimed one.
         status = find(await cluster.user.get(key_of(WORKER_POOL, "workers")), "status")
         assert (find(status, "claimed"), find(status, "desired"), find(status, "waiting")) == (1, 2, 0)
         assert find(status, "conditions", 0, "reason") == "AsWanted"
@@ -175,7 +175,7 @@ async def test_a_deleted_pool_leaves_claimed_pods(autojump_clock: trio.testing.M
 async def test_a_pool_that_is_made_again_at_any_moment_serves_its_claims(
     autojump_clock: trio.testing.MockClock, moment: float
 ) -> None:
-    """Its pods get names that claimed pods of the earlier pool still have, which the pool detects after some time."""
+    """The new pool gives its pods names that claimed pods of the old pool still have, and notices this only later."""
     slow = Rule(Latency(0.4), Selection(verbs=frozenset({"patch", "create"}), agent=OURS))
     async with open_cluster(slow) as cluster, open_pools(cluster):
         await cluster.user.create(pool_object(size=2))
@@ -193,7 +193,7 @@ async def test_a_pool_that_is_made_again_at_any_moment_serves_its_claims(
 async def test_the_next_daemon_binds_a_claim_whose_pod_was_claimed_before(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """The status is not written before the first daemon ends, because its writes are refused."""
+    """Writes of the status are refused, so the first daemon ends before the status is written."""
     refused = Rule(
         ErrorAnswer(500, "InternalError", "x"),
         Selection(verbs=frozenset({"patch"}), kind="workerclaims*", agent=OURS),
@@ -217,7 +217,7 @@ async def test_the_next_daemon_deletes_pods_whose_claims_are_gone(autojump_clock
             await cluster.user.create(claim_object("one"))
             await cluster.until_finished("one")
         await cluster.user.delete(key_of(WORKER_CLAIM, "one"))
-        await cluster.user.create(claim_object("one"))  # another claim of this name
+        await cluster.user.create(claim_object("one"))  # This is another claim with the same name.
         async with open_pools(cluster, "fghij"):
             await cluster.until_finished("one")
             await settle(cluster, "one")
@@ -243,7 +243,7 @@ async def test_at_the_end_claims_in_progress_are_answered_and_others_stay_pendin
 
 
 def faults(rng: random.Random) -> list[Rule]:
-    """Return the faults between the pools and the API server, each with its number of occurrences."""
+    """Return the faults between the daemon and the API server, each with the number of its occurrences."""
     kinds: list[tuple[Fault, str, str]] = [
         (DropAfter(), "patch", "pods"),
         (DropBefore(), "patch", "pods"),

@@ -1,4 +1,4 @@
-"""Reading pods, and the written objects and patches."""
+"""Pods that are read, and the objects and patches that are written."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ RUNNING: JsonObject = {"phase": "Running", "conditions": [{"type": "Ready", "sta
 
 
 def stored(status: JsonObject | None = None, **metadata: JsonValue) -> JsonObject:
-    """Return a pod of the pool in the form of the API server."""
+    """Return a pod of the pool in the form in which the API server stores it."""
     made = make_pod(POOL, "pod-a")
     server: JsonObject = {"uid": "a", "resourceVersion": "7"}
     return {**made, "metadata": {**find_object(made, "metadata"), **server, **metadata}, "status": status or {}}

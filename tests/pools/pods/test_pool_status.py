@@ -1,4 +1,4 @@
-"""The status of a pool: its numbers, and the reason why it differs from the desired state."""
+"""The status of a pool: its counts, and the reason why it differs from the desired state."""
 
 from datetime import UTC, datetime
 

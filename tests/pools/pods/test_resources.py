@@ -1,4 +1,4 @@
-"""WorkerPools and WorkerClaims: defaults, and every refusal with the field and the remedy."""
+"""WorkerPools and WorkerClaims: defaults, and refusals that name the field and the remedy."""
 
 from datetime import UTC, datetime
 
@@ -87,7 +87,7 @@ def test_claims_that_are_refused(spec: dict[str, JsonValue], said: str) -> None:
 
 
 def test_other_keys_of_the_project_may_be_set() -> None:
-    """Annotations for the simulation and future keys are accepted."""
+    """Annotations for the simulation are accepted, and so are keys that do not exist yet."""
     assert read_claim(claim_object("one", annotations={"wharfinger.dev/ready-after": "3"})).annotations
 
 

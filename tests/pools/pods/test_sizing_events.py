@@ -1,4 +1,4 @@
-"""The events and effects are values: equal if their fields are, and usable in sets."""
+"""The events and effects of sizing are values: they are equal if their fields are, and can be in sets."""
 
 from tests.pools.pods.podstates import pod
 from wharfinger.pools.pods.sizing_events import DeletePod, MakePod, PodChecked, RetirePod, RetireSettled

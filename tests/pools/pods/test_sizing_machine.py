@@ -1,4 +1,4 @@
-"""The number of pods: every rule of the machine, and all orders of events against a cluster in memory."""
+"""The wanted number of pods: every rule of the machine, and events in any order against a cluster in memory."""
 
 from collections import Counter
 from dataclasses import replace
@@ -158,7 +158,7 @@ def test_a_retired_pod_is_deleted_and_one_that_was_changed_meanwhile_is_not() ->
         if after.phase is Phase.RETIRING:
             assert driver.take(PodSeen(after), RetireSettled("1", 1)) == expected
         else:
-            # Nothing happens before the cache shows a later version.
+            # The machine does nothing until the cache shows a later version.
             assert driver.take(RetireSettled("1", 1), TimePassed()) == []
             assert driver.take(PodSeen(after)) == expected
 
@@ -173,7 +173,7 @@ def test_a_conflict_is_followed_by_another_attempt_once_the_pod_is_seen_anew() -
 def test_idle_pods_are_deleted_down_to_min_after_the_idle_time() -> None:
     driver = with_pods(pool_spec(size=2, min=1, idleSeconds=60), pod("1"), pod("2"), pod("3"))
     assert driver.at(59.0) == []
-    driver.take(Demand(1, 1), Demand(0, 1))  # the pool is used
+    driver.take(Demand(1, 1), Demand(0, 1))  # A use of the pool starts the idle time again.
     assert driver.at(60.0) == [RetirePod(pod("3"))]
     assert next_time(driver.state, 60.0) == 59.0 + 60.0
     assert driver.at(119.0) == [RetirePod(pod("2"))]
@@ -245,7 +245,7 @@ def test_nothing_is_due_without_pods_and_after_the_idle_time() -> None:
 
 
 class SizingMachine(RuleBasedStateMachine):
-    """A cluster in memory whose cache lags behind, claims of others, and lost answers."""
+    """A cluster in memory whose cache lags behind, with claims by others and lost answers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -351,7 +351,7 @@ class SizingMachine(RuleBasedStateMachine):
         assert all(count == 1 for count in self.made.values())
 
     def teardown(self) -> None:
-        """Check that without further faults the pool reaches its desired state."""
+        """Check that the pool reaches its desired state once there are no further faults."""
         for _ in range(200):
             while self.requests or self.unseen:
                 while self.requests:
