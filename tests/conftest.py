@@ -1,4 +1,4 @@
-"""Settings for the whole suite: Hypothesis profiles, and the tools that `make setup` installed."""
+"""Settings for the whole suite: Hypothesis profiles, and the tools that `make setup` has installed."""
 
 import gc
 import logging
@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, settings
 from tests.measuring import HookBody, Measuring, import_product
 from tests.scale import FULL
 
-# The tools of the checkout come first, however the tests were started (`make test`, `python -m pytest`, an editor).
+# The tools of the checkout come first on PATH, however the tests were started (`make test`, `python -m pytest`, an editor).
 TOOLS = Path(__file__).resolve().parent.parent / ".cache" / "tools" / "bin"
 os.environ["PATH"] = os.pathsep.join([str(TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
-# A shell's background job ignores Ctrl-C, and so would all children that the tests send one.
+# A background job of a shell ignores Ctrl-C, and so would all children to which the tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -31,20 +31,22 @@ settings.load_profile("full" if FULL else "sample")
 
 MEASURING = Measuring()
 
-# Collecting makes only objects that stay, so a garbage collection would find nothing.
+# Collecting tests creates only objects that stay, so a garbage collection would find nothing.
 gc.disable()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Bytes never name a test: an archive contains its time of creation, and all workers must collect the same names."""
+    """Do not name tests by their bytes: an archive contains the time of its creation, but all workers must collect the same
+    names.
+    """
     return argname if isinstance(val, bytes) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark cases of sampled tests as left out: all but the first, or with ``sampled(n)`` all but every n-th.
+    """Mark the cases of sampled tests that are left out: all but the first, or with ``sampled(n)`` all but every nth.
 
-    While coverage is measured, all cases of a test that is marked ``measured`` run, because nothing else covers what they do.
+    While coverage is measured, all cases of a test that is marked ``measured`` run, because no other test covers the same code.
     With the full figures, the modules that have slow tests come first.
     """
     seen: Counter[tuple[Path, str]] = Counter()
@@ -57,13 +59,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.left_out)
             seen[test] += 1
     if FULL:
-        # A long module that starts last keeps one worker busy while the others are idle.
+        # If a long module started last, it would keep one worker busy while the others are idle.
         long = {item.path for item in items if item.get_closest_marker("slow")}
         items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_collection_finish() -> None:
-    """Exempt the collected tests and modules from garbage collection, which would walk all of them each time."""
+    """Exempt the collected tests and modules from garbage collection, because each collection would walk all of them."""
     gc.enable()
     gc.collect()
     gc.freeze()
@@ -86,7 +88,7 @@ def pytest_collection(session: pytest.Session) -> HookBody:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> HookBody:
-    """Trace nothing while tests are distributed, nor what pytest does around each of them."""
+    """Trace nothing while tests are distributed, and only the tests themselves while they run."""
     if not MEASURING.active:
         return (yield)
     return (yield from MEASURING.untraced() if hands_out(session) else MEASURING.session())
@@ -94,13 +96,13 @@ def pytest_runtestloop(session: pytest.Session) -> HookBody:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> HookBody:
-    """Measure child processes for a test that is marked so."""
+    """Measure the child processes of a test that is marked ``measured``."""
     return (yield from MEASURING.protocol(item)) if MEASURING.active else (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> HookBody:
-    """Trace only the tests that coverage can learn from."""
+    """Trace only tests that add to the coverage."""
     return (yield from MEASURING.call(pyfuncitem)) if MEASURING.active else (yield)
 
 

@@ -1,7 +1,8 @@
-"""A strict reader of Prometheus' text format 0.0.4, written from its description, not from the code under test.
+"""A strict reader of Prometheus' text format 0.0.4, which was written from the description of the format, not from the tested
+code.
 
-It checks that samples are below the one header of their family, that none is duplicated, and that histograms are cumulative and
-complete. A scraper would store exactly what this reader returns.
+It checks that samples are below the only header of their family, that no sample is duplicated, and that histograms are cumulative
+and complete. It returns exactly what a scraper would store.
 """
 
 import math
@@ -20,7 +21,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass
 class Family:
-    """One family, its samples by their own name and labels."""
+    """A family of metrics, with its samples by name and labels."""
 
     name: str
     kind: str = ""
@@ -28,7 +29,7 @@ class Family:
     samples: dict[tuple[str, Labels], float] = field(default_factory=dict)
 
     def value(self, **labels: str) -> float:
-        """The one sample with just these labels; empty ones do not count, as for Prometheus."""
+        """Return the only sample with exactly these labels. As in Prometheus, labels with an empty value do not count."""
         wanted = {name: value for name, value in labels.items() if value}
         (found,) = [
             number
@@ -39,7 +40,7 @@ class Family:
 
 
 def parse(text: str) -> dict[str, Family]:
-    """The families of an exposition, by name. AssertionError for anything that the format does not allow."""
+    """Return the families of an exposition by name. Raises AssertionError for anything that the format does not allow."""
     assert text == "" or text.endswith("\n"), "the last line does not end"
     families: dict[str, Family] = {}
     current = Family("")

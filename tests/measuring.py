@@ -1,4 +1,4 @@
-"""The tests that coverage traces: tracing doubles the cost of Python code, and the tests of a module cover all of it.
+"""The tests that coverage traces. Tracing doubles the cost of Python code, so only a module's own tests are traced.
 
 ====================================== ================================================================================
 the test                               what is traced
@@ -10,12 +10,12 @@ is about many modules, or is a state   nothing
 machine, or is marked ``unmeasured``
 ====================================== ================================================================================
 
-Only a module whose code runs only in children or in tests of many modules needs ``measured``. ``unmeasured`` is for tests that
-repeat many times what other tests run once, such as fuzzing, and for slow tests that cover nothing new.
+The mark ``measured`` is only for modules whose code runs only in children or in tests of many modules. ``unmeasured`` is for
+tests that repeat what other tests run once, such as fuzzing, and for slow tests that cover nothing new.
 
-Collecting is not traced, nor is pytest itself. Collecting would only cover the imports of the product's modules, so each worker
-imports all of them under the tracer instead. Tracing is switched on and off in one frame each time, because the tracer counts
-calls and returns, and must see both or neither.
+The collection of tests is not traced, nor is pytest itself. The collection would only cover the imports of the product's modules,
+so each worker imports all of them under the tracer instead. Tracing is switched on and off in the same frame, because the tracer
+counts calls and returns, and must see both or neither.
 """
 
 import functools
@@ -61,11 +61,11 @@ class Measuring:
 
     @property
     def active(self) -> bool:
-        """True if the process was started under coverage."""
+        """Return whether the process was started under coverage."""
         return self._trace is not None
 
     def session(self) -> HookBody:
-        """Trace nothing, and no children."""
+        """Trace nothing in this process, and measure no children."""
         os.environ.pop(_OF_CHILDREN, None)
         sys.settrace(None)
         try:
@@ -83,7 +83,7 @@ class Measuring:
             sys.settrace(self._trace)
 
     def protocol(self, item: pytest.Item) -> HookBody:
-        """Measure the children of a test that is marked so, from its fixtures to their end."""
+        """Measure the children of a test that is marked ``measured``, from the start to the end of its fixtures."""
         if _mark(item) != "measured":
             return (yield)
         self._measure_children()
@@ -93,7 +93,7 @@ class Measuring:
             os.environ.pop(_OF_CHILDREN, None)
 
     def call(self, item: pytest.Function) -> HookBody:
-        """Trace a test, if it is to be traced."""
+        """Trace a test, if coverage traces it."""
         if not is_traced(item):
             return (yield)
         if handle := getattr(item.obj, "hypothesis", None):
@@ -114,7 +114,7 @@ class Measuring:
             handle.inner_test = example
 
     def _traced(self, test: _Example, most: int = 1) -> _Example:
-        """Return the test so that its first ``most`` runs are traced."""
+        """Return the test with its first ``most`` runs traced."""
         runs = 0
 
         @functools.wraps(test)
@@ -143,13 +143,13 @@ def is_traced(item: pytest.Item) -> bool:
 
 
 def _mark(item: pytest.Item) -> str:
-    """Return the mark of the test itself, otherwise that of its file; "" if there is neither."""
+    """Return the mark of the test itself, or else the mark of its file, or "" if neither is marked."""
     return next((mark.name for mark in item.iter_markers() if mark.name in {"measured", "unmeasured"}), "")
 
 
 @functools.cache
 def tests_a_module(path: Path) -> bool:
-    """Return whether a file is the test module of a module of the product."""
+    """Return whether a file is the test module of one module of the product."""
     place = path.relative_to(TESTS)
     return (PRODUCT / place.parent / place.name.removeprefix("test_")).is_file()
 

@@ -1,6 +1,6 @@
-"""Real processes for scenario tests: the command line, started and stopped as a user would.
+"""Real processes for scenario tests: programs and the command line, started and stopped as a user does.
 
-Output goes to files; tests wait for a line of it or for the end, never for a fixed time.
+Tests wait for a line of the output or for the end of a program, never for a fixed time.
 """
 
 import os
@@ -20,7 +20,7 @@ PATIENCE_S = 300
 
 @dataclass(slots=True)
 class Program:
-    """A running program; ``lines`` is its output so far (standard output and error together)."""
+    """A running program; ``lines`` has its output so far, both standard output and standard error."""
 
     process: subprocess.Popen[bytes]
     output: IO[bytes]
@@ -28,7 +28,9 @@ class Program:
     rest: bytes = b""
 
     def wait_line(self, text: str) -> str:
-        """The first line that has ``text`` in it, waiting for it; AssertionError with all lines if it ends without."""
+        """Wait for a line that contains ``text``, and return it. Raises AssertionError with all lines if the program ends without
+        it.
+        """
         for line in self.lines:
             if text in line:
                 return line
@@ -46,7 +48,9 @@ class Program:
                     return line
 
     def wait(self) -> int:
-        """Its exit code; reads its output meanwhile, so that it never blocks on a full pipe."""
+        """Wait for the end of the program, and return its exit code. Meanwhile read its output, so that the pipe is never
+        full.
+        """
         while chunk := os.read(self.output.fileno(), 65536):
             self.rest += chunk
         self.lines += self.rest.decode(errors="replace").splitlines()
@@ -55,7 +59,7 @@ class Program:
 
 @contextmanager
 def program(*command: str, env: dict[str, str] | None = None) -> Iterator[Program]:
-    """Start a program in the checkout; killed at the end if it still runs."""
+    """Start a program in the checkout. Kill it after the block if it still runs."""
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
@@ -68,7 +72,7 @@ def program(*command: str, env: dict[str, str] | None = None) -> Iterator[Progra
 
 
 def run(*command: str, env: dict[str, str] | None = None) -> str:
-    """Run a program to its end; its standard output. AssertionError if it fails."""
+    """Run a program to its end, and return its standard output. Raises AssertionError if it fails."""
     done = attempt(*command, env=env)
     assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
@@ -88,5 +92,5 @@ def attempt(*command: str, env: dict[str, str] | None = None) -> subprocess.Comp
 
 
 def wharfinger(*arguments: str) -> Sequence[str]:
-    """The command line of this checkout."""
+    """Return the words of a command line for the wharfinger of this checkout."""
     return (*WHARFINGER, *arguments)

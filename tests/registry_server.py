@@ -1,7 +1,7 @@
 """A real registry (docker-registry, the CNCF distribution) on a free loopback port, for tests and examples.
 
-It chooses its port itself and says so in its log, so two of them never meet. A machine without docker-registry fails the
-tests: they are about talking to a real one.
+The registry chooses its port itself and reports it in its log, so two registries never use the same port. On a machine without
+docker-registry, the tests fail: they are about the communication with a real registry.
 """
 
 import os
@@ -35,14 +35,14 @@ http: {{addr: "127.0.0.1:0", secret: only-for-tests{tls}}}
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Files in PEM: a certificate that is its own authority, and its key."""
+    """PEM files with a self-signed certificate, and with its key."""
 
     file: Path
     key: Path
 
 
 def make_certificate(folder: Path, name: str = "IP:127.0.0.1") -> Certificate:
-    """A new self-signed certificate for a subject alternative name, made by openssl."""
+    """Make a new self-signed certificate for a subject alternative name, with openssl."""
     folder.mkdir(parents=True, exist_ok=True)
     made = Certificate(folder / "certificate.pem", folder / "key.pem")
     command = [
@@ -82,8 +82,8 @@ async def open_registry_server(
 ) -> AsyncIterator[RegistryAddress]:
     """Run a registry that stores everything below ``folder``.
 
-    With a password it accepts only USER with PASSWORD; with a certificate it uses TLS, and with ``client_ca`` it demands a
-    certificate of the client. ``auth`` is any other section of that name in its configuration.
+    With a password, it accepts only USER with PASSWORD. With a certificate, it uses TLS; with ``client_ca``, it also requires a
+    certificate of the client. ``auth`` is another ``auth`` section for its configuration.
     """
     program = shutil.which("docker-registry")
     if program is None:

@@ -1,4 +1,4 @@
-"""The part of an issue's large figure that a run does: all of it in `make test-full`, a sample in `make test`."""
+"""The scale of tests with large figures: `make test-full` uses the full figures, and `make test` a sample."""
 
 import os
 
@@ -6,5 +6,5 @@ FULL = os.environ.get("WHARFINGER_TEST_FULL") == "1"
 
 
 def scaled(full: int, sample: int) -> int:
-    """``full`` under `make test-full`, else ``sample``."""
+    """Return ``full`` in a run of `make test-full`, and otherwise ``sample``."""
     return full if FULL else sample

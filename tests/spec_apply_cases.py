@@ -1,7 +1,7 @@
 """Tests that cover the cases of applying and reconciling releases: Helm, drift, orphans, health, endpoints (spec/runtime §8).
 
-The notation is that of `tests/spec_cases.py`, which has the cases that §12 lists by name. The names of the cases are those of
-`tests/spec_names.py`, and `tests/test_spec_cases.py` checks that none is missing.
+The notation is that of `tests/spec_cases.py`, which has the cases that are named in §12. The names of the cases here are those of
+`tests/spec_names.py`, and `tests/test_spec_cases.py` checks that no name is missing.
 """
 
 from typing import Final

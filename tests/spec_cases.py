@@ -1,8 +1,9 @@
 """Tests that cover the cases of the reference that this runtime has to fulfil.
 
-A case has the name that the reference gives it, below the name of its suite. Its value is the tests that cover it, or
-:class:`Elsewhere` with the reason why it does not apply here, and the tests of the actual behaviour.
-`tests/test_spec_cases.py` checks that every test exists, and that every case has a test or a reason.
+The *reference* is the public peer whose behaviour the specification describes. Each case has the name from the reference, below the name
+of its suite. Its value is the test or tests that cover it. If a case does not apply here, the value is :class:`Elsewhere`, with
+the reason, and with tests of the actual behaviour. `tests/test_spec_cases.py` checks that every test exists, and that every case
+has a test or a reason.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Final, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A case that cannot occur, or that is decided otherwise on purpose; ``tests`` cover the actual behaviour."""
+    """A case that cannot occur here, or that is handled differently on purpose; ``tests`` cover the actual behaviour."""
 
     why: str
     tests: tuple[str, ...] = ()

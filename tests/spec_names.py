@@ -1,7 +1,7 @@
 """The names of all cases of the reference that `tests/spec_table_cases.py` and `tests/spec_apply_cases.py` must list.
 
-They were copied by hand, in the reference's order; `tests/test_spec_cases.py` compares the tables with them. A name with a
-number (``HTTP x7``) stands for so many unnamed tests of the reference.
+They were copied by hand, in the order of the reference. `tests/test_spec_cases.py` compares the tables of cases with them. A name
+with a number (``HTTP x7``) stands for that number of unnamed tests of the reference.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
-"""Tests that cover the cases of the claim scheduler's reference, and tests against its weaknesses.
+"""Tests that cover the cases of the reference for the claim scheduler, and tests against weaknesses of the reference.
 
-The notation is that of `tests/spec_cases.py`, and the order is the reference's.
+The notation is that of `tests/spec_cases.py`, and the order is that of the reference.
 """
 
 from typing import Final

@@ -1,4 +1,6 @@
-"""Tests against the weaknesses of the public peer: each fails on the weak behaviour. The numbers are the reference's."""
+"""Tests against the weaknesses of the reference, by the number that the reference gives them. Each fails on the weak
+behaviour.
+"""
 
 from typing import Final
 

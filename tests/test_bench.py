@@ -1,4 +1,4 @@
-"""The benchmarks: parts whose clients answer from memory run with the current product, and the command knows its parts."""
+"""The benchmarks: the parts whose clients answer from memory run with the current product, and each part is a module."""
 
 import os
 import subprocess

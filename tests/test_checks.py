@@ -1,6 +1,7 @@
-"""The checks bite: each kind of defect, planted into a copy of the tree, makes the check that is for it fail.
+"""The checks of this repository: each kind of defect that is planted into a copy of the tree makes its check fail.
 
-The copy's own linters run, with the copy's own settings. The untouched copy must pass, or nothing would be proven.
+The linters run in the copy, with the settings of the copy. The untouched copy must pass, because otherwise the failures would
+prove nothing.
 """
 
 import json
@@ -26,7 +27,7 @@ MYPY = [sys.executable, "-m", "mypy", "-p", "wharfinger.queue"]
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the tree, links included."""
+    """Return a copy of the tree, including its links."""
     target = tmp_path / "tree"
     ignored = shutil.ignore_patterns(
         ".git", ".venv", ".cache", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", ".coverage*", "dist", "build"

@@ -1,6 +1,6 @@
-"""The exit codes of `.ci/test`, `.ci/coverage` and `.ci/run` if a step fails: the real scripts and make; Python is a script.
+"""The exit codes of `.ci/test`, `.ci/coverage` and `.ci/run` if a step fails. The scripts and make are real, but Python is not.
 
-That script stands for pytest, coverage and `.ci/modules.py`, and ends each as the case wants.
+A script replaces Python. It stands for pytest, coverage and `.ci/modules.py`, and ends each of them as the case requires.
 """
 
 import os
@@ -44,7 +44,7 @@ REPORTS = ["COMBINE", "LIST", "JSON", "REPORT", "MODULES"]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A folder with a space in its name, with the scripts and with stand-ins for everything else."""
+    """Return a folder that has a space in its name, the real scripts, and stand-ins for everything else."""
     made = tmp_path / "a tree"
     (made / ".venv" / "bin").mkdir(parents=True)
     (made / ".ci").mkdir()
@@ -151,7 +151,7 @@ def test_a_single_folder_of_tests_can_be_run(tree: Path, code: int) -> None:
 
 @pytest.mark.parametrize(("script", "command"), [(".ci/test", 'echo "======== 2'), (".ci/run", 'echo "collected')])
 def test_tests_receive_interrupts(tree: Path, script: str, command: str) -> None:
-    # A shell's background jobs ignore SIGINT, and with them every child that the tests start.
+    # Background jobs of a shell ignore SIGINT, and so does every child that the tests start in such a job.
     python = tree / ".venv" / "bin" / "python"
     python.write_text(PYTHON.replace(command, f"grep ^SigIgn /proc/self/status; {command}"))
     _, lines = run(tree, script)

@@ -1,4 +1,4 @@
-"""Completion at the Tab key, in the shells themselves."""
+"""Completion of command lines, in real shells and by the program itself."""
 
 import os
 import pty
@@ -39,7 +39,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def completed(shell: str, line: str, home: Path) -> list[str]:
-    """The words that a shell offers for a line."""
+    """Return the words that a shell offers for a command line."""
     words = ("bash", "--norc", "-c", BASH, "-", line) if shell == "bash" else ("fish", "--no-config", "-c", FISH, line)
     done = subprocess.run(
         words, capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=environment(home), cwd=home
@@ -51,7 +51,7 @@ def completed(shell: str, line: str, home: Path) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "fish"])
 async def test_shells_complete_commands_options_and_names(shell: str, tmp_path: Path) -> None:
-    """Commands, values, options, and the names of a daemon's packages and pools."""
+    """The shells offer commands, values, options, and the names of a daemon's packages."""
 
     async def offered(line: str) -> list[str]:
         return await trio.to_thread.run_sync(completed, shell, line, tmp_path)
@@ -59,7 +59,7 @@ async def test_shells_complete_commands_options_and_names(shell: str, tmp_path: 
     assert await offered("wharfinger g") == ["get", "graph"]
     assert set(await offered("wharfinger get packages --o")) == {"--output"}
     assert await offered("wharfinger graph -o s") == ["svg"]
-    assert [each for each in await offered("wharfinger why prod") if each] == []  # there is no daemon
+    assert [each for each in await offered("wharfinger why prod") if each] == []  # No daemon is running.
     async with open_debug_server(tmp_path / "debug.sock", CannedInspector()):
         assert await offered("wharfinger why prod") == ["prod.shop"]
         assert await offered("wharfinger get packages te") == ["test.shop"]
@@ -85,7 +85,7 @@ def test_completion_offers_every_command(tmp_path: Path) -> None:
 
 
 def from_program(line: str, home: Path) -> list[str]:
-    """The words that one run of the program offers, by the protocol that the scripts of all shells speak."""
+    """Return the words that one run of the program offers, by the protocol that the completion scripts of all shells use."""
     program = "import os, sys; os.dup2(1, 8); from wharfinger.__main__ import main; main()"
     protocol = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
     done = subprocess.run(

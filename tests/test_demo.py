@@ -1,4 +1,6 @@
-"""The acceptance test of the main job: real registry, kubectl and helm, from push to Ready to removal, exit code 0."""
+"""The acceptance test of the main job: the demo with a real registry, kubectl and helm, from the push to Ready and the
+removal.
+"""
 
 import os
 import re
@@ -64,7 +66,7 @@ STEPS = (
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """The folder in which the demo creates its own; pytest's folders have names too long for the path of a socket."""
+    """Yield a folder in which the demo creates its own. The names of pytest's folders are too long for the path of a socket."""
     with tempfile.TemporaryDirectory(prefix="demo-") as made:
         yield Path(made)
 
@@ -238,12 +240,12 @@ def test_ctrl_c_during_imports_ends_the_demo_without_a_traceback() -> None:
 
 
 def processes_below(folder: Path) -> list[int]:
-    """Processes that have ``folder`` in their environment: everything that a program started with it left, in any session."""
+    """Return the processes that a program started with ``folder`` in its environment has left, in any session."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             environment = (process / "environ").read_bytes()
-        except OSError:  # ended meanwhile, or another user's
+        except OSError:  # The process has ended, or belongs to another user.
             continue
         if os.fsencode(folder) in environment:
             found.append(int(process.name))
@@ -251,7 +253,7 @@ def processes_below(folder: Path) -> list[int]:
 
 
 def command_line(process: int) -> bytes:
-    """The arguments of a process, each ended by a zero byte; nothing once it has ended."""
+    """Return the arguments of a process, each ended by a zero byte, or nothing if the process has ended."""
     try:
         return (Path("/proc") / str(process) / "cmdline").read_bytes()
     except OSError:
@@ -259,7 +261,7 @@ def command_line(process: int) -> bytes:
 
 
 def tour() -> str:
-    """The shell blocks of the README's tour, as one script."""
+    """Return the shell blocks of the tour in the README, as one script."""
     page = (ROOT / "README.md").read_text().partition("## A tour")[2].partition("\n## ")[0]
     return "".join(re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
 
@@ -283,7 +285,7 @@ def test_the_tour_of_the_readme_works(folder: Path) -> None:
         )
         assert done.returncode == 0, done.stdout
         assert "5 replicas\nsucceeded: true" in done.stdout
-        assert "fleet-1.0.0" in done.stdout  # as helm lists it: the package's version
+        assert "fleet-1.0.0" in done.stdout  # This is the version of the package, as helm lists it.
         assert "token: must have at least 8 characters" in done.stdout
         assert "correct-horse" not in "".join(line for line in done.stdout.splitlines() if not line.startswith("+"))
         demo.process.send_signal(signal.SIGTERM)

@@ -1,7 +1,8 @@
-"""The distributions: sdist and wheel contain every module and data file, and install into an empty environment.
+"""The distributions: sdist and wheel contain every module and data file, and can be installed into an empty environment.
 
-The quick test builds as `make build` does, each in a build environment of its own (the setuptools of Python is too old for our
-pyproject.toml), and compares lists; the full one installs both into empty environments and runs the command from ``/``.
+The quick tests build as `make build` does, in separate build environments (the setuptools of Python is too old for our
+pyproject.toml), and compare the contained files. The full test installs both into empty environments, and runs the command from
+``/``.
 """
 
 import os
@@ -17,13 +18,13 @@ import pytest
 from tests.scale import FULL
 
 ROOT = Path(__file__).resolve().parent.parent
-# Relative to the root: pip takes a space in PIP_CONSTRAINT for the end of a path.
+# The path is relative to the root, because pip splits PIP_CONSTRAINT at spaces.
 CONSTRAINED = {**os.environ, "PIP_CONSTRAINT": "constraints.txt", "SOURCE_DATE_EPOCH": "315619200"}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist, and the wheel that was built from the sdist."""
+    """Return a folder with the sdist, and with the wheel that was built from the sdist."""
     source = tmp_path_factory.mktemp("source")
     files = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -70,7 +71,7 @@ def test_the_wheel_contains_every_file_and_no_links(built: Path) -> None:
 
 @pytest.mark.slow
 def test_the_wheel_is_reproducible(built: Path, tmp_path: Path) -> None:
-    """The second one is built in another folder, from the files of the sdist."""
+    """The wheel is built again in another folder, from the files of the sdist, and must have the same bytes."""
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()

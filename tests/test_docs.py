@@ -1,4 +1,4 @@
-"""The documentation says what the code says: reasons, fields, examples, links."""
+"""The documentation agrees with the code: reasons, fields, examples, and links."""
 
 import argparse
 import re
@@ -49,7 +49,7 @@ READERS: dict[str, Callable[[JsonObject], object]] = {
 
 
 def fields(schema: JsonObject, path: str) -> Iterator[str]:
-    """Every leaf field of a schema: ``spec.registry.repo``, ``spec.settingsFrom[].key``."""
+    """Yield every leaf field of a schema, such as ``spec.registry.repo`` or ``spec.settingsFrom[].key``."""
     below = find_object(schema, "properties")
     items = find_object(schema, "items")
     if items:
@@ -62,7 +62,7 @@ def fields(schema: JsonObject, path: str) -> Iterator[str]:
 
 
 def examples() -> Iterator[tuple[str, JsonObject]]:
-    """Every manifest of ours that a page shows, and those of the demo, each with the place it is from."""
+    """Yield every manifest of Wharfinger's kinds that a page shows, and those of the demo, each with the name of its file."""
     texts = [(page.name, block) for page in PAGES for block in BLOCK.findall(page.read_text())]
     texts += [(page.name, block) for page in PAGES for block in HERE_DOCUMENT.findall(page.read_text())]
     texts.append(("application.yaml", (ROOT / "examples" / "application.yaml").read_text()))
@@ -73,7 +73,7 @@ def examples() -> Iterator[tuple[str, JsonObject]]:
 
 
 def reason_rows() -> dict[str, str]:
-    """Each reason that a table explains, with what the table says it waits for."""
+    """Return each reason that the table explains, with the table's text about when the package is tried again."""
     rows = [
         line.split("|")
         for line in REASONS.splitlines()
@@ -116,7 +116,7 @@ def test_exactly_the_existing_states_and_conditions_are_explained() -> None:
 
 @pytest.mark.parametrize("kind", sorted(SCHEMAS))
 def test_every_field_is_explained_in_the_section_of_its_kind(kind: str) -> None:
-    # A Module has all fields of an Application, and more.
+    # A Module has all fields of an Application, and some more.
     section = "".join(RESOURCES.partition(f"## {name}\n")[2].partition("\n## ")[0] for name in {kind, *_like(kind)})
     spec = find_object(SCHEMAS[kind], "properties", "spec")
     assert [path for path in fields(spec, "spec") if f"`{path}`" not in section] == []
@@ -175,5 +175,5 @@ def test_every_link_has_a_target(page: Path) -> None:
 
 
 def _anchor(heading: str) -> str:
-    """The anchor of a heading as Git hosts make it: lower case, spaces to hyphens, punctuation left out."""
+    """Return the anchor that Git hosts make of a heading: lower case, hyphens for spaces, and no punctuation."""
     return re.sub(r"[^\w\- ]", "", heading.lstrip("#").strip().lower()).replace(" ", "-")

@@ -1,4 +1,4 @@
-"""The arrangement of the repository (DESIGN §2), which tools and imports silently rely on."""
+"""The arrangement of the repository (DESIGN §2), on which tools and imports silently rely."""
 
 import queue
 import subprocess
@@ -38,7 +38,7 @@ def test_the_package_contains_only_parts_and_the_command_line() -> None:
 
 
 def test_parts_have_no_init_module() -> None:
-    """Through the link at the root, ``queue`` would shadow the standard library's."""
+    """With an init module, the link ``queue`` at the root would hide the standard library's module of that name."""
     assert [part for part in PARTS if (PACKAGE / part / "__init__.py").exists()] == []
 
 
@@ -56,7 +56,7 @@ def test_import_queue_in_the_root_finds_the_standard_library() -> None:
 
 
 def test_parts_are_imported_under_their_full_names_only() -> None:
-    """``import runtime.x`` from the root would make a second copy of the module."""
+    """An ``import runtime.x`` from the root would load a second copy of the module."""
     twins = [
         name for name in (*PARTS, *(f"{part}.commands" for part in PARTS)) if name in sys.modules and name != "queue"
     ]

@@ -1,4 +1,4 @@
-"""The command line as a whole: every way to start it, its help, its exit codes."""
+"""The command line as a whole: every way to start it, its help, and its exit codes."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from wharfinger.__main__ import build_parser, is_live_diff, main
 from wharfinger.command_table import COMMANDS
 from wharfinger.hooks.watching import jq_pool
 
-pytestmark = pytest.mark.measured  # __main__ runs mostly in children
+pytestmark = pytest.mark.measured  # Most of __main__ runs in child processes.
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -53,7 +53,7 @@ def test_a_command_loads_its_own_part_only() -> None:
     assert run(sys.executable, "-c", code).returncode == 0
 
 
-@pytest.mark.unmeasured  # coverage imports more modules
+@pytest.mark.unmeasured  # Coverage imports further modules.
 def test_a_query_does_not_import_slow_modules() -> None:
     code = (
         "import sys; from wharfinger.__main__ import main; code = main(['get', 'packages', '--socket', '/nowhere']);"
@@ -147,7 +147,7 @@ def test_every_suggestion_is_a_command() -> None:
 
 @pytest.mark.slow
 def test_a_closed_pipe_is_no_traceback() -> None:
-    # A pipe whose reading end is closed before anything is written.
+    # The reading end of this pipe is closed before anything is written.
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -342,7 +342,7 @@ def test_the_exit_code_is_kept_if_ctrl_c_ended_code_made_from_a_text(tmp_path: P
         "command_line._print_version = lambda _args: exec('raise KeyboardInterrupt')\n"
         "sys.exit(command_line.main(['version']))\n"
     )
-    done = run(sys.executable, "-m", "interrupted", cwd=tmp_path)  # Python ends programs of -c in another way
+    done = run(sys.executable, "-m", "interrupted", cwd=tmp_path)  # Python ends -c in another way.
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
@@ -421,7 +421,7 @@ def test_parsers_of_commands_are_built_on_demand() -> None:
 def test_a_name_may_come_after_the_options(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command line is understood; only the connection to the daemon fails."""
+    """The command line is accepted, so only the connection to the daemon fails."""
     assert main([*words, "--socket", str(tmp_path / "none.sock")]) == 1
     assert "none.sock" in capsys.readouterr().err
 
@@ -435,7 +435,7 @@ def test_surplus_arguments_are_refused(words: tuple[str, ...], capsys: pytest.Ca
     assert caught.value.code == 2
     err = capsys.readouterr().err
     assert f"unrecognized arguments: {words[-1]}" in err
-    assert f"usage: wharfinger {words[0]} " in err  # the usage of the command, not that of the program
+    assert f"usage: wharfinger {words[0]} " in err  # This is the usage of the command, not of the whole program.
 
 
 def test_a_namespace_option_beside_a_name_is_refused_with_an_explanation(capsys: pytest.CaptureFixture[str]) -> None:

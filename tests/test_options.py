@@ -1,7 +1,7 @@
-"""Every option of every `--help` is used by a test.
+"""Every option in the output of every `--help` is used by a test.
 
-An option counts as used if a test module contains it together with its command: in a command line, or as an argument. This does
-not show that the test is good; it shows options without any test.
+An option counts as used if one test module contains it together with its command, in a command line or as an argument. This does
+not show that the test is good. It finds options that no test uses.
 """
 
 import argparse
@@ -27,7 +27,7 @@ Option = tuple[tuple[str, ...], tuple[str, ...], str]
 
 
 def options(parser: argparse.ArgumentParser, command: tuple[str, ...] = ()) -> Iterator[Option]:
-    """Every command with the spellings of each of its options."""
+    """Yield every option with the words of its command, its spellings and its help."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, below in action.choices.items():
@@ -43,13 +43,13 @@ def every_option() -> list[Option]:
 
 
 def is_used(command: tuple[str, ...], spellings: tuple[str, ...]) -> bool:
-    """Return whether a test module has one of the spellings, and each word of the command."""
+    """Return whether a test module contains one of the spellings and the words of the command."""
     return any(not words.isdisjoint(spellings) and words.issuperset(command[-2:]) for words in WORDS)
 
 
 @pytest.mark.slow
 def test_every_option_is_used_by_a_test() -> None:
-    """An option that several commands share, with one text and one implementation, is used if one of them is."""
+    """If several commands share an option, with the same text and implementation, a test of one of these commands is enough."""
     found = every_option()
     used = {(spellings, told) for command, spellings, told in found if is_used(command, spellings)}
     unused = {

@@ -1,4 +1,4 @@
-"""The site of docs/: it builds without a warning, the tutorial works as written, and each verdict and alert is explained."""
+"""The site made of docs/: it builds without a warning, the tutorial works as written, and each verdict and alert is explained."""
 
 import ast
 import os
@@ -24,7 +24,7 @@ def headings() -> set[str]:
 
 
 def verdicts() -> set[str]:
-    """The beginnings of the states that `why` reports, from its source."""
+    """Return the beginnings of the states that `why` reports, as found in its source."""
     found: set[str] = set()
     for path in (ROOT / "wharfinger" / "runtime" / "why").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

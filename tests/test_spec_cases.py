@@ -1,4 +1,4 @@
-"""The tables of cases and weaknesses name tests that exist, and leave nothing without an answer."""
+"""The tables of cases and weaknesses name only existing tests, and give each case a test or a reason."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @cache
 def names_in(path: str) -> frozenset[str]:
-    """The names of a test file's tests: functions, classes, and machines' test cases that are assigned."""
+    """Return the names of the tests in a file: functions, classes, and the assigned test cases of state machines."""
     names: set[str] = set()
     if not (ROOT / path).is_file():
         return frozenset()
@@ -46,7 +46,7 @@ def names_in(path: str) -> frozenset[str]:
 
 
 def named_by(coverage: Coverage) -> tuple[str, ...]:
-    """The tests that a row names."""
+    """Return the tests that a row names."""
     found = coverage.tests if isinstance(coverage, Elsewhere) else coverage
     return (found,) if isinstance(found, str) else found
 
@@ -94,7 +94,7 @@ def test_every_test_of_a_weakness_exists() -> None:
 
 
 def test_every_weakness_of_the_claim_scheduler_has_a_test() -> None:
-    """None of them is answered by a reason."""
+    """A reason instead of a test is not enough for these weaknesses."""
     assert list(spec_pool_cases.WEAKNESSES) == list(range(1, 13))
     named = [named_by(coverage) for _, coverage in spec_pool_cases.WEAKNESSES.values()]
     assert all(named)
@@ -102,7 +102,7 @@ def test_every_weakness_of_the_claim_scheduler_has_a_test() -> None:
 
 
 def test_every_weakness_of_the_tables_has_a_test() -> None:
-    """None of them is answered by a reason."""
+    """A reason instead of a test is not enough for these weaknesses."""
     assert list(spec_table_cases.WEAKNESSES) == list(range(1, WEAKNESSES_OF_TABLES + 1))
     assert [number for number, (_, tests) in spec_table_cases.WEAKNESSES.items() if not tests] == []
 
@@ -118,5 +118,5 @@ def test_missing_tests_are_found() -> None:
         here + "test_no",
         "tests/none.py::test_no",
     ]
-    # A helper is not a test.
+    # A helper function does not count as a test.
     assert list(missing([here + "missing"])) == [here + "missing"]

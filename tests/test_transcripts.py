@@ -1,7 +1,7 @@
-"""Every command of `wharfinger --help` is in a golden transcript, in each form that it prints.
+"""Every command in `wharfinger --help` is in a golden transcript, in each output format that it has.
 
-The commands that ask a daemon are in `tests/debug/test_session.py`. Here are those that need none, and those that run until they
-are stopped.
+Commands that query a daemon are in `tests/debug/test_session.py`. Here are the commands that need no daemon, and those that run
+until they are stopped.
 """
 
 import argparse
@@ -126,7 +126,7 @@ def prepare(folder: Path) -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Variables of a user who has only this folder."""
+    """Return the environment variables of a user who has only this folder."""
     return {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache"), "NO_COLOR": "", "PYTHONUNBUFFERED": "1"}
 
 
@@ -166,7 +166,7 @@ async def test_output_of_long_running_commands_is_golden(tmp_path: Path) -> None
 
 @pytest.mark.slow
 async def test_output_of_profiling_commands_is_golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The daemon has a fixed profile and a fixed memory here, because real ones depend on the machine."""
+    """The daemon here has a fixed profile and fixed memory figures, because real ones depend on the machine."""
     monkeypatch.setattr(Sampler, "run", lambda _sampler: PROFILE)
     parts = []
     async with open_debug_server(tmp_path / "s", CannedInspector()):
@@ -178,7 +178,7 @@ async def test_output_of_profiling_commands_is_golden(tmp_path: Path, monkeypatc
 
 
 def stopped(line: str, given: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command until it has answered each line that it is given, or until it is ready; then stop it."""
+    """Run a command until it has answered each given line, or until it is ready if none is given. Then stop it."""
     words = wharfinger(*words_of(line, folder))
     with subprocess.Popen(
         words,
@@ -208,7 +208,7 @@ Words = tuple[str, ...]
 
 
 def leaves(parser: argparse.ArgumentParser, command: Words = ()) -> Iterator[tuple[Words, set[str]]]:
-    """Every command that can be run, with the documents that it prints on request: ``json``, ``yaml``."""
+    """Yield every command that can be run, with the formats among ``json`` and ``yaml`` that it prints on request."""
     below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     for each in below:
         for name, sub in each.choices.items():
@@ -222,7 +222,7 @@ def leaves(parser: argparse.ArgumentParser, command: Words = ()) -> Iterator[tup
 
 
 def typed_lines() -> list[list[str]]:
-    """The commands in the golden transcripts."""
+    """Return the words of the commands in the golden transcripts."""
     texts = [path.read_text() for path in sorted(GOLDEN.glob("*.txt"))]
     found = [line for text in texts for line in text.splitlines() if line.startswith("$ wharfinger ")]
     return [shlex.split(line)[2:] for line in found]

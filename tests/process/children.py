@@ -1,4 +1,4 @@
-"""Real children for these tests, and views of the system that do not use the tested code."""
+"""Real child processes for tests, and views of the system that do not use the tested code."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ def shell(script: str, tag: str = "", *, stdin: bytes = b"", cwd: str = "/") -> 
 
 
 def python(script: str, tag: str = "", *, stdin: bytes = b"") -> Command:
-    """Return a command that runs a Python script, without site packages, so that it starts quickly."""
+    """Return a command that runs a Python script. It does not load site packages, so it starts quickly."""
     return Command((sys.executable, "-I", "-S", "-c", script), Path("/"), {"PATH": PATH, TAG: tag}, stdin)
 
 
@@ -59,7 +59,7 @@ def open_files() -> int:
 
 
 class Lines:
-    """A sink that collects output, so that a test can wait for it."""
+    """A sink that collects output and lets a test wait for it."""
 
     def __init__(self, also: Callable[[bytes], None] = lambda chunk: None) -> None:
         self.data = b""
@@ -73,7 +73,7 @@ class Lines:
         self._also(chunk)
 
     async def wait_for(self, text: str) -> list[str]:
-        """Wait until the output contains ``text``; return all words so far."""
+        """Wait until the output contains ``text``, and return all words so far."""
         while text.encode() not in self.data:
             await self._more.wait()
         return self.data.decode().split()
@@ -85,7 +85,7 @@ class Lines:
 
 
 async def wait_dead(pid: int) -> None:
-    """Wait until a process has ended; it may have ended already."""
+    """Wait until a process has ended. Return at once if it has already ended."""
     try:
         fd = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""The check that tests leave no processes, children or descriptors behind."""
+"""A fixture that checks that a test leaves no processes, children or descriptors behind."""
 
 import os
 import signal
@@ -12,7 +12,9 @@ from tests.process.children import alive_with, has_children, open_files
 
 @pytest.fixture
 def tag() -> Iterator[str]:
-    """Mark a test's processes. After the test no such process may live, and no child or descriptor may be left."""
+    """Yield a tag for the processes of a test. After the test, no process with the tag, no child and no descriptor may be
+    left.
+    """
     name = uuid.uuid4().hex
     files = open_files()
     yield name

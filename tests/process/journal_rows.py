@@ -1,4 +1,4 @@
-"""The rows of a journal file, read and altered directly, as a user or a bad disk could do."""
+"""The rows of a journal file, read and altered directly, as a user or a faulty disk might do."""
 
 import sqlite3
 from contextlib import closing
@@ -15,6 +15,6 @@ def rows_of(path: Path, spec: TableSpec = THINGS) -> tuple[Row, ...]:
 
 
 def altered(path: Path, script: str) -> None:
-    """Alter the file with SQL, as a user could do."""
+    """Alter the file with SQL, as a user might do."""
     with closing(sqlite3.connect(path)) as database:
         database.executescript(script)

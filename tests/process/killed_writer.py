@@ -1,4 +1,4 @@
-"""A process that writes rows, reports each, and is killed with SIGKILL at a random moment."""
+"""A process that writes rows, reports each row, and is killed with SIGKILL at a random moment."""
 
 import os
 import random
@@ -15,7 +15,7 @@ MAX_LINES = 400
 def killed_at_random(script: str, arguments: Sequence[str], chance: random.Random) -> str:
     """Run a Python script until it has written a random number of lines, and kill it at that moment.
 
-    Return its output; the last line may be incomplete.
+    Return its output, whose last line may be incomplete.
     """
     lines = chance.randrange(1, MAX_LINES)
     said = b""
@@ -33,6 +33,6 @@ def killed_at_random(script: str, arguments: Sequence[str], chance: random.Rando
 
 
 def acknowledged(said: str) -> int:
-    """Return the last number that was reported completely; 0 if there is none."""
+    """Return the last number that was reported completely, or 0 if there is none."""
     whole = said.split("\n")[:-1]
     return int(whole[-1]) if whole else 0

@@ -1,4 +1,4 @@
-"""The allocator, in a child process, because its settings cannot be undone."""
+"""The settings of the memory allocator. The tests use a child process, because the settings cannot be undone."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ print(len({place >> 26 for place in places}))
 
 
 def heaps(how: str) -> int:
-    """Return in how many heaps eight threads allocate; a heap of a thread takes an aligned 64 MiB of addresses."""
+    """Return the number of heaps in which eight threads allocate. Each heap is an aligned range of 64 MiB of addresses."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     done = subprocess.run(
         [sys.executable, "-c", HEAPS, how], capture_output=True, text=True, check=True, env=environment

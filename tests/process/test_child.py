@@ -93,7 +93,7 @@ async def test_an_error_names_the_reason_why_a_program_cannot_be_started(
 
 @pytest.mark.parametrize("what", UNRULY)
 async def test_the_deadline_ends_all_processes_of_a_run(tag: str, what: str) -> None:
-    # A leader that exits must do so before the deadline, even on a busy machine. The others never end by themselves.
+    # If the leader exits, it must do so before the deadline, even on a busy machine. Other leaders never end by themselves.
     exits = what == "a grandchild holds stdout"
     limits = replace(SHORT, wall_s=SHORT.wall_s if exits else 0.05, stdout_bytes=1 << 30)
     for _ in range(scaled(20, 2)):
@@ -154,7 +154,7 @@ async def test_the_tail_of_stderr_is_retained(tag: str) -> None:
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("what", UNRULY)
 async def test_no_process_survives_a_cancellation_at_any_moment(tag: str, what: str) -> None:
-    """The moment is random: at once, after some turns of the event loop, or after some bytes of output."""
+    """The cancellation comes at a random moment: at once, after some turns of the event loop, or after some bytes of output."""
     draw = random.Random(what)  # noqa: S311 - the same moments in every run
     for _ in range(REPETITIONS):
         turns, size = draw.choice([0, 1, 2, 3, 5, 10, 50, 200, 1000]), draw.choice([1, 6, 1000, 100_000, 1 << 40])
@@ -182,7 +182,7 @@ async def _cancel_after(turns: int, scope: trio.CancelScope) -> None:
 
 
 async def test_a_second_cancellation_waits_for_the_death_of_the_child(tag: str) -> None:
-    """Two scopes are cancelled one after the other. The child is dead before any of the cancellations is raised."""
+    """Two scopes are cancelled one after the other. The child is dead before either cancellation is raised."""
     lines = Lines()
     with trio.CancelScope() as outer:
         async with trio.open_nursery() as nursery:
@@ -196,7 +196,7 @@ async def test_a_second_cancellation_waits_for_the_death_of_the_child(tag: str) 
 
 @pytest.mark.parametrize("cause", ["deadline", "output"])
 async def test_cancelling_shortens_a_grace_period_in_progress(tag: str, cause: str, mock_clock: MockClock) -> None:
-    """Without the cancellation, a child after its deadline or output limit would have a thousand seconds to clean up."""
+    """A child that has passed its deadline or output limit would have a thousand seconds to clean up without the cancellation."""
     mock_clock.rate = 1
     limits = replace(PATIENT, term_grace_s=1000.0, cancel_grace_s=0.05)
     limits = limits if cause == "deadline" else replace(limits, stdout_bytes=10)
@@ -208,7 +208,7 @@ async def test_cancelling_shortens_a_grace_period_in_progress(tag: str, cause: s
             await run_child(shell(script, tag), limits, sinks=Sinks(stdout=output, stderr=lines))
 
         nursery.start_soon(run)
-        await output.wait_for("more than")  # from now on the signal is trapped
+        await output.wait_for("more than")  # From this output on, the script traps the signal.
         if cause == "deadline":
             mock_clock.jump(limits.wall_s)
         await lines.wait_for("asked to go")
@@ -255,7 +255,7 @@ async def test_a_hundred_children_run_at_once(tag: str) -> None:
 
 
 async def test_usage_counts_only_the_child(tag: str) -> None:
-    """A busy and an idle child run side by side. Their CPU times differ, whatever the wall-clock time is."""
+    """A busy and an idle child run at the same time. Their CPU times differ, however long the test takes."""
     usage: dict[str, float] = {}
 
     async def measured(name: str, command: Command) -> None:
@@ -264,14 +264,14 @@ async def test_usage_counts_only_the_child(tag: str) -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(measured, "busy", python("import time\nwhile time.process_time() < 0.5: pass", tag))
-        nursery.start_soon(measured, "light", shell("exit 0", tag))  # a start of Python may be expensive
+        nursery.start_soon(measured, "light", shell("exit 0", tag))  # Starting Python could be too expensive.
     assert usage["busy"] >= 0.5
     assert usage["light"] < 0.25
 
 
 async def test_memory_is_in_bytes(tag: str) -> None:
     outcome = await run_child(python("x = bytearray(64 << 20)", tag), PATIENT)
-    # On Linux a process begins with the largest memory of the process that started it.
+    # On Linux, the maximum memory of a process is at first that of the process that has started it.
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     assert 64 << 20 <= outcome.usage.max_rss_bytes < max(1 << 30, 2 * own)
 
@@ -301,12 +301,12 @@ async def test_the_ledger_has_a_child_only_while_it_lives(tag: str, tmp_path: Pa
 
 
 async def test_the_end_of_the_spawning_thread_does_not_end_the_child(tag: str) -> None:
-    """The spawning thread ends long before the child. A parent-death signal would kill the child then."""
+    """The thread that starts the child ends long before the child. If the child had a parent-death signal, it would die then."""
     lines = Lines()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_run, shell("echo ready; sleep 1000", tag), SHORT, lines)
         await lines.wait_for("ready")
-        for _ in range(200):  # other work runs in the worker threads meanwhile
+        for _ in range(200):  # Meanwhile the worker threads do other work.
             await trio.to_thread.run_sync(resource.getrusage, resource.RUSAGE_SELF)
         assert len(alive_with(tag)) >= 1
         nursery.cancel_scope.cancel()

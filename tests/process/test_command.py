@@ -1,4 +1,4 @@
-"""The values of commands: outcomes and their descriptions."""
+"""The values of commands: outcomes, and how they are described."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""The processes of a run: the rules, with invented processes, and scans of real processes."""
+"""The processes that belong to a run: the rules with invented processes, and scans of real ones."""
 
 import os
 import subprocess
@@ -133,7 +133,7 @@ def test_a_process_without_a_sign_does_not_belong(everyone: list[Seen], held: bo
 
 @contextmanager
 def running(*argv: str, env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a real process that has written a line."""
+    """Run a real process that has already written a line."""
     with subprocess.Popen(
         argv, env={"PATH": PATH, **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as child:
@@ -154,7 +154,7 @@ def test_a_scan_sees_a_child_and_its_token_but_not_this_process(tag: str) -> Non
     assert found[child.pid].tokens == {"outer", "mine"}
     assert (found[child.pid].stat.pgid, found[child.pid].stat.sid) == (child.pid, child.pid)
     assert os.getpid() not in found
-    assert 1 not in found  # older than this process
+    assert 1 not in found  # Process 1 is older than this process.
 
 
 def test_a_large_environment_is_read_whole(tag: str) -> None:
@@ -171,7 +171,7 @@ def test_an_empty_environment_is_known_to_be_empty(tag: str) -> None:
     with running("/bin/sh", "-c", "exec env -i /bin/sh -c 'echo ready; read x'", env={TAG: tag}) as child:
         found = read_process(child.pid)
 
-    # A shell sets PWD for itself, but not in the environment it was given.
+    # The shell sets PWD for itself, but not in the environment that it was given.
     assert found is not None
     assert (found.tokens, found.undecided, found.stat.environ_bytes) == (frozenset(), False, 0)
 
@@ -245,12 +245,12 @@ def test_a_leader_that_waited_for_its_work_has_no_earlier_descendants() -> None:
 @pytest.mark.parametrize(
     ("marks", "newest_pid"),
     [
-        ([young(100), young(120)], b"110"),  # process ids wrapped around
+        ([young(100), young(120)], b"110"),  # The process ids have wrapped around.
         ([replace(young(100), work_number=500, work_ticks=ticks_now())], b"130"),
         ([replace(young(100), work_number=110, work_ticks=1)], b"130"),
-        ([replace(young(100), start_ticks=1)], b"130"),  # old: they may have
-        ([replace(young(100), held=False)], b"130"),  # another process may have its id
-        ([replace(young(100), uid=70000)], b"130"),  # every process of that user belongs to it
+        ([replace(young(100), start_ticks=1)], b"130"),  # An old leader may have descendants with any id.
+        ([replace(young(100), held=False)], b"130"),  # Another process may have the id of this leader.
+        ([replace(young(100), uid=70000)], b"130"),  # Every process of that user belongs to the run.
         ([young(0)], b"130"),
         ([young(100)], b""),
     ],

@@ -1,4 +1,4 @@
-"""The ending machine: the paths in the docstring of its module, and the invariants of all paths."""
+"""The state machine for ending a run: the paths in the docstring of its module, and the invariants of all paths."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ EVENTS: list[Event] = [EXIT, PIPE, OUTPUT, CANCEL, TIME, SWEPT]
 
 
 def run(*events: Event, limits: Limits = LIMITS) -> tuple[State, list[Effect]]:
-    """Return the state after these events, and all effects of the steps."""
+    """Return the state after these events, and the effects of all steps."""
     state, first = begin(limits)
     effects = list(first)
     for event in events:

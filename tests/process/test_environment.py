@@ -1,4 +1,4 @@
-"""The environment of children."""
+"""The environment variables of child processes."""
 
 from wharfinger.process.environment import NO_BYTECODE, child_environment
 

@@ -1,4 +1,4 @@
-"""Errors have an object, a reason and a remedy."""
+"""Error messages: each has an object, a reason and a remedy."""
 
 from wharfinger.process.errors import FileBusyError, JournalFileError, LedgerError, ProcessError, SpawnError, StuckError
 

@@ -8,7 +8,7 @@ from wharfinger.process.job_handover import JobHandover
 
 
 class Job:
-    """A request that records its shutdown."""
+    """A request that records whether it was shut down."""
 
     def __init__(self) -> None:
         self.is_shut_down = False
@@ -87,7 +87,7 @@ async def test_a_close_reaches_all_senders_and_slots() -> None:
     assert waiting.is_shut_down
 
 
-@pytest.mark.parametrize("attempt", range(8))  # trio runs the tasks of one moment in random order
+@pytest.mark.parametrize("attempt", range(8))  # Trio runs the tasks that are ready at the same moment in random order.
 async def test_a_slot_that_gives_up_at_the_same_moment_loses_no_request(
     autojump_clock: trio.testing.MockClock, attempt: int
 ) -> None:

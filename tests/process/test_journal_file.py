@@ -88,7 +88,7 @@ table.put(("d", 4))
 
 @pytest.mark.slow
 def test_a_full_disk_leaves_existing_rows(path: Path) -> None:
-    """A limit on the size of files simulates a full disk."""
+    """A limit on the size of files has the effect of a full disk."""
     done = subprocess.run([sys.executable, "-c", FULL, str(path)], check=True, capture_output=True, text=True)
     assert done.stdout.count("cannot be written") == 2
     assert done.stdout.count("check the disk") == 2
@@ -127,7 +127,7 @@ def test_valid_rows_are_retained_on_request(path: Path) -> None:
 
 
 def test_a_row_of_another_version_is_not_used(path: Path) -> None:
-    """A version that was raised by hand does not migrate the rows."""
+    """If only the version of the table was raised, by hand, the rows still have the old version and are not used."""
     altered(path, "UPDATE table_versions SET version = 3")
     assert rows_of(path, replace(THINGS, version=3)) == ()
 
@@ -165,7 +165,7 @@ def test_an_older_version_is_migrated_once(path: Path) -> None:
         with closing(JournalFile(path)) as file:
             assert file.table(spec).rows() == (("a", 101), ("b", 102), ("c", 103))
             assert file.warnings == ()
-    assert rows_of(path) == ()  # an old version does not misread the journal
+    assert rows_of(path) == ()  # A program that reads the old version does not misread the new table.
 
 
 def test_a_migration_that_fails_leaves_the_old_table(path: Path) -> None:
@@ -196,7 +196,7 @@ JournalFile(Path(sys.argv[1])).table(Deadly("things", 3, columns, 1, {2: read}))
 
 
 def test_a_kill_in_the_middle_of_a_migration_leaves_the_old_table(path: Path) -> None:
-    """At that moment the old table is dropped, and the new one has two of three rows."""
+    """When the process is killed, the old table is already dropped, and the new one has two of three rows."""
     done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert rows_of(path) == (("a", 1), ("b", 2), ("c", 3))
@@ -247,7 +247,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
 
 
 def test_damage_outside_of_rows_is_found_at_the_start(path: Path) -> None:
-    """The list of free pages is wrong, so the next write could overwrite other data."""
+    """The list of free pages is wrong, so the next write might overwrite other data."""
     data = bytearray(path.read_bytes())
     data[36:40] = (3).to_bytes(4, "big")
     path.write_bytes(data)
@@ -258,7 +258,7 @@ def test_damage_outside_of_rows_is_found_at_the_start(path: Path) -> None:
 
 
 def test_side_files_of_a_damaged_file_are_renamed_with_it(path: Path) -> None:
-    """SQLite removes these files on closing, unless another process has the file open."""
+    """SQLite removes the side files when it closes the file, unless another process has the file open."""
     with closing(JournalFile(path)) as other:
         other.table(THINGS).put(("d", 4))
         path.write_bytes(b"not a database, " * 600)
@@ -344,7 +344,7 @@ def test_a_row_is_read_as_it_was_written(name: str, number: int) -> None:
 
 @pytest.mark.unmeasured
 def test_damaged_bytes_never_return_rows_that_were_not_written(tmp_path: Path) -> None:
-    """Random bits of the file are flipped. The file opens, with or without a warning, and returns only rows that were written."""
+    """Random bits of the file are flipped. The file can always be opened, and returns only rows that were written."""
     path = tmp_path / "journal.db"
     written = tuple((f"thing {number:03}", number) for number in range(100))
     with closing(JournalFile(path)) as file:
@@ -393,12 +393,12 @@ def test_acknowledged_rows_survive_kill_9_at_any_moment(tmp_path: Path) -> None:
             rows = file.table(THINGS).rows()
             assert file.warnings == ()
         last = acknowledged(said)
-        assert rows[0][1] == rows[1][1]  # a write is stored completely or not at all
+        assert rows[0][1] == rows[1][1]  # A write is stored either completely or not at all.
         assert last <= int(rows[0][1]) <= last + 1
 
 
 def test_kill_9_while_a_damaged_file_is_set_aside_does_not_prevent_a_start(tmp_path: Path) -> None:
-    """The process is killed at each moment between the renames; the file itself is renamed last."""
+    """The process is killed at each moment between the renames. The file itself is renamed last."""
     path = tmp_path / "journal.db"
     path.write_bytes(b"not a database")
     path.rename(tmp_path / "journal.db.damaged-1")

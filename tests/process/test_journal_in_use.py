@@ -1,4 +1,6 @@
-"""The open journal file: damage fails one call and loses only rows that are not remembered, and calls hardly wait for a lock."""
+"""The open journal file: damage fails one call and loses only rows that are not kept in memory, and calls hardly wait for a
+lock.
+"""
 
 import sqlite3
 from collections.abc import Iterable
@@ -44,7 +46,7 @@ def test_damage_while_open_fails_one_call_and_begins_a_new_file(path: Path, call
 
 
 def test_a_table_that_accepts_no_rows_counts_as_damage(path: Path) -> None:
-    """The table has the right columns, so it can be read, and an additional constraint, so that rows cannot be written."""
+    """The columns of the table are right, so it can be read. An additional constraint prevents writing."""
     with closing(JournalFile(path)) as file:
         table = file.table(THINGS)
         columns = (
@@ -107,7 +109,7 @@ def test_a_row_that_is_altered_while_open_is_not_returned(path: Path) -> None:
 
 
 def test_a_lock_of_another_process_is_waited_for_and_then_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opening waits long for the lock. Later calls hardly wait, because their callers block other tasks."""
+    """Opening the file waits a long time for the lock. Later calls hardly wait, because their callers block other tasks."""
     monkeypatch.setattr("wharfinger.process.journal_file.BUSY_S", 0.01)
     with closing(sqlite3.connect(path, isolation_level=None)) as other, closing(JournalFile(path)) as file:
         table = file.table(THINGS)
@@ -146,7 +148,7 @@ def test_only_opening_has_a_long_timeout(path: Path) -> None:
         assert patience(file._database) == 1000 * BUSY_IN_USE_S
         table.put(("a", 1))
         altered(path, "DROP TABLE table_versions; CREATE TABLE table_versions (something)")
-        file.table(THINGS)  # it finds the damage and starts a new journal
+        file.table(THINGS)  # This call finds the damage and starts a new journal.
         assert patience(file._database) == 1000 * BUSY_IN_USE_S
 
 

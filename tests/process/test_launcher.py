@@ -1,4 +1,4 @@
-"""Launchers: the command line in front of a program, the checks before a start, and the limits of the kernel."""
+"""Launchers: the command line that precedes a program, the checks before a start, and the limits of the kernel."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ EVERYTHING = replace(PATIENT, memory_bytes=1 << 30, processes=9, open_files=33, 
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """Return a folder that other users may enter, unlike pytest's own folder."""
+    """Yield a folder that other users may enter. Pytest's own folder does not allow this."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)

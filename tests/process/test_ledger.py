@@ -1,4 +1,4 @@
-"""The ledger: processes of dead daemons are killed, all others are not, and a damaged file does not prevent a start."""
+"""The ledger: processes of dead daemons are killed and all others are not, and a damaged file does not prevent a start."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ trio.run(main)
 
 
 def killed_owner(journal: Path, script: str, tag: str) -> None:
-    """Run a child with a ledger in a process that is killed with SIGKILL as soon as the child has written a line."""
+    """Run a process with a ledger that starts a child, and kill this process with SIGKILL once the child has written a line."""
     command = [sys.executable, "-c", OWNER, str(journal), script, PATH, TAG, tag]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
@@ -70,7 +70,7 @@ async def test_processes_of_a_killed_owner_are_killed(tag: str, tmp_path: Path, 
 
 
 async def test_an_intent_without_a_pid_is_found_by_its_token(tag: str, tmp_path: Path) -> None:
-    """The owner was killed after the start of the child and before its pid was recorded."""
+    """The owner was killed after the child started and before the pid of the child was recorded."""
     killed_owner(tmp_path / "journal.db", "trap '' TERM HUP; echo ready; while :; do sleep 1000; done", tag)
     with open_ledger(tmp_path / "journal.db") as ledger:
         (entry,) = ledger.entries()
@@ -84,7 +84,7 @@ async def test_an_intent_without_a_pid_is_found_by_its_token(tag: str, tmp_path:
 
 @pytest.mark.parametrize("column", ["start_ticks", "boot_id"])
 async def test_another_process_with_the_same_pid_is_not_killed(tag: str, tmp_path: Path, column: str) -> None:
-    """The pid was reused: the process has another start time, or the machine was rebooted."""
+    """The pid was reused, so the process has another start time, or the machine was rebooted."""
     with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag}, start_new_session=True) as stranger:
         killed_owner(tmp_path / "journal.db", "echo ready; sleep 0.2; echo more", tag)
         with open_ledger(tmp_path / "journal.db") as ledger:
@@ -198,7 +198,7 @@ INSERT INTO table_versions VALUES ('process_groups', 1);
 
 
 async def test_processes_of_a_daemon_of_version_1_are_killed(tag: str, tmp_path: Path) -> None:
-    """The program was updated after a daemon that wrote rows without checksums had been killed."""
+    """The daemon that was killed wrote rows without checksums. After its death, the program was updated."""
     with (
         subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag, MARKER: "a" * 32}, start_new_session=True) as left,
         closing(sqlite3.connect(tmp_path / "journal.db")) as database,
@@ -208,7 +208,7 @@ async def test_processes_of_a_daemon_of_version_1_are_killed(tag: str, tmp_path:
         with database:
             rows = [("a" * 32, boot_id(), 1999999, 1, left.pid, start), ("b" * 32, "another-boot", 1, 2, 3, 4)]
             database.executemany("INSERT INTO process_groups VALUES (?, ?, ?, ?, ?, ?)", rows)
-        for _ in range(2):  # a migration happens once
+        for _ in range(2):  # The migration takes place in the first round only.
             with open_ledger(tmp_path / "journal.db") as ledger:
                 assert ledger.warning is None
                 assert [entry.token for entry in ledger.entries()] == ["a" * 32, "b" * 32]
@@ -251,7 +251,7 @@ def running(tag: str, token: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 async def test_running_children_stay_recorded_when_the_file_is_damaged(tag: str, tmp_path: Path) -> None:
-    """The next start of the daemon therefore finds them."""
+    """The record is needed by the next start of the daemon, which finds the children by it."""
     path = tmp_path / "journal.db"
     with running(tag, "a" * 32) as child:
         start = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19])
@@ -267,7 +267,7 @@ async def test_running_children_stay_recorded_when_the_file_is_damaged(tag: str,
                 with pytest.raises(LedgerError, match="the rows of process_groups, which were in memory"):
                     call()
                 assert ledger.entries() == before
-            # The rows belong to another owner, as if this process were dead.
+            # The rows get another owner, as if this process were dead.
             for entry in before:
                 row = (entry.token, entry.boot_id, 1999999, 1, entry.pid, entry.start_ticks)
                 ledger.file.table(PROCESS_GROUPS).put(row)

@@ -1,6 +1,7 @@
-"""A hundred runs that are cancelled at once: all their descendants are dead and removed from the ledger within a second.
+"""A hundred runs are cancelled at once: within a second, all their processes are dead and removed from the ledger.
 
-The next operation must begin within that second. The time is checked at full scale only, when the machine is otherwise idle.
+The next operation must begin within that second. The time is checked only with the full figures, when the machine is otherwise
+idle.
 """
 
 import time
@@ -66,7 +67,9 @@ async def test_runs_that_are_cancelled_together_end_together(tag: str, tmp_path:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("turns", [0, 1, 2, 5, 20, 100])
 async def test_runs_cancelled_during_their_start_end(tag: str, tmp_path: Path, turns: int) -> None:
-    """The runs are at different moments of their start: before the thread, in the thread, or started but not yet supervised."""
+    """The runs are cancelled at different moments of their start: before the thread, in the thread, or before they are
+    supervised.
+    """
     with open_ledger(tmp_path / "journal.db") as ledger:
         async with trio.open_nursery() as everybody:
             for _ in range(RUNS):
@@ -83,7 +86,7 @@ async def _start(command: Command, ledger: ProcessLedger) -> None:
 
 
 async def test_workers_and_commands_end_together(tag: str, tmp_path: Path) -> None:
-    """Runs that end at the same time are swept together, both workers and commands."""
+    """One sweep kills the processes of all runs that end at the same time, workers and commands alike."""
     ready, is_ready = trio.open_memory_channel[None](0)
 
     async def work() -> None:
@@ -106,7 +109,7 @@ async def test_workers_and_commands_end_together(tag: str, tmp_path: Path) -> No
 
 
 async def test_other_runs_continue_while_some_end(tag: str, tmp_path: Path) -> None:
-    """A shared sweep kills no processes of other runs."""
+    """A shared sweep kills no process of a run that continues."""
     ready, is_ready = trio.open_memory_channel[None](0)
     with open_ledger(tmp_path / "journal.db") as ledger:
         async with trio.open_nursery() as staying:

@@ -1,4 +1,4 @@
-"""The two bounded buffers of output."""
+"""The two bounded buffers for output."""
 
 from hypothesis import given
 from hypothesis import strategies as st

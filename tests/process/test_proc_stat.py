@@ -1,4 +1,4 @@
-"""The parsers of /proc/<pid>/stat and environments: hostile names, forged lines, real processes."""
+"""The parsers of /proc/<pid>/stat and of environments, with hostile names, forged lines, and real processes."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The removal of trees that a hostile program could leave behind."""
+"""The removal of trees as a hostile program might leave them."""
 
 import os
 import socket
@@ -69,7 +69,7 @@ def test_a_link_or_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_folders_without_permissions_are_removed() -> None:
-    """Permissions do not bind root, so this runs as another user, in a folder that this user can reach."""
+    """The test runs as a user other than root, because permissions do not restrict root."""
     with tempfile.TemporaryDirectory() as base, powerless(Path(base)):
         top = Path(base) / "top"
         (top / "a" / "b" / "c").mkdir(parents=True)
@@ -102,7 +102,7 @@ def test_an_error_does_not_stop_the_removal_and_secrets_are_removed_first() -> N
 
 @contextmanager
 def powerless(folder: Path) -> Iterator[None]:
-    """Run the block as a user that permissions bind; meanwhile that user owns the folder."""
+    """Run the block as a user whom permissions restrict. During the block, this user owns the folder."""
     if os.geteuid() != 0:
         yield
         return

@@ -1,4 +1,4 @@
-"""The shell around the ending machine. `test_child` and `test_worker` have the tests of commands and workers."""
+"""The shell around the state machine for ending a run. Commands and workers are tested in `test_child` and `test_worker`."""
 
 import math
 import os

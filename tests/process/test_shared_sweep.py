@@ -1,7 +1,7 @@
-"""Shared sweeps: no caller waits for ever, whatever happens to rounds and other callers. Some tests have real processes.
+"""Shared sweeps: no caller waits forever, whatever happens to rounds and other callers. Some tests have real processes.
 
-Invariants for random rounds: at most one round runs at a time; each round is for all callers that are not done; each caller gets
-the result of its own run, or the error of a round that it conducted.
+With random rounds, these invariants hold: at most one round runs at a time; each round covers all callers that are not done; each
+caller gets the result of its own run, or the error of a round that it conducted.
 """
 
 import errno
@@ -22,7 +22,7 @@ LONG = 30.0
 
 
 class Rounds:
-    """Rounds without processes. Each number is the count of runs that a round ends; None is an error."""
+    """A script of rounds without processes. Each number says how many runs a round ends; None is an error."""
 
     def __init__(self, script: Sequence[int | None]) -> None:
         self.script = list(script)
@@ -49,7 +49,7 @@ class Rounds:
     st.sets(st.integers(0, 7), max_size=3),
 )
 def test_every_caller_gets_a_result(arrivals: list[int], script: list[int | None], cancelled: set[int]) -> None:
-    """``arrivals``: the turns of the event loop before each call; ``cancelled``: the calls that are cancelled one turn later."""
+    """Random callers arrive after some turns of the event loop (``arrivals``), and some are ``cancelled`` one turn later."""
     rounds = Rounds(script)
     outcomes: dict[int, SweepResult | OSError | None] = {}
 
@@ -152,7 +152,7 @@ async def test_many_real_runs_end_in_a_few_rounds(tag: str) -> None:
 
 @pytest.mark.parametrize("conducts", [True, False])
 async def test_a_cancelled_caller_does_not_block_others(conducts: bool) -> None:
-    """Callers should be shielded. A caller that is not does not affect the others."""
+    """Callers should shield their sweep from cancellation. If one does not, the others are not affected."""
     shared = SharedSweep(Rounds([]))
     results: list[SweepResult] = []
 

@@ -26,7 +26,7 @@ from wharfinger.process.spawn import Spawned, spawn
 
 @contextmanager
 def spawned(command: Command, ledger: ProcessLedger | None = None) -> Iterator[Spawned]:
-    """Start a child, and end and reap it afterwards."""
+    """Start a child, and kill and reap it afterwards."""
     child = spawn(command, "token", ledger)
     try:
         yield child
@@ -50,7 +50,7 @@ def read_all(fd: int) -> str:
 
 
 def wait_ready(child: Spawned) -> None:
-    """Wait for output of the child: Popen may return during ``execve``, before the child has its environment."""
+    """Wait for output of the child. Popen may return during ``execve``, when the child does not have its environment yet."""
     os.set_blocking(child.stdout, True)
     assert os.read(child.stdout, 100) == b"ready\n"
 
@@ -78,7 +78,7 @@ def test_a_child_inherits_only_its_three_descriptors(tag: str) -> None:
         os.set_inheritable(other.fileno(), True)
         said = read_all(child.stdout).split()
 
-    # ls has a fourth open: the folder it reads.
+    # The fourth descriptor is the folder that `ls` reads.
     assert said[:2] == ["/dev/null", "4"]
     assert {line.partition("=")[0] for line in said[2:]} <= {"PATH", TAG, MARKER, "PWD", "OLDPWD", "SHLVL", "_"}
 
@@ -96,7 +96,9 @@ def test_a_run_within_a_run_carries_both_tokens(tag: str, monkeypatch: pytest.Mo
 
 def test_the_ledger_has_the_run_before_the_child_exists(tag: str, tmp_path: Path) -> None:
     class Watching(ProcessLedger):
-        """A ledger that records whether the child exists when the intent is written, and its pid when it is completed."""
+        """A ledger that checks that the child does not exist before the intent is written, and has no pid before it is
+        completed.
+        """
 
         def intend(self, token: str) -> None:
             assert alive_with(tag) == []
@@ -115,7 +117,7 @@ def test_the_ledger_has_the_run_before_the_child_exists(tag: str, tmp_path: Path
 
 
 def refused(argv: tuple[str, ...], env: Mapping[str, str] | None = None, cwd: Path = Path("/")) -> SpawnError:
-    """Return the error of a command that cannot be started, and check that nothing is left of the attempt."""
+    """Return the error of a command that cannot be started."""
     with pytest.raises(SpawnError) as caught:
         spawn(Command(argv, cwd, {"PATH": PATH} if env is None else env), "token", None)
     return caught.value
@@ -205,7 +207,7 @@ print(why(sys.argv[1]))
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root drops its rights here; others have none to drop")
 def test_a_forbidden_working_folder_is_an_error(tag: str) -> None:
-    with tempfile.TemporaryDirectory() as closed:  # mode 0700, below a folder that everybody may enter
+    with tempfile.TemporaryDirectory() as closed:  # its mode is 0700, but everybody may enter its parent
         done = subprocess.run(
             [sys.executable, "-c", WITHOUT_RIGHTS, closed],
             cwd=ROOT,
@@ -236,7 +238,7 @@ def test_a_shortage_of_descriptors_before_the_start_is_a_transient_error(tag: st
 
 @contextmanager
 def few_descriptors(spare: int) -> Iterator[None]:
-    """Allow only ``spare`` more descriptors (the lowest free ones, which are contiguous here)."""
+    """Allow only ``spare`` further descriptors. The lowest free numbers are contiguous here."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
     os.close(lowest)
@@ -248,7 +250,7 @@ def few_descriptors(spare: int) -> Iterator[None]:
 
 
 def test_a_shortage_of_descriptors_after_the_start_ends_the_child(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Popen closes some descriptors again. The ledger lowers the limit, so that none is left for the pidfd."""
+    """Popen closes some of its descriptors, so the ledger lowers the limit after that. Then none is left for the pidfd."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     class Starving(Recording):
@@ -268,7 +270,7 @@ def test_a_shortage_of_descriptors_after_the_start_ends_the_child(tag: str, monk
 
 
 class Recording(ProcessLedger):
-    """A ledger without a file, which records its calls."""
+    """A ledger that has no file and records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -284,7 +286,7 @@ class Recording(ProcessLedger):
 
 
 class Failing(Recording):
-    """A ledger that fails at a given call, and always in `forget`, which must not hide the first error."""
+    """A ledger that fails at a given call. It also fails in `forget`, which must not hide the first error."""
 
     def __init__(self, step: str) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """Children that keep running: the exchange of data, and their complete end in every case.
 
-The fixture ``tag`` checks the system after each test: no process with the test's tag, no unreaped child, no open descriptor.
+The fixture ``tag`` checks after each test that no process with the test's tag, no unreaped child and no open descriptor is left.
 """
 
 import os
@@ -36,7 +36,7 @@ GRACE_S = 0.05
 
 
 async def read_until(worker: Worker, text: bytes) -> bytes:
-    """Return the output of a worker up to and including ``text``, and any output that arrived with it."""
+    """Return the output of a worker through ``text``, including any output that arrived together with it."""
     said = b""
     while text not in said:
         chunk = await worker.receive_some(4096)
@@ -59,7 +59,7 @@ async def test_data_is_exchanged_with_a_worker(tag: str) -> None:
             await worker.send(word)
             assert await read_until(worker, b"\n") == word
     assert not is_alive(worker.pid)
-    assert await worker.wait() in {0, -signal.SIGTERM}  # either the end of its input or the signal came first
+    assert await worker.wait() in {0, -signal.SIGTERM}  # ended by its input or by the signal
 
 
 async def test_large_messages_go_both_ways_at_once(tag: str) -> None:
@@ -73,7 +73,7 @@ async def test_large_messages_go_both_ways_at_once(tag: str) -> None:
 
 
 async def test_output_is_not_read_ahead(tag: str) -> None:
-    """The pipe is the only buffer: a caller that does not read blocks the worker."""
+    """The pipe is the only buffer, so a worker is blocked if its caller does not read."""
     async with open_worker(shell("echo a; echo b; read x; echo c", tag)) as worker:
         assert await worker.receive_some(1) == b"a"
         await worker.send(b"\n")
@@ -92,7 +92,7 @@ async def test_a_worker_may_exit_by_itself(tag: str) -> None:
 
 
 async def test_processes_of_a_worker_do_not_outlive_it(tag: str) -> None:
-    """The worker's stdout ends, although a grandchild had it open, too."""
+    """The output of the worker ends although a grandchild still has stdout open."""
     async with open_worker(shell("(trap '' TERM; exec sleep 1000) & echo ready", tag)) as worker:
         assert await read_all(worker) == b"ready\n"
         assert await worker.wait() == 0
@@ -130,7 +130,7 @@ async def test_a_failing_sink_ends_the_worker(tag: str) -> None:
 
 
 async def test_a_worker_may_clean_up_within_its_grace(tag: str, tmp_path: Path) -> None:
-    """This holds even if the worker writes more than a pipe holds while it cleans up."""
+    """The cleanup succeeds even if the worker writes more than fits into the pipe."""
     script = (
         "import os, signal, sys, pathlib\n"
         "def end(*_):\n"
@@ -218,7 +218,7 @@ async def test_a_worker_killed_from_outside_has_its_signal(tag: str) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", UNRULY)
 async def test_no_process_survives_a_cancellation_at_any_moment(tag: str, what: str) -> None:
-    """The moment is random: at once, after some turns of the event loop, or after some bytes of output."""
+    """The cancellation comes at a random moment: at once, after some turns of the event loop, or after some bytes of output."""
     draw = random.Random(what)  # noqa: S311 - the same moments in every run
     for _ in range(scaled(200, 10)):
         turns, size = draw.choice([0, 1, 2, 3, 5, 10, 50, 200, 1000]), draw.choice([1, 6, 1000, 100_000])

@@ -1,4 +1,4 @@
-"""A worker serves requests one by one, and a dead worker gets none."""
+"""Slots of workers: a worker serves requests one by one, and a dead worker gets none."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Tasks for the tests of queues: they record what happens to them, with the time."""
+"""Tasks for tests of queues. They record what happens to them, with the time."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from wharfinger.queue.task import TaskFailed
 
 @dataclass
 class Diary:
-    """The events of a test in order: ``(seconds since the start, event)``."""
+    """The events of a test in order, each as ``(seconds since the start, event)``."""
 
     began: float = field(default_factory=trio.current_time)
     entries: list[tuple[float, str]] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Diary:
 
 @dataclass
 class Work:
-    """A task that takes ``seconds``. Its first runs raise ``outcomes``; all later runs succeed."""
+    """A task that takes ``seconds``. Each of its first runs raises one of ``outcomes``; all later runs succeed."""
 
     name: str
     diary: Diary
@@ -47,7 +47,7 @@ class Work:
 
 @dataclass
 class Calls:
-    """A task that is a function."""
+    """A task that calls a function."""
 
     name: str
     call: Callable[[], Awaitable[object]]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from wharfinger.queue.backoff import BackoffPolicy
 
-MIDDLE = 0.5  # the draw that does not change a delay
+MIDDLE = 0.5  # This random number leaves a delay unchanged.
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from wharfinger.queue.fifo import Fifo
 
 @given(st.lists(st.one_of(st.integers(), st.none()), max_size=40))
 def test_a_fifo_behaves_like_a_list(moves: list[int | None]) -> None:
-    """In ``moves``, a number is put, and None takes the oldest item."""
+    """Each number in ``moves`` is put into the queue, and each None takes the oldest item."""
     made: list[tuple[Fifo[int], list[int]]] = [(Fifo(), [])]
     for move in moves:
         fifo, items = made[-1]

@@ -1,4 +1,4 @@
-"""The execution of runs: errors of tasks, interruptions, and the isolation of each run from the next one."""
+"""The execution of runs: errors of tasks, interruptions, and the isolation of each run from the next."""
 
 import logging
 from collections.abc import Callable
@@ -47,7 +47,7 @@ async def test_cancelling_a_task_in_backoff_starts_the_next_one(
         queues.enqueue("web", Work("Install", diary), late)
         queues.enqueue("web", Work("Load", diary), scope())
         await trio.sleep(1)
-        late.cancel("superseded")  # removed from behind the head, which backs off
+        late.cancel("superseded")  # This removes a task behind the head of the lane, which is backing off.
         await wait_all_tasks_blocked()
         assert diary.lines == ["Download begins", "Download fails"]
         update.cancel("superseded")
@@ -98,7 +98,7 @@ async def test_a_task_that_is_cancelled_before_its_run_never_begins(autojump_clo
 async def test_a_started_run_that_is_cancelled_before_it_is_scheduled_never_begins(
     autojump_clock: MockClock,
 ) -> None:
-    """Other tasks run between two runs of a lane; there the next run is cancelled."""
+    """Other tasks run between two runs of a lane. One of them cancels the next run."""
     diary, update = Diary(), scope()
     runs: list[int] = []
 
@@ -143,7 +143,7 @@ async def test_other_tasks_run_between_tasks_without_a_checkpoint(autojump_clock
 async def test_other_tasks_run_between_failing_tasks_without_a_checkpoint(
     ending: str, autojump_clock: MockClock
 ) -> None:
-    """Each run enqueues the next one. Without a checkpoint no other task would run."""
+    """Each run enqueues the next one, so without a checkpoint of the lane no other task would run."""
     many, runs, seen = 10 * RUNS_BETWEEN_CHECKPOINTS, [0], [0]
 
     def begin() -> None:
@@ -157,7 +157,7 @@ async def test_other_tasks_run_between_failing_tasks_without_a_checkpoint(
                 begin()
                 work.cancel("superseded by itself")
                 return
-            queues.unpark("web")  # the run used an outdated state, so it is repeated at once
+            queues.unpark("web")  # The run used an outdated state, so it must be repeated at once.
             raise TaskFailed("refused", permanent=True) if ending == "fails" else LookupError("a bug")
 
         queues.enqueue("web", Calls("Run", ends), work)
@@ -319,7 +319,7 @@ async def test_a_long_error_is_cut(autojump_clock: MockClock) -> None:
 
 
 class BrokenScope(WorkScope):
-    """A scope that raises an error when it is left: a bug that is not one of a task."""
+    """A scope that raises an error when it is left, which is a bug outside of the task."""
 
     def on_cancel(self, listener: Callable[[str], None]) -> Callable[[], None]:
         super().on_cancel(listener)

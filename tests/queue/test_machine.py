@@ -26,11 +26,11 @@ from wharfinger.queue.machine import IllegalEvent, QueueFull, step
 from wharfinger.queue.state import BackingOff, Completing, Ending, History, QueueState, Rules, Running
 
 RULES = Rules(max_tasks=4, backoff=BackoffPolicy(initial_s=10, factor=2, max_s=60, jitter=0))
-LIFE, OTHER = 100, 200  # scopes
+LIFE, OTHER = 100, 200  # The two numbers are scopes.
 
 
 def after(*events: Event, state: QueueState | None = None) -> tuple[QueueState, tuple[Effect, ...]]:
-    """The state after all events, and the effects of the last."""
+    """Return the state after all events, and the effects of the last event."""
     state = state or QueueState(RULES)
     effects: tuple[Effect, ...] = ()
     for event in events:

@@ -8,7 +8,7 @@ from wharfinger.queue.record import record
 
 @record
 class Point:
-    """A record."""
+    """A record with two fields."""
 
     x: int
     y: int = 2

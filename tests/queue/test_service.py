@@ -1,4 +1,4 @@
-"""The queues in exact time: trio's autojump clock (nothing here has threads, sockets or children)."""
+"""The queues in exact time, with trio's autojump clock. No test here uses threads, sockets or children."""
 
 from contextvars import ContextVar
 
@@ -19,7 +19,7 @@ RULES = Rules(max_tasks=100, backoff=BackoffPolicy(initial_s=10, factor=2, max_s
 
 
 def middle() -> float:
-    """Return the random number that leaves delays unchanged: 10, 20, 40, 40, …"""
+    """Return the random number that leaves delays unchanged, so that they are 10, 20, 40, 40, …"""
     return 0.5
 
 

@@ -1,4 +1,4 @@
-"""The ends of queues: drained, removed, or cancelled."""
+"""How queues end: drained, removed, or cancelled."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""The slots among trio tasks: waiting, waking, cancelling, the package of the work, and refused uses."""
+"""The slots among trio tasks: waiting, waking, cancellation, the package that uses a slot, and refused uses."""
 
 import random
 from collections import Counter
@@ -16,7 +16,7 @@ from wharfinger.queue.slots_machine import Kind, SlotLimits
 
 
 class Holder:
-    """A user of slots, until it is stopped; it records in which order slots were granted."""
+    """A user of slots that holds them until it is stopped. It records the order in which slots were granted."""
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
@@ -34,7 +34,7 @@ class Holder:
 
 
 def used(slots: Slots, kind: Kind) -> tuple[int, int]:
-    """In use and waiting."""
+    """Return the number of slots in use and of waiting requests."""
     numbers = slots.statistics().kinds[kind]
     return numbers.used, numbers.waiting
 
@@ -162,7 +162,7 @@ async def work(slots: Slots, kind: Kind, package: str, seconds: float, *, fails:
 
 
 async def at_once(slots: Slots, kind: Kind, package: str) -> int:
-    """Return the number of slots that a package gets if no other package requests any."""
+    """Return the number of slots that a package gets at once if no other package requests any."""
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:
         for _ in range(20):
@@ -246,7 +246,7 @@ async def test_four_hooks_that_hang_leave_half_of_the_slots_to_others() -> None:
 
 
 async def test_the_daemons_calls_take_turns_with_waiting_packages() -> None:
-    """The daemon's own calls are a separate group, with one turn, however many packages and Modules wait."""
+    """The daemon's own calls are a separate group with a turn of its own, however many packages and Modules wait."""
     slots = Slots(SlotLimits(api=2, namespace_share=100))
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:

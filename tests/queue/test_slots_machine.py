@@ -1,4 +1,4 @@
-"""The machine of slots, case by case: its table, the order of turns, and the effects of each event."""
+"""The state machine of slots, case by case: its table, the order of turns, and the effects of each event."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ LIMITS = replace(NO_RESERVE, work=3, downloads=2, renders=1, hooks=2, loads=1, a
 
 
 def after(*events: Event, limits: SlotLimits = LIMITS) -> tuple[SlotsState, list[int]]:
-    """The state after all events, and the requests granted on the way, in order."""
+    """Return the state after all events, and all granted requests in order."""
     return further(fresh(limits), *events)
 
 
@@ -220,7 +220,7 @@ def test_one_source_has_at_most_half_of_the_downloads() -> None:
     state, granted = after(*asked, limits=SlotLimits())
     assert len(granted) == 4
     state, granted = further(state, Asked(10, Kind.DOWNLOAD, "ns9.x", "other.example"))
-    assert granted == []  # behind its package's own request
+    assert granted == []  # This request waits behind the earlier request of its package.
     state, granted = further(state, Asked(11, Kind.DOWNLOAD, "ns10.x", "other.example"))
     assert granted == [11]
 
@@ -233,7 +233,7 @@ def test_a_withdrawal_can_grant_the_next_request_of_the_package() -> None:
 
 
 def test_one_return_can_grant_two_requests() -> None:
-    """One request waits for a slot of its namespace, the other one for a slot of its source."""
+    """One request waits for a slot of its namespace, and another for a slot of its source."""
     limits = SlotLimits(downloads=4)
     state, granted = after(
         Asked(1, Kind.DOWNLOAD, "a.one", "slow.example"),
@@ -274,7 +274,7 @@ def test_the_number_of_remembered_slow_packages_is_bounded() -> None:
 
 
 def test_a_share_is_computed_from_the_usable_slots() -> None:
-    """With two slots for work, half of eight downloads would be all of them."""
+    """With two slots for all work, half of the eight downloads would be more than all usable slots."""
     limits = SlotLimits(work=2)
     state, granted = after(
         *(Asked(number, Kind.DOWNLOAD, f"ns{number}.x", "slow.example") for number in range(4)), limits=limits

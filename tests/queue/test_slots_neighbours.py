@@ -1,8 +1,8 @@
 """Packages that hang do not delay their neighbours: the bound that the documents promise, in virtual time.
 
 A daemon with any limits gets N bad packages. Their work takes a thousand times as long as that of others, fails, and is requested
-again at once. Each good package requests one slot. The reserve r is the number of slots that bad packages cannot take. Then H
-good pieces of work, of length 1 each, wait only for one another: none waits for longer than ceil(H / r), whatever N is.
+again at once. Each good package requests one slot. Bad packages cannot take all slots: r slots are reserved. H good pieces of
+work, of length 1 each, therefore wait only for one another, and none waits for longer than ceil(H / r), whatever N is.
 """
 
 import heapq
@@ -22,7 +22,7 @@ WORK = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 
 @dataclass(frozen=True)
 class Work:
-    """A piece of work, with its package and the time of its request. ``bad`` work hangs, and is requested again."""
+    """A piece of work, with its package and the time of its request. ``bad`` work hangs, fails, and is requested again."""
 
     kind: Kind
     package: str
@@ -43,7 +43,7 @@ class Neighbours:
     agenda: list[tuple[int, int, bool, Work]] = field(default_factory=list)
 
     def run(self, works: Sequence[Work]) -> None:
-        """Run until every good piece of work is done, or until the time limit."""
+        """Run until all events are processed, or until the time limit."""
         self.state = fresh(self.limits)
         for number, work in enumerate(works):
             heapq.heappush(self.agenda, (work.at, number, False, work))
@@ -80,12 +80,12 @@ times = st.integers(0, 3 * HANGS)
 
 
 def good(kind: Kind, when: Sequence[int]) -> list[Work]:
-    """Return good work, each with a separate namespace and source, so that it does not wait for its own group."""
+    """Return pieces of good work. Each has its own namespace and source, so that it does not wait for its own group."""
     return [Work(kind, f"good{number}.x", f"good{number}.example", at, False) for number, at in enumerate(when)]
 
 
 def check(limits: SlotLimits, bad: list[Work], others: list[Work], reserve: int) -> None:
-    neighbours = Neighbours(limits, until=11 * HANGS)  # the last one requests a slot at 10 * HANGS
+    neighbours = Neighbours(limits, until=11 * HANGS)  # The last good work requests its slot at 10 * HANGS.
     neighbours.run([*bad, *others])
     bound = ceil(len(others) / reserve)
     assert reserve >= 1
@@ -134,7 +134,7 @@ def test_bad_packages_of_one_source_do_not_delay_others(
 def test_bad_packages_of_many_namespaces_delay_others_only_once(
     limits: SlotLimits, bad: int, kind: Kind, others: list[int]
 ) -> None:
-    """After each bad package has hung once, they share the slots for slow packages, and good work waits only for good work."""
+    """Each bad package hangs once. Then all of them share the slots for slow packages, and good work waits only for good work."""
     hanging = [Work(kind, f"bad{number}.x", f"bad{number}.example", 0, True) for number in range(bad)]
     begun = fresh(limits)
     usable = min(begun.kinds[kind].limit, begun.work.limit)
@@ -145,7 +145,7 @@ def test_bad_packages_of_many_namespaces_delay_others_only_once(
 
 @pytest.mark.parametrize("kind", WORK)
 def test_without_a_reserve_bad_packages_delay_others(kind: Kind) -> None:
-    """This shows that the tests above can fail: at 100 percent one namespace takes every slot."""
+    """The tests above would fail without a reserve: at 100 percent, one namespace takes every slot."""
     open_to_all = SlotLimits(source_share=100, namespace_share=100)
     hanging = [Work(kind, f"bad.p{number}", "slow.example", 0, True) for number in range(20)]
     neighbours = Neighbours(open_to_all, until=HANGS - 1)

@@ -4,11 +4,11 @@ These invariants hold:
 
 * no limit and no share (of a package, a namespace, a source, or all slow packages) is exceeded, and the machine has the same
   counts as the model;
-* no request waits that could be granted and is the first of its package;
+* the first request of a package does not wait if it could be granted;
 * a request is granted at most once, only while it waits, and never after it was withdrawn;
 * the requests of one package for one kind are granted in their order;
-* a request that only lacks a free slot is overtaken at most once by each other group and kind, and within its group at most once
-  by each other package, until it is granted;
+* until a request that only lacks a free slot is granted, each other group and kind overtakes it at most once, and so does each
+  other package of its own group;
 * when all slots are returned, all waiting requests have been granted, and no state is left.
 """
 
@@ -55,7 +55,7 @@ limits = st.builds(
 
 
 class SlotsMachine(RuleBasedStateMachine):
-    """A model of the shell, which counts the slots by itself."""
+    """A model of the shell that counts the slots itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +97,9 @@ class SlotsMachine(RuleBasedStateMachine):
         return (self.asked[other][0] is Kind.API) is (kind is Kind.API)
 
     def served(self, kind: Kind, package: str, able: set[tuple[Kind, str]]) -> None:
-        """Count that each waiting request that could have had this slot was overtaken; reset the count of the served one."""
+        """Count one overtaking for each waiting request that could have had this slot, and reset the counts of the served
+        request.
+        """
         group = group_of(package)
         for each in [key for key in self.overtaken_groups if key[:2] == (kind, group)]:
             del self.overtaken_groups[each]
@@ -201,7 +203,7 @@ class SlotsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(which=st.integers(0, 1000))
     def give_back_and_ask_again(self, which: int) -> None:
-        """Return a slot and request another one at once, like a package that works without a pause."""
+        """Return a slot and request another one at once, as a package does that works without a pause."""
         kind, package = self.asked[self.held[which % len(self.held)]]
         self.give_back(which)
         self.ask(kind, package, 1)
@@ -212,7 +214,7 @@ class SlotsMachine(RuleBasedStateMachine):
         request = self.waiting.pop(which % len(self.waiting))
         self.over.add(request)
         kind, package = self.asked[request]
-        # A package and a group without waiting requests lose their turn before others are granted.
+        # A package or a group without waiting requests loses its turn.
         if not self.waiting_for(kind, package):
             for each in [key for key in self.overtaken_packages if key[:2] == (kind, package)]:
                 del self.overtaken_packages[each]

@@ -1,4 +1,4 @@
-"""Each run of a task has a span, and code in it finds that span."""
+"""The span of each run of a task. Code in the run finds this span."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The effects of the machine on callers: callbacks, waiters, and references that are dropped."""
+"""The effects of the queue's state machine on callers: callbacks, waiters, and references that are dropped."""
 
 import gc
 import logging
@@ -128,7 +128,7 @@ async def test_tasks_that_are_enqueued_during_removals_run_or_are_dropped(autoju
 
 @pytest.mark.parametrize("how", ["removed", "cancelled"])
 async def test_a_queue_ends_as_soon_as_its_only_task_leaves_during_backoff(how: str, autojump_clock: MockClock) -> None:
-    """The lane sleeps until the next attempt, and the queue does not wait for it."""
+    """The lane is sleeping until the next attempt, but the queue does not wait for this."""
     update = scope()
     async with open_queues() as queues:
         queues.enqueue("web", Work("Run", Diary(), 0, transient(9)), update)
@@ -147,7 +147,7 @@ async def test_a_queue_ends_as_soon_as_its_only_task_leaves_during_backoff(how: 
 
 
 class TrackedScope(WorkScope):
-    """A scope that can be referred to weakly."""
+    """A scope to which a weak reference is possible."""
 
 
 @pytest.mark.parametrize("outcomes", [[], permanent(), transient(9)])

@@ -1,4 +1,4 @@
-"""The trio tasks of lanes: their number, and the isolation of queues that the same trio task serves."""
+"""The trio tasks that serve lanes: their number, and the isolation of queues that share a trio task."""
 
 from contextvars import ContextVar
 
@@ -48,7 +48,7 @@ async def test_idle_trio_tasks_end_except_for_a_few(autojump_clock: MockClock, m
 
     async with open_queues() as queues:
         begin(10)
-        for _ in range(8):  # four of the ten are needed again and again
+        for _ in range(8):  # Four of the ten trio tasks are needed again and again.
             await trio.sleep(1.5)
             begin(4)
         await trio.sleep(1.5)
@@ -60,7 +60,7 @@ async def test_idle_trio_tasks_end_except_for_a_few(autojump_clock: MockClock, m
 
 
 def at_rest() -> list[str]:
-    """The idle trio tasks."""
+    """Return the names of the idle trio tasks."""
     return [name for name in hands() if name == AT_REST]
 
 

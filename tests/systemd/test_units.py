@@ -1,4 +1,4 @@
-"""The units, judged by systemd itself, and by what the daemon and its command line expect of them."""
+"""The systemd units, checked by systemd itself, and compared with the daemon and its command line."""
 
 import argparse
 import re
@@ -21,7 +21,7 @@ Unit = dict[str, list[str]]
 
 
 def read_unit(path: Path) -> Unit:
-    """Return ``Section.Key`` with its values in order; an empty value resets the list (systemd.syntax(7))."""
+    """Return the values of each ``Section.Key`` in order. An empty value resets the list (systemd.syntax(7))."""
     unit: Unit = {}
     section = ""
     for line in path.read_text().splitlines():
@@ -39,13 +39,13 @@ def read_unit(path: Path) -> Unit:
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """systemd-analyze; it is a development dependency (Debian: systemd), so without it this is an error, not a skip."""
+    """Run systemd-analyze. It is a development dependency (Debian: systemd), so the test fails without it and is not skipped."""
     return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def runnable(tmp_path: Path) -> Path:
-    """Copies of the units whose programs exist here, because `verify` checks that."""
+    """Return a folder with copies of the units. Their programs exist on this machine, because `verify` checks that."""
     program = shutil.which("true")
     assert program is not None
     for path in (SERVICE, SOCKET):
@@ -172,7 +172,7 @@ def test_the_units_name_each_other() -> None:
     assert SOCKET.name in service["Unit.After"][0].split()
     assert service["Install.Also"] == [SOCKET.name]
     assert socket["Unit.PartOf"] == [SERVICE.name]
-    # Removing the runtime folder with the service would remove the socket as well.
+    # With this setting, systemd would remove the runtime folder, and the socket in it, when the service ends.
     assert "Service.RuntimeDirectory" not in service
 
 

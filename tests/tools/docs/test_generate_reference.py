@@ -1,4 +1,4 @@
-"""The pages of the reference are those that the code makes now."""
+"""The reference pages are those that the generator makes from the current code."""
 
 import os
 import sys

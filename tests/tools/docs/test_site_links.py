@@ -1,4 +1,4 @@
-"""Links of pages, as the site has them."""
+"""The links of pages, and what they become on the site."""
 
 from types import SimpleNamespace
 

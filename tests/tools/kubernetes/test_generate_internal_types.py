@@ -1,4 +1,4 @@
-"""The generator of internal_types.json: from Go files to rows."""
+"""The generator of internal_types.json, which reads Go files and writes rows."""
 
 import pytest
 

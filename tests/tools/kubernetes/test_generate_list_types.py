@@ -1,4 +1,4 @@
-"""The generator of list_types.json: from published definitions to the file's letters."""
+"""The generator of list_types.json, which turns published definitions into the letters of that file."""
 
 from tools.kubernetes.generate_list_types import Json, Object, build, short
 

@@ -1,4 +1,4 @@
-"""The file that the generator of template_types.json made holds what hashing needs."""
+"""The file template_types.json and its generator. The file has every type that hashing needs."""
 
 import json
 
