@@ -18,7 +18,7 @@ from wharfinger.control_plane.service import FIRST_NAMESPACES
 
 
 def control_plane(*arguments: str) -> int:
-    """Run the command in this process, and return its exit code."""
+    """Run ``wharfinger control-plane`` in this process, and return its exit code."""
     parser = argparse.ArgumentParser()
     add_control_plane(parser)
     args = parser.parse_args(arguments)
@@ -203,7 +203,7 @@ def test_an_unwritable_token_file_is_reported(tmp_path: Path, capsys: pytest.Cap
 
 @pytest.mark.slow
 def test_state_token_and_port_survive_a_restart(tmp_path: Path) -> None:
-    """The old kubeconfig still works after the process was killed and started again."""
+    """After the process was killed and started again, clients can use the same kubeconfig and read the same objects."""
     arguments = ("--data", str(tmp_path / "state" / "data.db"), "--token-file", str(tmp_path / "state" / "token"))
     with served(tmp_path, *arguments) as plane:
         plane.run("kubectl", "create", "configmap", "kept", "--from-literal=a=1")

@@ -1,4 +1,4 @@
-"""Tests of the versions of Kubernetes. A process follows one version, so another version is tested in a process of its own."""
+"""Tests of the Kubernetes version that the control plane follows. A process follows one version, so others need a new process."""
 
 import json
 import sys

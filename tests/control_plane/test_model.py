@@ -1,4 +1,4 @@
-"""Tests with many clients at once against a model: in this process, and over sockets with a server that is killed."""
+"""Tests with many concurrent clients, compared with a model: in this process, and over sockets with a server that is killed."""
 
 import random
 import socket
@@ -39,7 +39,7 @@ class Clients:
         return await self._opened.enter_async_context(self._new())
 
     async def run(self, writers: int, writes: int, nursery: trio.Nursery) -> None:
-        """Run the writers and the followers; the followers continue in ``nursery`` when the writers are done."""
+        """Run writers and followers until the writers are done. The followers continue to run in ``nursery``."""
         for _ in range(3):
             self.followers.append(Follower(self.story, await self.client()))
             nursery.start_soon(self.followers[-1].run)
@@ -51,7 +51,7 @@ class Clients:
                 busy.start_soon(Writer(self.story, await self.client(), number, rng).run, writes)
 
     async def settle(self) -> list[JsonObject]:
-        """Return the final list, once every follower has reached its revision."""
+        """Return the final list of objects, once every follower has reached its revision."""
         client = await self.client()
         marker = {"metadata": {"name": "zz-end", "labels": {"model": "1"}}}
         made = (await client.post(MAPS, json=marker)).json()
@@ -83,7 +83,7 @@ async def test_concurrent_clients_in_memory_see_a_consistent_history(seed: int) 
 
 @contextmanager
 def served(folder: Path, port: int) -> Iterator["subprocess.Popen[str]"]:
-    """Run a server on a file in a process of its own, which is killed at the end."""
+    """Run a server on a data file in a process of its own, and kill it at the end of the block."""
     token = folder / "token"
     token.write_text(TOKEN)
     token.chmod(0o600)
@@ -116,7 +116,7 @@ async def test_concurrent_clients_of_a_killed_server_see_a_consistent_history(se
     last, over = trio.Event(), trio.Event()
 
     def serve_and_kill() -> None:
-        """Serve, and kill the server a few times; after that, serve until the end."""
+        """Start the server and kill it a few times. After that, serve until the end of the test."""
         for _ in range(scaled(6, 2)):
             with served(tmp_path, port):
                 trio.from_thread.run(trio.sleep, rng.uniform(0.4, 1.2))

@@ -1,4 +1,4 @@
-"""Tests of helpers, as far as test_openapi_requests does not cover them."""
+"""Tests of the helpers in object_lives that test_openapi_requests does not cover."""
 
 import random
 

@@ -93,7 +93,7 @@ async def test_stored_objects_and_kinds_survive_a_restart() -> None:
 
 
 async def test_controllers_continue_after_a_restart(autojump_clock: trio.testing.MockClock, tmp_path: Path) -> None:
-    """The first process has no controllers, as if it had died before any of them ran."""
+    """The first process runs no controllers, as if it had died before any of them ran. The second process does their work."""
     path = tmp_path / "data.db"
     with open_sqlite_storage(path) as storage:
         async with (

@@ -142,7 +142,7 @@ async def test_the_end_of_the_lifeline_ends_the_server(tmp_path: Path) -> None:
 
     try:
         await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, lifeline=ours)
-        os.fstat(ours)  # still open, because it belongs to the caller
+        os.fstat(ours)  # the socket is still open, because it belongs to the caller
     finally:
         os.close(ours)
 
@@ -168,7 +168,7 @@ async def test_errors_of_the_ready_callback_are_raised(tmp_path: Path) -> None:
 
 
 async def test_a_second_signal_ends_the_server_at_once(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
-    """The clock does not advance: without the second signal, the unfinished request would keep the process running."""
+    """The clock stands still, so the server would wait for the unfinished request for ever without the second signal."""
     ready = trio.Event()
 
     async def serve() -> None:

@@ -1,4 +1,4 @@
-"""Match conditions: all of them hold, one is false, or one fails."""
+"""Match conditions of webhooks and policies: all of them are true, one is false, or one fails."""
 
 import pytest
 

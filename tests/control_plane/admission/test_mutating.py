@@ -1,4 +1,4 @@
-"""Mutating webhooks over real TLS: their order, their patches, and second calls."""
+"""Mutating webhooks over real TLS: their order, their patches, and repeated calls."""
 
 import pytest
 

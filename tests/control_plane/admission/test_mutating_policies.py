@@ -45,7 +45,7 @@ ALL: JsonObject = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"]
 
 
 def policy(*mutations: str | tuple[str], name: JsonValue = "p", **spec: JsonValue) -> JsonObject:
-    """Return a policy; a text is an apply configuration, a tuple of one text a JSON patch."""
+    """Return a policy. A mutation is an apply configuration if it is a text, and a JSON patch if it is a tuple of one text."""
     written: list[JsonValue] = [
         {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": each}}
         if isinstance(each, str)
@@ -59,7 +59,7 @@ def policy(*mutations: str | tuple[str], name: JsonValue = "p", **spec: JsonValu
 
 
 def bind(backend: Backend, obj: JsonObject, **spec: JsonValue) -> None:
-    """Store a policy, and a binding of the same name."""
+    """Store a policy, and a binding with the same name."""
     stored(backend, "mutatingadmissionpolicies", obj)
     name = find(obj, "metadata", "name")
     binding: JsonObject = {
@@ -70,7 +70,7 @@ def bind(backend: Backend, obj: JsonObject, **spec: JsonValue) -> None:
 
 
 def mutated(*mutations: str | tuple[str], data: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
-    """Return a ConfigMap that is created while one policy is bound."""
+    """Bind a policy with these mutations, create a ConfigMap, and return it."""
     backend = new_backend()
     bind(backend, policy(*mutations, **spec))
     maps = config_maps(backend)
@@ -221,7 +221,7 @@ def test_custom_objects_are_mutated_but_policies_are_not() -> None:
     bind(backend, policy(LABEL, matchConstraints=match))
     assert find(made(backend, custom, thing(custom)), "metadata", "labels") == {"team": "a"}
     delete(backend, custom, "default", "a", DeleteOptions(user=ADMINISTRATOR))
-    # Policies themselves are left out, so that a wrong one can be repaired.
+    # Policies do not change policies, so that a wrong one can be repaired.
     bound = served(backend, GROUP, "v1", "mutatingadmissionpolicies")
     written = backend.get(bound, "", "p")
     assert written is not None

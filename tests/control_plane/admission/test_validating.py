@@ -13,7 +13,7 @@ CHECK = "authorizer.path('/').check('get').allowed()"
 
 
 def policy(*validations: str, **spec: JsonValue) -> CompiledPolicy:
-    """Return a compiled policy with these validations."""
+    """Return a compiled validating policy with these validations."""
     said: list[JsonValue] = [{"expression": text} for text in validations]
     return CompiledPolicy({"metadata": {"name": "p"}, "spec": {"matchConstraints": MATCH, "validations": said, **spec}})
 

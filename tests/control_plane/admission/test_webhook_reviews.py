@@ -1,4 +1,4 @@
-"""AdmissionReviews and their answers."""
+"""AdmissionReviews that are sent to webhooks, and how the answers are read."""
 
 import json
 

@@ -12,7 +12,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 def configuration(name: str = "c", **webhook: JsonValue) -> JsonObject:
-    """Return a configuration with one webhook ``<name>.example.com``."""
+    """Return a webhook configuration with one webhook, ``<name>.example.com``."""
     one: JsonObject = {
         "name": f"{name}.example.com",
         "clientConfig": {"url": "https://127.0.0.1/x"},
@@ -37,7 +37,7 @@ def world(*configurations: JsonObject) -> tuple[Admission, Webhooks]:
 
 
 def judged(admission: Admission, webhooks: Webhooks, *verdicts: Verdict) -> list[str]:
-    """Return the webhooks that are called; they answer with these verdicts, in order."""
+    """Judge a write, let the webhooks answer with these verdicts in order, and return the names of the called webhooks."""
     try:
         webhooks.judge(admission)
     except VerdictsNeededError as needed:

@@ -3,7 +3,7 @@ from wharfinger.control_plane.catalog.columns import _CELLS, AGE, NAME, columns_
 
 
 def test_rows_belong_to_existing_kinds() -> None:
-    """Check the rows of this version; test_kubernetes_version checks those of the next one."""
+    """Check the table of columns for this Kubernetes version. test_kubernetes_version checks it for the next version."""
     assert set(_CELLS) - {kind.group_kind for kind in BUILTIN_KINDS} == {
         "ClusterTrustBundle.certificates.k8s.io",
         "PodCertificateRequest.certificates.k8s.io",

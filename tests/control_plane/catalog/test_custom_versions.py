@@ -1,4 +1,4 @@
-"""The versions of a custom kind; the recording ``hunt3-crd-versions`` has the answers of a real server."""
+"""The versions of a custom kind. The recording ``hunt3-crd-versions`` has the answers of a real API server."""
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.custom_kinds import kind_of_definition

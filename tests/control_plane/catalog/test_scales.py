@@ -1,4 +1,4 @@
-"""The scale of an object."""
+"""The ``scale`` subresource of an object."""
 
 import pytest
 

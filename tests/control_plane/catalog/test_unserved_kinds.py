@@ -28,12 +28,12 @@ from wharfinger.control_plane.catalog.unserved_kinds import is_former, is_unserv
 def test_lists_options_and_retired_versions_are_unserved(
     group: str, version: str, kind: str, *, expected: bool
 ) -> None:
-    """Check that lists, options and retired versions are unserved kinds, and other kinds are not."""
+    """Lists, options and retired versions of known kinds count as unserved kinds, and no other kinds do."""
     assert is_unserved(group, version, kind) is expected
 
 
 def test_former_versions_and_groups_of_a_kind_are_recognized() -> None:
-    """Check the former versions of a kind, also those in the group from which it was moved."""
+    """The former versions of a kind include those of the group from which the kind was moved."""
     assert is_former("extensions", "v1beta1", "Deployment", "apps")
     assert is_former("apps", "v1beta1", "Deployment", "apps")
     assert not is_former("policy", "v1beta1", "Deployment", "apps")

@@ -51,7 +51,7 @@ def cron_definition(hook: Hook) -> JsonObject:
 
 
 def convert(request: JsonObject) -> JsonObject:
-    """Convert as the hook of example 210 does, in both directions."""
+    """Convert objects in both directions, as the hook of example 210 does."""
     desired, objects = find_str(request, "desiredAPIVersion"), find(request, "objects")
     assert isinstance(objects, list)
     converted: list[JsonValue] = []

@@ -1,4 +1,4 @@
-"""The evaluation of expressions."""
+"""The evaluation of CEL expressions."""
 
 import pytest
 

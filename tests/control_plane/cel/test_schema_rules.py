@@ -1,4 +1,4 @@
-"""The compilation of the rules of a schema."""
+"""The compilation of the CEL rules in a schema."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The real helm, versions 4 and 3, manages releases in the control plane."""
+"""The real helm, in versions 4 and 3, manages releases in the control plane."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def plane(tmp_path: Path) -> Iterator[Served]:
 
 
 def text(plane: Served) -> str:
-    """Return the text in the ConfigMap of the release."""
+    """Return ``data.text`` of the release's ConfigMap."""
     return plane.run("kubectl", "-n", "shop", "get", "configmap", "front", "-o", "jsonpath={.data.text}")
 
 

@@ -1,4 +1,4 @@
-"""The real helm, versions 4 and 3: hooks and tests, failed upgrades, definitions, adoption, retained history."""
+"""The real helm, in versions 4 and 3: hooks, tests, failed upgrades, CRDs, adoption of objects, and retained history."""
 
 import json
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def plane(tmp_path: Path) -> Iterator[Served]:
 
 
 def states(plane: Served, helm: str, *flags: str) -> list[str]:
-    """Return the status of each revision."""
+    """Return the status of each revision of the release."""
     history = json.loads(plane.run(helm, "history", "front", "-o", "json", *flags))
     return [str(entry["status"]) for entry in history]
 

@@ -1,4 +1,4 @@
-"""The real kubectl against the control plane: the usual work of users."""
+"""The real kubectl on the control plane, as users usually work with it."""
 
 import json
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ def test_kubectl_applies_objects_from_the_client(plane: Served) -> None:
 
 @pytest.mark.slow
 def test_kubectl_applies_a_list_and_checks_its_items(plane: Served) -> None:
-    """kubectl validates the list itself against OpenAPI version 2 in protobuf; the server validates its items."""
+    """kubectl validates the list itself by the OpenAPI version 2 document in protobuf. The server validates the items."""
     items: list[JsonValue] = [SETTINGS, {**SETTINGS, "metadata": {"name": "more"}}]
     path = manifest(plane, {"apiVersion": "v1", "kind": "List", "items": items})
     assert kubectl(plane, "apply", "-f", path) == ["configmap/settings created", "configmap/more created"]

@@ -1,4 +1,4 @@
-"""The real kubectl changes objects in every way: editors, patches, labels, dry runs, kustomizations."""
+"""The real kubectl changes objects in every way: with editors, patches, labels, dry runs and kustomizations."""
 
 import json
 from collections.abc import Iterator

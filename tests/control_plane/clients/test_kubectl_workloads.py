@@ -1,4 +1,4 @@
-"""The real kubectl with workloads: rollouts, jobs, pods, nodes, services, and waiting for conditions."""
+"""The real kubectl with workloads: rollouts, Jobs, Pods, nodes, Services, and waits for conditions."""
 
 import json
 from collections.abc import Iterator

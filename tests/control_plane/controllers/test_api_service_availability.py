@@ -1,4 +1,4 @@
-"""The reason why an APIService is not available; the texts are recorded (``hunt3-kinds-others``)."""
+"""The reason why an APIService is not available. The recording ``hunt3-kinds-others`` has the texts of a real API server."""
 
 from trio.testing import MockClock
 

@@ -1,4 +1,4 @@
-"""The counts of PodDisruptionBudgets."""
+"""The counts in the statuses of PodDisruptionBudgets."""
 
 import pytest
 from trio.testing import MockClock

@@ -1,4 +1,4 @@
-"""Claims and volumes: their binding, and their protection while they are in use."""
+"""PersistentVolumeClaims and PersistentVolumes: their binding, and their protection while they are in use."""
 
 from trio.testing import MockClock
 

@@ -1,4 +1,4 @@
-"""The condition of FlowSchemas; its texts are recorded (``hunt3-kinds-others``)."""
+"""The condition of FlowSchemas. The recording ``hunt3-kinds-others`` has its texts from a real API server."""
 
 from trio.testing import MockClock
 

@@ -1,4 +1,4 @@
-"""Garbage collection in a cluster: background, foreground, orphans, missing owners and invalid owners."""
+"""Garbage collection in a cluster: background and foreground deletion, orphans, missing owners, and invalid owners."""
 
 from trio.testing import MockClock
 
@@ -53,7 +53,7 @@ async def test_an_orphaning_owner_without_dependents_is_deleted(autojump_clock: 
 
 
 def blocking(name: str, owner: JsonObject, *finalizers: str) -> JsonObject:
-    """Return a dependent for which a deleted owner waits."""
+    """Return a dependent object that blocks the foreground deletion of its owner."""
     references: list[JsonValue] = [owner_of(owner, blocks=True)]
     return config_map(name, finalizers=list[JsonValue](finalizers), ownerReferences=references)
 

@@ -1,4 +1,4 @@
-"""All controllers together: they reconcile existing objects, and end with the block."""
+"""All controllers together. They reconcile existing objects, and stop when the ``async with`` block ends."""
 
 import pytest
 from trio.testing import MockClock

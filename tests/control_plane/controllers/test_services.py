@@ -1,4 +1,4 @@
-"""Services: endpoints, slices, load balancers."""
+"""Services: their Endpoints, EndpointSlices and load balancers."""
 
 from trio.testing import MockClock
 

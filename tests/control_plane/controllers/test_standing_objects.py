@@ -1,4 +1,4 @@
-"""Objects that the server needs are created again after a deletion."""
+"""Objects that the API server needs, and creates again after a deletion."""
 
 import pytest
 from trio.testing import MockClock

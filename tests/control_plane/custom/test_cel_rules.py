@@ -1,4 +1,4 @@
-"""The evaluation of rules; recordings cover most cases."""
+"""The evaluation of CEL rules on custom resources. Recordings of a real API server cover most cases."""
 
 from wharfinger.control_plane.custom.cel_rules import BUDGET, RuleSet
 from wharfinger.control_plane.custom.correlation import Pair

@@ -1,4 +1,4 @@
-"""Correlation of values with their old values."""
+"""The correlation of the values of a custom resource with their old values."""
 
 import pytest
 

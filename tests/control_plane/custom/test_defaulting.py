@@ -1,4 +1,4 @@
-"""Defaults and nulls."""
+"""Defaults in custom resources."""
 
 import pytest
 

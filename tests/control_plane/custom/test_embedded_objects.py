@@ -1,4 +1,4 @@
-"""Objects inside objects."""
+"""Kubernetes objects that are embedded in custom resources."""
 
 from wharfinger.control_plane.custom.embedded_objects import coerced, coerced_metadata, embedded_errors
 from wharfinger.formats.json.value import JsonObject

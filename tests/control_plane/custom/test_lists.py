@@ -1,4 +1,4 @@
-"""Sets and maps."""
+"""Lists of custom resources that are sets or maps."""
 
 from wharfinger.control_plane.custom.lists import list_errors
 from wharfinger.formats.json.value import JsonObject

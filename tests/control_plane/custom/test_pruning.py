@@ -1,4 +1,4 @@
-"""Pruning of undeclared fields."""
+"""The pruning of undeclared fields of custom resources."""
 
 from wharfinger.control_plane.custom.pruning import pruned
 from wharfinger.formats.json.value import JsonObject

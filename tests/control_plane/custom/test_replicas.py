@@ -1,4 +1,4 @@
-"""Fields that ``scale`` reads."""
+"""Validation of the fields of a custom resource that its ``scale`` subresource reads."""
 
 import pytest
 

@@ -26,13 +26,13 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, fi
 
 
 def schema(**properties: JsonValue) -> CustomSchema:
-    """Return a schema whose ``spec`` has these properties."""
+    """Return a schema of objects whose ``spec`` has these properties."""
     spec: JsonObject = {"type": "object", "properties": properties}
     return CustomSchema({"type": "object", "properties": {"spec": spec}})
 
 
 def said(one: CustomSchema, spec: JsonValue, old: JsonObject | None = None) -> list[str]:
-    """Return the errors of an object with this spec."""
+    """Return the errors that a schema reports for an object with this spec."""
     return [str(error) for error in one.errors({"spec": spec}, old)]
 
 
@@ -73,7 +73,7 @@ STRICT: JsonObject = {
 
 
 def strict(backend: Backend) -> Served:
-    """Return a kind ``Widget`` with a strict schema and a status subresource."""
+    """Define the kind ``Widget`` with a strict schema and a status subresource, and return it."""
     return widgets(backend, schema={"openAPIV3Schema": STRICT}, subresources={"status": {}})
 
 
@@ -137,7 +137,7 @@ def test_status_is_validated_by_writes_to_status() -> None:
 
 
 def tightened(backend: Backend, document: JsonObject) -> Served:
-    """Return the kind ``Widget`` after its definition has got another schema."""
+    """Replace the schema of the kind ``Widget``, and return the kind."""
     definitions = served(backend, *DEFINITIONS)
     definition = get(backend, definitions, "", "widgets.example.com")
     patch_body: list[JsonValue] = [

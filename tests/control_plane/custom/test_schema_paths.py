@@ -1,4 +1,4 @@
-"""Paths of fields."""
+"""The paths of fields in definitions of custom kinds."""
 
 import pytest
 

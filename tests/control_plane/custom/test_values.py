@@ -1,4 +1,4 @@
-"""Validation of values by schemas, in cases without a recording."""
+"""Validation of values by schemas, in cases that no recording of a real API server covers."""
 
 import pytest
 

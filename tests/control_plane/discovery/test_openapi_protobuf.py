@@ -1,4 +1,4 @@
-"""The encoded bytes are decoded again by a reader of the wire format: field numbers and contents."""
+"""OpenAPI documents in protobuf. The tests decode the wire format, and check field numbers and contents."""
 
 from collections.abc import Iterator
 

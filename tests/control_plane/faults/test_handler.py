@@ -28,7 +28,7 @@ async def create(client: httpx.AsyncClient, name: str) -> httpx.Response:
 
 
 async def there(control_plane: ControlPlane) -> list[str]:
-    """Return the names of all ConfigMaps, bypassing the faults."""
+    """Return the names of all ConfigMaps by a request without faults."""
     transport = httpx.AsyncClient(transport=httpx_inside(control_plane), base_url="http://test")
     async with transport as client:
         return [item["metadata"]["name"] for item in (await client.get(MAPS)).json()["items"]]
@@ -86,7 +86,7 @@ async def test_a_stale_read_shows_an_earlier_state() -> None:
 
 
 async def watched(client: httpx.AsyncClient) -> list[str]:
-    """Return the names that a watch sends until it ends, and how it ends."""
+    """Return the names that a watch sends until it ends, and the way in which it ends."""
     found = []
     try:
         async with client.stream("GET", f"{MAPS}?watch=1&timeoutSeconds=60") as response:

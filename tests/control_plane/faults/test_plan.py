@@ -8,7 +8,7 @@ CALL = Call("get", "configmaps", "ConfigMap", "a", "b", "test")
 
 
 def hits(rule: Rule, requests: int, *, seed: int = 0) -> list[int]:
-    """Return the requests, counted from 0, that a rule hits."""
+    """Return the numbers of the requests that a rule hits. The first request has the number 0."""
     state, found = first_state([rule]), []
     for number in range(requests):
         state, hit = step([rule], state, CALL, float(number), seed=seed)

@@ -1,4 +1,4 @@
-"""Answers wait together for their commit; uncommitted writes are never visible, and are undone if the commit fails."""
+"""Commits of writes. Several answers wait for one commit. Uncommitted writes are never visible, and are undone if it fails."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

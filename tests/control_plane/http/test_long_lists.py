@@ -1,6 +1,6 @@
-"""Objects with very long lists are validated in linear time, and the answer is not much larger than the request.
+"""Objects with very long lists. They are validated in linear time, and the answer is not much larger than the request.
 
-A rule that compares each item with every other item is found by the duration of these tests: minutes instead of seconds.
+If a rule compares each item with every other item, these tests take minutes instead of seconds.
 """
 
 import json

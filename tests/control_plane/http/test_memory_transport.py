@@ -75,7 +75,7 @@ async def test_each_request_is_a_checkpoint() -> None:
 
 
 class _Producer:
-    """A stream of numbers without an end; ``log`` records what happened to it."""
+    """A response with an endless stream of numbers. ``log`` records when the stream is opened and closed."""
 
     def __init__(self) -> None:
         self.log: list[str] = []

@@ -1,4 +1,4 @@
-"""Requests for commands in Pods: refusals, and the folders of Pods. The commands are in tests/cluster/api/test_pod_exec.py."""
+"""Requests for commands in Pods: refusals, and the folders of Pods. tests/cluster/api/test_pod_exec.py runs the commands."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Webhooks that are called between two attempts of a write: their requests, and the effects of their answers."""
+"""Webhooks, which are called between two attempts of a write: their requests, and the effects of their answers."""
 
 from tests.control_plane.support.bench import send
 from tests.control_plane.support.webhook_server import CONFIG_MAPS, config_map, configure, serving

@@ -1,4 +1,4 @@
-"""Calls of webhooks over real TLS: by URL and by Service, and without an answer."""
+"""Calls of webhooks over real TLS, by URL and by Service, and calls without an answer."""
 
 import base64
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Field paths."""
+"""The paths of fields, as errors show them."""
 
 from wharfinger.control_plane.kinds.field_paths import indexed, joined, keyed
 

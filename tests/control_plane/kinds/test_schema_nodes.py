@@ -1,4 +1,4 @@
-"""The accessors for schemas."""
+"""Helpers that read OpenAPI schemas."""
 
 from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""The merge rules of fields: of built-in kinds from the data file, of custom kinds from their schema."""
+"""The merge rules of fields, which come from the data file for built-in kinds and from the schema for custom kinds."""
 
 import pytest
 

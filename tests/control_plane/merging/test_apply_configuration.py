@@ -1,4 +1,4 @@
-"""Apply configurations: they are merged by the types of the object; atomic values and unknown fields are refused."""
+"""Apply configurations, which are merged by the types of the object. Atomic values and unknown fields are refused."""
 
 import pytest
 

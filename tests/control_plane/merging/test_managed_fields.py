@@ -1,4 +1,4 @@
-"""The managed fields of Updates: the recorded answers of a real API server, and the rules of KEP-555."""
+"""managedFields after updates, compared with the recorded answers of a real API server and the rules of KEP-555."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -44,7 +44,7 @@ CREATIONS: Final = [
     if step.method == "POST"
     and step.status == 201
     and find(step.request, "apiVersion") is not None
-    and find(step.response, "metadata", "uid") is not None  # reviews are answered, not stored
+    and find(step.response, "metadata", "uid") is not None  # reviews have no uid, because they are not stored
 ]
 MERGES: Final = list(patches("application/merge-patch+json"))
 STRATEGIC: Final = list(patches("application/strategic-merge-patch+json"))
@@ -102,7 +102,7 @@ def with_data(obj: JsonObject, **data: str) -> JsonObject:
 
 
 def fields_of(obj: JsonObject) -> dict[str, JsonValue]:
-    """Return the ``fieldsV1`` of each manager."""
+    """Return the ``fieldsV1`` of each manager of an object."""
     return {
         str(find(entry, "manager")): find(entry, "fieldsV1") for entry in find_list(obj, "metadata", "managedFields")
     }

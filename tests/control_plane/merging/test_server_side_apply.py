@@ -1,4 +1,4 @@
-"""Server-side apply: the recorded answers of a real API server, and the rules of KEP-555."""
+"""Server-side apply, compared with the recorded answers of a real API server and the rules of KEP-555."""
 
 import json
 from collections.abc import Callable
@@ -32,7 +32,7 @@ POD: Final = builtin_list_types("", "v1", "Pod")
 
 RECORDED: Final = [
     case for case in patches("application/apply-patch+yaml") if str(case[0]) != "46-crd-versions/9"
-]  # in these steps, the live object is only known at another version
+]  # these steps show the live object only in another API version
 
 ADMITTED: Final = {"serviceAccount", "serviceAccountName", "tolerations", "priority", "preemptionPolicy"}
 """Of a Pod's spec, what admission adds."""
@@ -358,7 +358,7 @@ def test_a_field_without_appliers_is_removed(history: list[tuple[str, JsonObject
 
 
 def _reads(applied: JsonObject, intent: JsonObject) -> bool:
-    """Return whether the object has every value of the intent."""
+    """Return whether an object contains all values of an apply."""
     got, want = as_object(applied.get("spec") or {}, "spec"), as_object(intent["spec"], "spec")
     within: dict[str, Callable[[JsonValue, JsonValue], bool]] = {
         "map": lambda have, ask: as_object(have or {}, "map").items() >= as_object(ask, "map").items(),

@@ -1,4 +1,4 @@
-"""Strategic merge patches: the recorded answers of a real API server, and each directive."""
+"""Strategic merge patches, compared with the recorded answers of a real API server, and each of their directives."""
 
 import copy
 from typing import Final

@@ -1,4 +1,4 @@
-"""The fields of an applied object, and the differences between two documents."""
+"""The fields that an applied object sets, and the differences between two documents."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The results of strategic merge patches: the differences between Go's converter and its JSON decoder."""
+"""The results of strategic merge patches, which Go converts to types by other rules than its JSON decoder."""
 
 import pytest
 

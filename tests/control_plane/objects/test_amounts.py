@@ -1,4 +1,4 @@
-"""Counts and percentages."""
+"""Counts and percentages in fields such as ``maxSurge``."""
 
 import pytest
 

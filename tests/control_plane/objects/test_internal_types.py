@@ -1,4 +1,4 @@
-"""The printed form of the server's internal types."""
+"""The internal types of an API server, as its messages print them."""
 
 from wharfinger.control_plane.objects.internal_types import internal_difference, internal_form
 

@@ -1,4 +1,4 @@
-"""Label selectors in objects."""
+"""Label selectors in the fields of objects."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The formats of names: valid names, and the number of problems of others (the words are in the recordings)."""
+"""The formats of names: valid names, and the number of errors for invalid ones. The recordings cover the texts of the errors."""
 
 from collections.abc import Callable
 

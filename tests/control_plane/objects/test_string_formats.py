@@ -1,4 +1,4 @@
-"""Formats that no recording has."""
+"""Formats of strings that no recording of a real API server covers."""
 
 import pytest
 

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).with_name("recorded")
 
 @dataclass(frozen=True)
 class Step:
-    """A request and its answer."""
+    """A recorded request and its answer."""
 
     scenario: str
     number: int
@@ -33,12 +33,12 @@ class Step:
 
     @property
     def subresource(self) -> str:
-        """Return ``status`` or ""."""
+        """Return ``status`` if the request is for this subresource, otherwise ""."""
         return "status" if self.path.endswith("/status") else ""
 
     @property
     def object_path(self) -> str:
-        """Return the path without the subresource."""
+        """Return the path of the object, without the subresource."""
         return self.path.removesuffix("/status")
 
 
@@ -75,7 +75,7 @@ def _step(scenario: str, step: JsonObject) -> Step:
 
 
 def patches(content_type: str) -> Iterator[tuple[Step, JsonObject | None, JsonObject]]:
-    """Yield each successful patch of a content type: its step, the live object before it (None if absent), and the answer."""
+    """Yield each successful patch with a content type: its step, the live object before it or None, and the answer."""
     for scenario in scenarios():
         live: dict[str, JsonObject] = {}
         for step in steps(scenario):
@@ -92,7 +92,7 @@ def patches(content_type: str) -> Iterator[tuple[Step, JsonObject | None, JsonOb
 
 
 def list_types_of(obj: JsonObject, scenario: str) -> ListTypes:
-    """Return the list types of an object; those of a custom kind come from the definition that the scenario creates."""
+    """Return the list types of an object. For a custom kind, they come from the definition that the scenario creates."""
     group, version = split_api_version(find_str(obj, "apiVersion"))
     kind = find_str(obj, "kind")
     if is_builtin(group, version, kind):
@@ -106,7 +106,7 @@ def list_types_of(obj: JsonObject, scenario: str) -> ListTypes:
 
 
 def entries(obj: JsonObject) -> list[JsonObject]:
-    """Return the managedFields in sorted order, without their times."""
+    """Return the managedFields of an object in sorted order, without their times."""
     found = [as_object(entry, "entry") | {"time": ""} for entry in find_list(obj, "metadata", "managedFields")]
     return sorted(found, key=lambda entry: json.dumps(entry, sort_keys=True))
 
@@ -119,7 +119,7 @@ def content(obj: JsonObject) -> JsonObject:
 
 
 def reset(live: JsonObject, after: JsonObject, step: Step) -> JsonObject:
-    """Return ``after`` with the old values of all fields that the endpoint cannot change."""
+    """Return ``after``, but with the values of ``live`` in all fields that the endpoint of the step cannot change."""
     if step.subresource:
         return live | {"status": after.get("status"), "metadata": after["metadata"]}
     if "status" not in live or not is_builtin(*split_api_version(find_str(live, "apiVersion")), find_str(live, "kind")):

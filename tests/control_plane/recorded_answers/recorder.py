@@ -59,14 +59,14 @@ class Placeholders:
         self._sent = sent
 
     def name(self, kind: str, value: str) -> str:
-        """Return the placeholder of a value."""
+        """Return the placeholder for a value, which is a new one if the value is new."""
         if value not in self._names:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._names[value] = f"${kind}{self._counts[kind]}"
         return self._names[value]
 
     def text(self, text: str) -> str:
-        """Return a text in which each named value, each uid and each time is replaced."""
+        """Return a text with placeholders for each known value, each uid and each time."""
         text = _UID.sub(lambda found: self.name("uid", found[0]) if found[0] not in self._sent else found[0], text)
         text = _TIME.sub(lambda found: found[0] if found[0] in self._sent else "$time", text)
         for value, name in sorted(self._names.items(), key=lambda item: -len(item[0])):
@@ -75,7 +75,7 @@ class Placeholders:
         return text
 
     def value(self, value: JsonValue, key: str = "") -> JsonValue:
-        """Return a document with its values replaced; the members of an object are visited in their order."""
+        """Return a document with placeholders for its values. The members of an object are visited in their order."""
         if isinstance(value, dict):
             self._learn_name(value)
             return {self.text(name): self.value(item, name) for name, item in value.items()}
@@ -139,7 +139,7 @@ def record(name: str, client: httpx.Client, token: str) -> list[JsonObject]:
 
 
 def _differs(step: JsonObject) -> JsonObject:
-    """Return the reason for an intentional difference, if the scenario has one."""
+    """Return the reason for an intentional difference as part of the recording, if the step has one."""
     return {"differs": step["differs"]} if "differs" in step else {}
 
 

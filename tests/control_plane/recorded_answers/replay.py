@@ -1,9 +1,9 @@
 """Replay recorded transcripts of a real kube-apiserver against a handler, and compare the answers.
 
 Recordings contain placeholders such as ``$uid1`` and ``$rv2``. The first occurrence of a placeholder binds it to the value
-in the answer, if that value has the right form. Each later occurrence must have the same value. Uids and revisions of
-objects that are different in the recording must be different in the replay, too. The revision of a list may be any
-revision, because other clients wrote while the transcript was recorded.
+in the answer, if that value has the right form. Each later occurrence must have the same value. If two objects have
+different uids or revisions in the recording, they must also have different ones in the replay. The revision of a list may
+be any revision, because other clients wrote while the transcript was recorded.
 """
 
 import json
@@ -79,7 +79,7 @@ def load_file(path: Path) -> list[Step]:
 
 @dataclass
 class Bindings:
-    """The values of placeholders in one replay."""
+    """The values of the placeholders in one replay."""
 
     values: dict[str, str] = field(default_factory=dict)
 
@@ -88,7 +88,7 @@ class Bindings:
         return PLACEHOLDER.sub(lambda found: self.values.get(found[0], found[0]), text)
 
     def unify(self, expected: str, actual: str, *, shared: bool) -> bool:
-        """Return whether a text matches, and bind new placeholders. A ``shared`` revision may be that of another object."""
+        """Return whether a text matches, and bind new placeholders. A ``shared`` revision may equal that of another object."""
         pattern, names = "", list[str]()
         position = 0
         for found in PLACEHOLDER.finditer(expected):
@@ -131,7 +131,7 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
             else:
                 yield from differences(expected[name], actual[name], bindings, f"{path}.{name}")
     elif isinstance(expected, list) and isinstance(actual, list):
-        if path.endswith(".managedFields"):  # they are ordered by time, and the times differ here
+        if path.endswith(".managedFields"):  # entries are ordered by time, and the times differ here
             expected, actual = sorted(expected, key=_by_manager), sorted(actual, key=_by_manager)
         if len(expected) != len(actual):
             yield f"{path}: expected {len(expected)} items, got {len(actual)}"
@@ -142,7 +142,7 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
 
 
 def _of_a_list(expected: JsonObject, bindings: Bindings) -> JsonObject:
-    """Return the expected answer. If the revision of a list is already bound, any revision is accepted, as others may write."""
+    """Return the expected answer. For a list whose revision is bound already, it accepts any revision, as others may write."""
     listed = "items" in expected or expected.get("kind") == "Table"
     revision = find(expected, "metadata", "resourceVersion") if listed else None
     if not isinstance(revision, str) or revision not in bindings.values:
@@ -194,7 +194,7 @@ def replay_offline(steps: list[Step], *, simulate: bool = True) -> list[tuple[St
 
 
 async def replay_step(client: httpx.AsyncClient, step: Step, bindings: Bindings, token: str) -> list[str]:
-    """Replay one step, and return its differences. A polled step is repeated until it has none."""
+    """Replay one step, and return its differences. A polled step is repeated until it has no differences."""
     found: list[str] = []
     for _ in range(POLLS if step.poll else 1):
         attempt = Bindings(dict(bindings.values))
@@ -223,7 +223,7 @@ def _generated(described: str) -> JsonObject:
 
 
 def bytes_of(text: str) -> bytes:
-    """Return a body as bytes: UTF-8, except that ``\\udc80`` to ``\\udcff`` stand for single bytes that are not UTF-8."""
+    """Return a body in UTF-8. The characters ``\\udc80`` to ``\\udcff`` stand for single bytes that are not UTF-8."""
     return text.encode(errors="surrogateescape")
 
 
@@ -269,7 +269,7 @@ def _parsed(response: httpx.Response, *, watch: bool) -> JsonValue:
     if response.headers.get("content-type", "").startswith("application/json") and response.text:
         try:
             parsed: JsonValue = json.loads(response.text)
-        except ValueError:  # an unexpected watch
+        except ValueError:  # the answer is an unexpected watch
             return response.text
         return parsed
     return response.text

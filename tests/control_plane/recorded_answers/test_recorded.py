@@ -1,4 +1,4 @@
-"""The control plane answers as the recorded kube-apiserver did, except where it is known to differ."""
+"""Recordings of a kube-apiserver. The control plane gives the same answers, except for known differences."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The control plane gives the recorded answers of a kube-apiserver to the scenarios in this folder (see ``recorder``)."""
+"""The scenarios of ``recorder``. The control plane gives the answers that a kube-apiserver gave when they were recorded."""
 
 import pytest
 

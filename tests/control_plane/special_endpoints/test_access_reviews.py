@@ -1,4 +1,4 @@
-"""The refusals of invalid reviews, which no recording has."""
+"""Refusals of invalid access reviews that no recording of a real API server covers."""
 
 import httpx
 import pytest

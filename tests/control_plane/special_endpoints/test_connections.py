@@ -1,4 +1,4 @@
-"""Connections are shown to policies and webhooks as the operation CONNECT, with the options of the request."""
+"""Connections, which policies and webhooks see as the operation CONNECT with the options of the request."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Evictions and bindings, in addition to the recordings."""
+"""Evictions and bindings of Pods, in cases that no recording of a real API server covers."""
 
 import pytest
 

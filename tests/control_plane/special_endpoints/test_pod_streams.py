@@ -1,4 +1,4 @@
-"""Access to simulated Pods, which no recording has."""
+"""The logs and the streams of simulated Pods, which no recording of a real API server covers."""
 
 import pytest
 

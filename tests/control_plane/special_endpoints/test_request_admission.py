@@ -1,4 +1,4 @@
-"""Reviews are shown to webhooks, and not to policies; evictions, bindings and tokens to both."""
+"""Admission of special requests. Reviews are shown only to webhooks; evictions, bindings and tokens also to policies."""
 
 import pytest
 
@@ -24,7 +24,7 @@ RULE: JsonObject = {"apiGroups": [ACCESS, IDENTITY], "apiVersions": ["*"], "oper
 
 
 def review(kind: str) -> tuple[str, JsonObject]:
-    """The path of a kind of review, and one."""
+    """Return the path of a kind of review, and an example of this kind."""
     group, plural, spec = REVIEWS[kind]
     body: JsonObject = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {}}
     return f"/apis/{group}/v1/{plural}", {**body, **({"spec": spec} if spec else {})}
@@ -99,7 +99,7 @@ OF_CREATES: JsonObject = {
 
 
 async def with_objects(plane: ControlPlane) -> None:
-    """Create a service account and a Pod that is assigned to no node."""
+    """Create a service account, and a Pod that is not assigned to a node."""
     for name in ("default", "a"):
         account: JsonObject = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
         assert (await send(plane, "POST", f"{NAMESPACED}/serviceaccounts", account)).code == 201

@@ -1,4 +1,4 @@
-"""Selectors in reviews; the texts of errors are recorded (``hunt3-kinds-reviews``)."""
+"""Selectors in access reviews. The recording ``hunt3-kinds-reviews`` has the texts of errors."""
 
 import pytest
 from hypothesis import given

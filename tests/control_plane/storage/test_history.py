@@ -1,4 +1,4 @@
-"""The limits of the history in number and bytes; storage_contract tests the rules of lists and changes."""
+"""The limits of the history in number and in bytes. storage_contract tests the rules of lists and changes."""
 
 import pytest
 
@@ -52,6 +52,6 @@ def test_undone_changes_are_removed() -> None:
     found.forget_after(made[0].revision)
     assert list(found.after(PODS, 1, None, None)) == made[:1]
     assert list(found.after(NODES, 1, None, None)) == []
-    found.forget_after(0)  # a revision before the beginning of the history
+    found.forget_after(0)  # this revision is before the beginning of the history
     assert found.oldest == 0
     assert found.after(PODS, 0, None, None) == ()

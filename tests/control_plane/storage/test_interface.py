@@ -1,4 +1,4 @@
-"""The types of the storage's interface; storage_contract tests its implementations."""
+"""The types of the storage's interface. storage_contract tests the implementations."""
 
 from wharfinger.control_plane.storage.interface import Collection, CompactedError, Key
 

@@ -1,4 +1,4 @@
-"""Records: decoded when they are read, and dropped again from the cache."""
+"""Records of stored objects. They are decoded when they are read, and dropped from the cache later."""
 
 from wharfinger.control_plane.storage.record import Collection, DecodedCache, Key, Objects, Record, record_of, stamped
 from wharfinger.formats.json.value import JsonObject

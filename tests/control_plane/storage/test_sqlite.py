@@ -1,4 +1,4 @@
-"""Storage in a file: the contract, restarts, kills at any moment, and damaged or foreign files."""
+"""The storage in a SQLite file: its contract, restarts, kills at any moment, and damaged or foreign files."""
 
 import shutil
 import sqlite3
@@ -117,7 +117,7 @@ def test_a_file_is_locked_while_it_is_open(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_committed_writes_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
-    """Kill writers of one file one after the other: the file has all that they acknowledged, and at most one commit more."""
+    """Several writers of one file are killed in turn. The file then has all acknowledged writes, and at most one commit more."""
     path, known, revision = tmp_path / "data.db", dict[str, int](), 1
     for seed in range(scaled(50, 6)):
         acknowledged = killed_after(path, seed, lines=(seed * 37) % 90 + 1)
@@ -138,7 +138,7 @@ def test_committed_writes_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
 
 
 def killed_after(path: Path, seed: int, *, lines: int) -> list[str]:
-    """Return the writes that a writer acknowledged before it was killed, after ``lines`` lines and while it was writing."""
+    """Kill a writer while it is writing, after it has printed ``lines`` lines. Return the lines of all acknowledged writes."""
     module = "tests.control_plane.support.storage_writer"
     command = (sys.executable, "-m", module, str(path), str(seed))
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -151,7 +151,7 @@ def killed_after(path: Path, seed: int, *, lines: int) -> list[str]:
 
 
 def listed(storage: SqliteStorage) -> tuple[list[str], list[int]]:
-    """Return names and numbers of all pods."""
+    """Return the names and the numbers of all pods."""
     objects = storage.list(PODS)
     return names(objects), [find_int(item, "n") for item in objects]
 
@@ -165,7 +165,7 @@ def listed(storage: SqliteStorage) -> tuple[list[str], list[int]]:
 def test_a_truncated_journal_gives_an_earlier_state(
     written: tuple[Path, list[dict[tuple[str, str], int]]], data: st.DataObject
 ) -> None:
-    """Open what a power cut leaves: the file, and a journal whose end did not reach the disk."""
+    """A power cut may leave a journal whose end did not reach the disk. The file then opens with an earlier state."""
     folder, states = written
     journal = (folder / "data.db-wal").read_bytes()
     length = data.draw(st.integers(0, len(journal)))
@@ -180,7 +180,7 @@ def test_a_truncated_journal_gives_an_earlier_state(
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[tuple[str, str], int]]]:
-    """Return a folder as a killed process leaves it, and the content at each revision from 1 on."""
+    """Return a folder with the files that a killed process leaves, and the content at each revision from 1 on."""
     folder, source = tmp_path_factory.mktemp("cut"), tmp_path_factory.mktemp("source") / "data.db"
     states: list[dict[tuple[str, str], int]] = [{}]
     with open_sqlite_storage(source) as storage:
@@ -355,7 +355,7 @@ def test_objects_too_large_or_deep_to_read_back_are_refused(what: str, tmp_path:
 
 
 def test_a_disk_failure_is_not_reported_as_damage(tmp_path: Path) -> None:
-    """A folder is at the path of the journal: the file itself is intact, so it is not reported as damaged."""
+    """A folder at the path of the journal makes the file unusable, but the file itself is not damaged."""
     path = make(tmp_path / "data.db")
     (tmp_path / "data.db-wal").mkdir()
     with (

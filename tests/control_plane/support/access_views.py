@@ -1,4 +1,4 @@
-"""A cluster as authorization rules see it: objects by kind."""
+"""A fake cluster for authorization rules, made of a few objects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ GROUP = "rbac.authorization.k8s.io"
 
 @dataclass
 class View:
-    """A ``ClusterView`` over a list of (plural, object)."""
+    """A ``ClusterView`` of the objects in a list of pairs (plural, object)."""
 
     stored: list[tuple[str, JsonObject]] = field(default_factory=list)
     dry_run: bool = False
@@ -39,13 +39,13 @@ class View:
 
 
 def role(name: str, *rules: JsonObject, namespace: str = "") -> tuple[str, JsonObject]:
-    """Return a Role, or a ClusterRole."""
+    """Return a Role with its plural, or a ClusterRole if there is no namespace."""
     metadata: JsonObject = {"name": name, **({"namespace": namespace} if namespace else {})}
     return ("roles" if namespace else "clusterroles"), {"metadata": metadata, "rules": list(rules)}
 
 
 def binding(name: str, of: str, *subjects: JsonObject, namespace: str = "", kind: str = "") -> tuple[str, JsonObject]:
-    """Return a RoleBinding, or a ClusterRoleBinding."""
+    """Return a RoleBinding with its plural, or a ClusterRoleBinding if there is no namespace."""
     metadata: JsonObject = {"name": name, **({"namespace": namespace} if namespace else {})}
     listed: list[JsonValue] = list(subjects)
     reference: JsonObject = {"kind": kind or ("Role" if namespace else "ClusterRole"), "name": of, "apiGroup": GROUP}

@@ -9,7 +9,7 @@ from wharfinger.formats.json.value import JsonObject, find
 
 @dataclass
 class FakeView:
-    """The objects by (group, plural); a random choice is always the first one."""
+    """A fake cluster with ``stored`` objects by (group, plural). A random choice always takes the first item."""
 
     stored: dict[tuple[str, str], list[JsonObject]] = field(default_factory=dict)
     dry_run: bool = False
@@ -20,17 +20,17 @@ class FakeView:
         return [obj for obj in found if not namespace or find(obj, "metadata", "namespace") == namespace]
 
     def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
-        """Return one object."""
+        """Return one object, or None if it does not exist."""
         return next(
             (obj for obj in self.objects(group, plural, namespace) if find(obj, "metadata", "name") == name), None
         )
 
     def now(self) -> datetime:
-        """Return the same time always."""
+        """Return a time that is always the same."""
         return datetime(2026, 11, 21, 4, tzinfo=UTC)
 
     def draw(self, count: int) -> int:
-        """Return the first choice."""
+        """Return 0, the index of the first choice."""
         return 0 * count
 
     def new_uid(self) -> str:

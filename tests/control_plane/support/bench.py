@@ -1,4 +1,4 @@
-"""A control plane without clock or chance, and short forms in which tests of its verbs make requests."""
+"""A control plane without a running clock and without randomness, and short functions for requests of tests."""
 
 import json
 import random
@@ -31,41 +31,41 @@ SCALE: JsonObject = {
 
 
 def new_plane(*, history_limit: int = 1000) -> ControlPlane:
-    """Return a control plane with its first namespaces, whose clock stands still."""
+    """Return a control plane whose clock stands still. It contains only its first namespaces."""
     randomness = random.Random(7)  # noqa: S311 - repeatable on purpose
     return assemble(MemoryStorage(history_limit=history_limit), lambda: NOW, randomness, None)
 
 
 def new_backend() -> Backend:
-    """Return the backend of such a control plane, for tests of the verbs themselves."""
+    """Return the backend of a new control plane, for tests of single verbs."""
     return new_plane().backend
 
 
 def served(backend: Backend, group: str, version: str, plural: str) -> Served:
-    """Return a kind that is served now."""
+    """Return a served kind."""
     found = backend.catalog.find(group, version, plural)
     assert found is not None
     return found
 
 
 def config_maps(backend: Backend) -> Served:
-    """Return the kind that most tests need."""
+    """Return the kind ConfigMap."""
     return served(backend, "", "v1", "configmaps")
 
 
 def deployments(backend: Backend) -> Served:
-    """Return a kind with generation, status and scale."""
+    """Return the kind Deployment, which has a generation, a status and a scale."""
     return served(backend, "apps", "v1", "deployments")
 
 
 def widgets(backend: Backend, **version: JsonValue) -> Served:
-    """Define the custom kind of :mod:`~tests.control_plane.support.samples`, with additions to its version, and return it."""
+    """Define the kind Widget of :mod:`~tests.control_plane.support.samples`, with additions to its version, and return it."""
     made(backend, served(backend, *DEFINITIONS), definition(**version), namespace="")
     return served(backend, *WIDGETS)
 
 
 def thing(served: Served, name: str = "a", metadata: JsonObject | None = None, **fields: JsonValue) -> JsonObject:
-    """Return a manifest of a kind."""
+    """Return a manifest of an object of the kind."""
     return {
         "apiVersion": served.api_version,
         "kind": served.kind.kind,
@@ -84,12 +84,12 @@ def deployment(served: Served, name: str = "a", *, replicas: int = 1, metadata: 
 
 
 def made(backend: Backend, served: Served, obj: JsonObject, *, namespace: str = "default") -> JsonObject:
-    """Create the object, and return it."""
+    """Create an object, and return it."""
     return create(backend, served, namespace, obj, OPTIONS).obj
 
 
 def changed(obj: JsonObject, metadata: JsonObject | None = None, **fields: JsonValue) -> JsonObject:
-    """Return the object with other metadata and fields; None removes a metadata field."""
+    """Return a copy of the object with changed fields and metadata. The value None removes a metadata field."""
     merged: JsonObject = {**find_object(obj, "metadata"), **(metadata or {})}
     return {**obj, **fields, "metadata": {name: value for name, value in merged.items() if value is not None}}
 
@@ -105,7 +105,7 @@ def refused(code: int, reason: str, part: str = "") -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A parsed answer of the handler."""
+    """An answer of the handler, with its parsed body."""
 
     code: int
     body: JsonObject
@@ -114,7 +114,7 @@ class Reply:
 
 
 def request(method: str, path: str, data: bytes, headers: Mapping[str, str]) -> Request:
-    """Return a request; ``path`` may have a query, and an underscore in the name of a header is a hyphen."""
+    """Return a request. ``path`` may have a query, and an underscore in the name of a header stands for a hyphen."""
     place, _, text = path.partition("?")
     query: dict[str, tuple[str, ...]] = {}
     for part in filter(None, text.split("&")):

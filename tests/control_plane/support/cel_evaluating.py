@@ -1,4 +1,4 @@
-"""Helpers that evaluate expressions for tests."""
+"""Helpers that evaluate CEL expressions for tests."""
 
 from wharfinger.control_plane.cel.checking.checker import check
 from wharfinger.control_plane.cel.costs.estimate import estimate
@@ -10,7 +10,7 @@ from wharfinger.control_plane.cel.values.values import CelError, Value
 
 
 def value_of(text: str, **names: Value) -> Value:
-    """Return the result of an expression, or the text of its error."""
+    """Return the result of a CEL expression, or the text of its error."""
     checked = check(parse(text).root, dict.fromkeys(names, DYN), {})
     assert checked.issues == []
     result, _ = Program(checked).evaluate(names)
@@ -18,10 +18,10 @@ def value_of(text: str, **names: Value) -> Value:
 
 
 def cost_of(text: str) -> int:
-    """Return the estimated cost of an expression without variables."""
+    """Return the estimated cost of a CEL expression without variables."""
     return estimate(check(parse(text).root, {}, {}), Declared(DYN, 1))
 
 
 def type_of(text: str) -> Type:
-    """Return the type of an expression without variables."""
+    """Return the type of a CEL expression without variables."""
     return check(parse(text).root, {}, {}).result

@@ -1,4 +1,4 @@
-"""An embedded control plane with its controllers, in memory: real clients, no sockets, virtual time."""
+"""An embedded control plane in memory with its controllers and real clients, without sockets and in virtual time."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -29,7 +29,7 @@ async def open_cluster(*, controllers: bool = True) -> AsyncGenerator[ClusterCli
 
 @asynccontextmanager
 async def open_plane(*, controllers: bool = True) -> AsyncGenerator[tuple[ClusterClient, Backend], None]:
-    """Yield a client of a cluster in memory, whose clock is trio's, and the control plane behind the client."""
+    """Yield a client of a cluster in memory and the backend of the cluster, whose clock follows the virtual time."""
     start, began = datetime(2026, 11, 21, 4, tzinfo=UTC), trio.current_time()
     async with (
         open_control_plane(simulate=False, now=lambda: start + timedelta(seconds=trio.current_time() - began)) as plane,
@@ -44,7 +44,7 @@ async def open_plane(*, controllers: bool = True) -> AsyncGenerator[tuple[Cluste
 
 
 async def settle(seconds: float = 0.0) -> None:
-    """Let virtual time pass until everything is done that is due within ``seconds``."""
+    """Let virtual time pass until all work that is due within ``seconds`` is done."""
     await trio.sleep(seconds + SETTLE_S)
 
 
@@ -65,7 +65,7 @@ async def look(
 
 
 def obj(api_version: str, kind: str, name: str, namespace: str = "default", **fields: JsonValue) -> JsonObject:
-    """Return an object; ``metadata`` among the fields is added to its name and namespace."""
+    """Return an object. The field ``metadata``, if given, is merged with its name and namespace."""
     metadata: JsonObject = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
@@ -76,14 +76,14 @@ def obj(api_version: str, kind: str, name: str, namespace: str = "default", **fi
 
 
 def config_map(name: str, *owners: JsonObject, namespace: str = "default", **metadata: JsonValue) -> JsonObject:
-    """Return a ConfigMap with owners."""
+    """Return a ConfigMap with references to its owners."""
     references: list[JsonValue] = [owner_of(owner) for owner in owners]
     extra: JsonObject = {**metadata, **({"ownerReferences": references} if references else {})}
     return obj("v1", "ConfigMap", name, namespace, metadata=extra)
 
 
 def owner_of(owner: JsonObject, *, blocks: bool = False) -> JsonObject:
-    """Return a reference to an owner that was created."""
+    """Return a reference to an existing owner."""
     reference: JsonObject = {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -97,7 +97,7 @@ TEMPLATE: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers
 
 
 def workload(kind: str, name: str, *, annotations: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
-    """Return a Deployment, StatefulSet or DaemonSet."""
+    """Return a Deployment, a StatefulSet or a DaemonSet."""
     whole: JsonObject = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE, **spec}
     return obj("apps/v1", kind, name, metadata={"annotations": annotations or {}}, spec=whole)
 
@@ -117,12 +117,12 @@ def pod(name: str, annotations: JsonObject | None = None, **spec: JsonValue) -> 
 
 
 async def listed(client: ClusterClient, api_version: str, kind: str, namespace: str = "default") -> list[JsonObject]:
-    """Return all objects of a kind in a namespace, by name."""
+    """Return all objects of a kind in a namespace, sorted by name."""
     found = (await client.list(await client.resource_type(api_version, kind), namespace)).items
     return sorted(found, key=lambda one: find_str(one, "metadata", "name"))
 
 
 def conditions_of(found: JsonValue) -> dict[str, tuple[JsonValue, JsonValue]]:
-    """Return status and reason of each condition."""
+    """Return the status and the reason of each condition of an object."""
     entries = find_list(found, "status", "conditions")
     return {find_str(one, "type"): (find(one, "status"), find(one, "reason")) for one in entries}

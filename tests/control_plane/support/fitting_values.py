@@ -1,4 +1,4 @@
-"""Values that fit a schema of OpenAPI and, for most field names, also the rules beside the schema."""
+"""Values that fit an OpenAPI schema and, for most field names, also the rules that are not in the schema."""
 
 import random
 import re
@@ -40,7 +40,7 @@ _DEPTH: Final = 5
 
 
 def fitting(name: str, schema: JsonObject, schemas: JsonObject, draw: random.Random, depth: int = 0) -> JsonValue:
-    """Return a value for a field of this name."""
+    """Return a value that fits a field with this name and schema."""
     reference = find_str(schema, "$ref") or find_str(schema, "allOf", 0, "$ref")
     if reference:
         type_ = reference.rpartition("/")[2]
@@ -85,7 +85,7 @@ def _object(schema: JsonObject, schemas: JsonObject, draw: random.Random, depth:
 
 
 def altered(value: JsonValue, schema: JsonObject, schemas: JsonObject, draw: random.Random) -> JsonValue:
-    """Return a value with one change: a field that fits the schema is added, or a field is removed."""
+    """Return the value with one change: either a field that fits the schema is added, or a field is removed."""
     reference = find_str(schema, "$ref") or find_str(schema, "allOf", 0, "$ref")
     if reference:
         schema = find_object(schemas, reference.rpartition("/")[2])

@@ -1,7 +1,7 @@
 """A simple model of a control plane: the answers that clients got, and rules that must hold for all answers together.
 
-Clients record every answer to a write with the resourceVersion of that write. Sorted by resourceVersion, the writes of an
-object are its life, and each state must follow from the state before by its write. So no update is lost, and none is
+Clients record every answer to a write with the resourceVersion of that write. The writes of an object, sorted by
+resourceVersion, are its life. Each state must be the result of its write on the state before. So no update is lost or
 invented. A list at a revision must contain exactly the results of the writes up to that revision, and the state that a
 watcher has put together must equal a list.
 """
@@ -19,8 +19,9 @@ Data = dict[str, str]
 
 @dataclass(frozen=True)
 class Write:
-    """A write that was answered: the requested change of ``data`` (None deletes a member), and the resulting object. A
-    ``whole`` write replaces all data; ``after`` None is a deletion.
+    """An answered write: the requested change of ``data``, in which None deletes a member, and the resulting object.
+
+    A ``whole`` write replaces all data. For a deletion, ``after`` is None.
     """
 
     revision: int
@@ -50,7 +51,7 @@ class Story:
     """The revision at which watchers saw an object deleted, by name and uid."""
 
     def check(self, final: Sequence[JsonObject], followers: Sequence[Mapping[str, JsonObject]]) -> None:
-        """Check that everything fits together; ``final`` is the list at the end, ``followers`` are the final states of
+        """Check that all answers fit together. ``final`` is the list at the end, and ``followers`` are the final states of
         watchers.
         """
         vague = self._add_deletions()
@@ -71,7 +72,7 @@ class Story:
         states = {write.revision: write for write in ordered if write.after is not None}
         for revision, name, obj in self.watched:
             if obj is None:
-                continue  # deletions get their revisions from these events
+                continue  # the revision of a deletion is known from these events
             known_write = states.get(revision)
             assert known_write or name in self.unknown, f"an event of {name} at {revision} that nobody wrote"
             assert known_write is None or (known_write.name, known_write.after) == (name, obj)
@@ -134,7 +135,7 @@ def check_life(life: Sequence[Write]) -> None:
 
 
 def made_of(write: Write, before: Data | None) -> Data:
-    """Return what a write makes of the data before it."""
+    """Return the data after a write."""
     data = {} if write.whole or before is None else dict(before)
     for key, value in write.asked.items():
         if value is None:
@@ -158,7 +159,7 @@ def check_managers(obj: JsonObject) -> None:
 
 
 def difference(one: Mapping[str, JsonObject], other: Mapping[str, JsonObject]) -> str:
-    """Return the objects that differ between two maps."""
+    """Return a text with the names of the objects that differ between two maps."""
     return f"not the same: {sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))}"
 
 

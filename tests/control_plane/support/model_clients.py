@@ -21,12 +21,12 @@ Connect = Callable[[], httpx.AsyncClient]
 
 
 class Unanswered(Exception):  # noqa: N818 - it is no error of the client
-    """The server did not answer; the request may have been carried out."""
+    """The error that the server did not answer. The request may have been carried out."""
 
 
 @dataclass
 class Writer:
-    """One client that writes; ``number`` distinguishes its values from those of other clients."""
+    """A client that writes. ``number`` distinguishes its values from those of other clients."""
 
     story: Story
     client: httpx.AsyncClient
@@ -35,7 +35,7 @@ class Writer:
     count: int = field(default=0)
 
     async def run(self, writes: int) -> None:
-        """Make this many attempts."""
+        """Make this many random requests."""
         for _ in range(writes):
             name = self.rng.choice(NAMES)
             act = self.rng.choice(
@@ -62,7 +62,7 @@ class Writer:
         return f"{self.number}-{self.count}"
 
     async def ask(self, method: str, path: str, body: object = None, kind: str = "json") -> tuple[int, JsonObject]:
-        """Make one request; raises Unanswered."""
+        """Make a request, and return the code and the body of its answer. Raises Unanswered."""
         headers = {"content-type": f"application/{kind}", "user-agent": f"client-{self.number}/1"}
         content = b"" if body is None else json.dumps(body).encode()
         try:
@@ -76,8 +76,10 @@ class Writer:
     def note(
         self, name: str, asked: dict[str, str | None], answer: JsonObject, *, whole: bool = False, read_at: int = 0
     ) -> None:
-        """Record that a write was answered. A write that changed nothing has no revision of its own: it is answered with the
-        revision of another write, whose own answer may come later.
+        """Record that a write was answered.
+
+        A write that changes nothing has no revision of its own. Its answer has the revision of another write, which may be
+        answered later.
         """
         revision = revision_of(answer)
         write = Write(revision, name, asked, whole, answer, read_at)
@@ -96,7 +98,7 @@ class Writer:
             self.note(name, asked, answer, whole=True)
 
     async def update(self, name: str) -> None:
-        """Read, change, and write back; the write is refused if another client was faster."""
+        """Read an object, change it, and write it back. The write is refused if another client was faster."""
         code, found = await self.ask("GET", f"{MAPS}/{name}")
         if code == 404:
             return
@@ -133,7 +135,7 @@ class Writer:
 
     async def _patch(self, name: str, asked: dict[str, str | None], body: object, kind: str) -> None:
         code, answer = await self.ask("PATCH", f"{MAPS}/{name}", body, kind)
-        assert code in {200, 404, 409, 422}, answer  # 422: no data to add a member to
+        assert code in {200, 404, 409, 422}, answer  # 422 if the object has no data to add a member to
         if code == 200:
             self.note(name, asked, answer)
 
@@ -147,7 +149,7 @@ class Writer:
             self.story.deleted.append((name, uid))
 
     async def pages(self, _name: str) -> None:
-        """List in pages of two, which must be of one state, whatever happens meanwhile."""
+        """List objects in pages of two. All pages must show the same state, whatever is written meanwhile."""
         listed: dict[str, dict[str, str]] = {}
         path, token = f"{MAPS}?{SELECTOR}&limit=2", ""
         while True:
@@ -163,7 +165,7 @@ class Writer:
 
 
 class Follower:
-    """A client that lists and watches, and lists again when it has to."""
+    """A client that lists and watches, and lists again when its watch cannot continue."""
 
     def __init__(self, story: Story, client: httpx.AsyncClient) -> None:
         self._story = story
@@ -173,7 +175,7 @@ class Follower:
         self._moved = trio.Event()
 
     async def run(self) -> None:
-        """Follow until cancelled."""
+        """List and watch until cancelled."""
         while True:
             try:
                 await self._list()
@@ -225,6 +227,6 @@ class Follower:
         self._moved = trio.Event()
 
     async def until(self, revision: int) -> None:
-        """Wait until the client knows a revision."""
+        """Wait until the client has seen a revision."""
         while self.revision < revision:
             await self._moved.wait()

@@ -1,7 +1,7 @@
-"""Random lives of objects: a create that a real server accepted is changed a little and sent; then the object is read,
+"""Random lives of objects. A create that a real API server accepted is changed a little and sent. Then the object is read,
 written and deleted.
 
-All choices come from a ``random.Random``, so a seed always gives the same run, as long as the answers are the same.
+All choices come from a ``random.Random``. So a seed always results in the same run, if the answers are the same.
 """
 
 import random
@@ -43,14 +43,14 @@ _OPTIONS: Final[tuple[JsonObject, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A create that a real server accepted; the path contains ``{namespace}``."""
+    """A create that a real API server accepted. The path contains ``{namespace}``."""
 
     path: str
     body: JsonObject
 
 
 def seeds() -> list[Seed]:
-    """Return all creates of the recordings, of all kinds."""
+    """Return all creates in the recordings, of all kinds."""
     found = []
     for path in sorted(RECORDINGS.glob("*.jsonl")):
         for step in load_file(path):
@@ -64,7 +64,7 @@ def seeds() -> list[Seed]:
 
 @dataclass(slots=True)
 class Lives:
-    """The objects that exist, and the choice of their next requests."""
+    """The existing objects, and the choice of the next request."""
 
     draw: random.Random
     seeds: Sequence[Seed]
@@ -177,7 +177,7 @@ class Lives:
 
 
 def _pointers(value: JsonValue, place: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield every place of a document with its value (RFC 6901)."""
+    """Yield the JSON pointer (RFC 6901) and the value of every part of a document."""
     yield place, value
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, item in items:
@@ -185,7 +185,7 @@ def _pointers(value: JsonValue, place: str) -> Iterator[tuple[str, JsonValue]]:
 
 
 def _odd_somewhere(obj: JsonObject, draw: random.Random) -> JsonObject:
-    """Return an object in which one value is replaced by an odd value."""
+    """Return a copy of the object in which one value is replaced by an odd value."""
     pointer, _ = draw.choice(list(_pointers(obj, ""))[1:] or [("/spec", None)])
     first, *rest = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
     value = obj.get(first)

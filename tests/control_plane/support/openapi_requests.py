@@ -1,7 +1,7 @@
-"""Requests made from OpenAPI documents: every operation that the control plane declares, with fitting and odd arguments.
+"""Requests made from OpenAPI documents, for every operation that the control plane declares, with fitting and odd arguments.
 
-All choices come from a ``random.Random``, so a seed is a run. Most values fit their schema. Now and then a value has another
-type, is missing, null, or far too big, and now and then a body is not a document at all.
+All choices come from a ``random.Random``, so a seed always results in the same run. Most values fit their schema. A few are
+missing, null, far too big or of another type, and a few bodies are not documents at all.
 """
 
 import random
@@ -76,7 +76,7 @@ _DEPTH: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A method of a path; ``body`` is the schema of its body, {} for none."""
+    """A method of a path. ``body`` is the schema of the body, or {} if there is none."""
 
     method: str
     path: str
@@ -86,7 +86,7 @@ class Operation:
 
 
 def operations(document: JsonObject) -> Iterator[Operation]:
-    """Return every operation of a document of version 3."""
+    """Return every operation of an OpenAPI version 3 document."""
     schemas = find_object(document, "components", "schemas")
     for path, item in find_object(document, "paths").items():
         shared = find_list(item, "parameters")
@@ -100,7 +100,7 @@ def operations(document: JsonObject) -> Iterator[Operation]:
 
 
 def drawn(operation: Operation, draw: random.Random) -> Request:
-    """Return one request for an operation."""
+    """Return a random request for an operation."""
     path, query = operation.path, dict[str, tuple[str, ...]]()
     for parameter in operation.parameters:
         name = find_str(parameter, "name")
@@ -170,7 +170,7 @@ def _odd(draw: random.Random, depth: int) -> JsonValue:
 
 
 def _value(schema: JsonObject, schemas: JsonObject, draw: random.Random, depth: int) -> JsonValue:
-    """Return a value of a schema, or now and then a value that does not fit."""
+    """Return a random value, which usually fits the schema."""
     if depth and draw.random() < 0.02:
         return draw.choice(ODD)
     reference = find_str(schema, "$ref") or find_str(schema, "allOf", 0, "$ref")

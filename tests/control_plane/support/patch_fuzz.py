@@ -1,7 +1,7 @@
 """Random patches of every type, valid and invalid, against objects of several kinds, and rules for the stored result.
 
-One input is a few bytes that seed the choice of a kind and of some patches. At the beginning of each input its object is as
-it was created, so the result of an input does not depend on earlier inputs.
+One input is a few bytes that seed the choice of a kind and of some patches. Each input begins with a newly created object, so
+its result does not depend on earlier inputs.
 """
 
 import random
@@ -53,11 +53,11 @@ _PARTS: Final = ("metadata", "labels", "annotations", "finalizers", "spec", "dat
 
 
 class RefusedPatchError(FormatError):
-    """Every patch of an input was refused."""
+    """The error that every patch of an input was refused."""
 
 
 def run(data: bytes) -> None:
-    """Run one input. Raises RefusedPatchError if no patch was accepted, AssertionError if the stored object breaks a rule."""
+    """Run one input. Raises RefusedPatchError if no patch was accepted, and AssertionError if the stored object breaks a rule."""
     rng = random.Random(data)  # noqa: S311 - repeatable on purpose
     backend, targets = _cluster()
     kind, first, key = rng.choice(targets)
@@ -101,7 +101,7 @@ def _cluster() -> tuple[Backend, list[tuple[Served, JsonObject, Key]]]:
 
 
 def _patch(rng: random.Random, kind: Served, first: JsonObject, type_: PatchType) -> bytes:
-    """Return the text of one patch."""
+    """Return the body of a random patch."""
     if rng.random() < 0.03:
         return rng.choice(
             [b"", b"[]", b"null", b"{", b'{"a":1,"a":2}', b"a: b: c", b'[{"op":"add","path":"","value":{}}]']
@@ -132,7 +132,7 @@ def _operation(rng: random.Random, first: JsonObject) -> JsonObject:
 
 
 def _tree(rng: random.Random, lists: ListTypes, depth: int, *, strategic: bool) -> JsonValue:
-    """Return a value that mostly fits the type."""
+    """Return a random value that mostly fits the type."""
     if depth > 7 or rng.random() < 0.04:
         return _value(rng, 1)
     if lists.relation in {Relation.SCALAR, Relation.QUANTITY, Relation.UNKNOWN}:
@@ -182,9 +182,9 @@ _DROPPED = "f:schedulingGroup"
 
 
 def check(backend: Backend, kind: Served) -> None:
-    """Check that the stored object is well-typed and valid, and that its fields are owned as its entries say."""
+    """Check that the stored object is valid, that its fields have the right types, and that its managedFields match them."""
     stored = backend.get(kind, "default", "a")
-    if stored is None:  # its last finalizer was removed while it was being deleted
+    if stored is None:  # a patch removed the last finalizer of the deleted object
         return
     if not kind.kind.custom:
         assert decoded(stored, kind.version.lists).strict == ()
@@ -199,7 +199,7 @@ def check(backend: Backend, kind: Served) -> None:
 
 
 def holds(value: JsonValue, path: FieldPath, lists: ListTypes) -> bool:
-    """Return whether a document has a value at a path."""
+    """Return whether a document has a value at a field path."""
     for element in path:
         lists = lists.of(value)
         if element.startswith("f:"):

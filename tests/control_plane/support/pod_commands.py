@@ -1,4 +1,4 @@
-"""A control plane on a TCP port that runs commands in its Pods, and a client of it."""
+"""A control plane that runs commands in its Pods, on a TCP port and with a client."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ from wharfinger.pools.pods.resources import POD
 BUSY: JsonObject = {
     "apiVersion": "v1",
     "kind": "Pod",
-    # A bare Pod runs after some seconds; one with an annotation for the simulation at once.
+    # A Pod without annotations runs only after some seconds. With a simulation annotation, it runs at once.
     "metadata": {"name": "busy", "namespace": "default", "annotations": {READY_AFTER: "0"}},
     "spec": {"containers": [{"name": "main", "image": "x"}]},
 }
@@ -30,14 +30,14 @@ KEY = ObjectKey(POD, "default", "busy")
 
 @dataclass
 class Kubelet:
-    """A control plane that runs commands, and its client."""
+    """A client of a control plane that runs commands in Pods."""
 
     plane: ControlPlane
     client: HttpClusterClient
     folder: Path
 
     async def start(self, obj: JsonObject = BUSY) -> str:
-        """Create a Pod, and return its uid once the Pod runs."""
+        """Create a Pod, wait until it runs, and return its uid."""
         made = await self.client.create(obj)
         uid, name = find_str(made, "metadata", "uid"), find_str(made, "metadata", "name")
         with trio.fail_after(60):
@@ -49,7 +49,7 @@ class Kubelet:
         return uid
 
     async def run(self, *argv: str, stdin: bytes | None = None) -> tuple[int, bytes, bytes]:
-        """Run a command in the Pod; return its exit code and its output."""
+        """Run a command in the Pod. Return its exit code and its output."""
         out, err = bytearray(), bytearray()
         with trio.fail_after(60):
             code = await self.client.executor.run(
@@ -60,7 +60,7 @@ class Kubelet:
 
 @asynccontextmanager
 async def open_kubelet(folder: Path, *, commands: bool = True) -> AsyncGenerator[Kubelet]:
-    """Run the control plane on a port of this machine."""
+    """Run a control plane on a port of this machine, and yield its client."""
     root = folder / "commands"
     async with open_control_plane(command_folder=root if commands else None) as plane:
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")

@@ -1,4 +1,4 @@
-"""Pods with their defaults, for tests of rules."""
+"""Pods with their defaults, for tests of validation rules."""
 
 from wharfinger.control_plane.api.by_kind.defaults import apply_defaults
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
@@ -13,5 +13,5 @@ def pod_of(*containers: JsonObject, annotations: JsonObject | None = None, **spe
 
 
 def spec_of(*containers: JsonObject, **spec: JsonValue) -> JsonObject:
-    """Return the spec of such a Pod."""
+    """Return the spec of a Pod as `pod_of` makes it."""
     return find_object(pod_of(*containers, annotations=None, **spec), "spec")

@@ -25,7 +25,7 @@ def asked(
     old: JsonObject | None = None,
     **members: JsonValue,
 ) -> tuple[Admission, Resource, Backend]:
-    """Return a create of ``a`` in ``default``, or an update of ``old``."""
+    """Return the admission of a create of ``a``, or of an update of ``old``, with the resource of the request and the backend."""
     backend = new_backend()
     found = served(backend, group, version, plural)
     namespace = "default" if found.kind.namespaced else ""
@@ -39,12 +39,12 @@ def asked(
 
 
 def stored(backend: Backend, plural: str, obj: JsonObject, *, group: str = GROUP) -> JsonObject:
-    """Write an object as a client does, and return it."""
+    """Create an object as a client does, and return it."""
     return made(backend, served(backend, group, "v1", plural), obj)
 
 
 async def bind_policy(plane: ControlPlane, which: str, *, rule: JsonObject, **spec: JsonValue) -> None:
-    """Create a policy ``p`` with one resource rule, and its binding; ``which`` is Validating or Mutating."""
+    """Create a policy ``p`` with one resource rule, and its binding. ``which`` is Validating or Mutating."""
     kind = f"{which}AdmissionPolicy"
     made: JsonObject = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": "p"}}
     policy: JsonObject = {**made, "spec": {"matchConstraints": {"resourceRules": [rule]}, **spec}}

@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 @cache
 def request(organization: str = "g") -> str:
-    """Return a request of a user in a group."""
+    """Return a certificate request of the user ``u`` in a group."""
     names = ((NameOID.COMMON_NAME, "u"), (NameOID.ORGANIZATION_NAME, organization))
     subject = x509.Name([x509.NameAttribute(kind, value) for kind, value in names])
     made = x509.CertificateSigningRequestBuilder(subject).sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())

@@ -9,14 +9,14 @@ NOW = datetime(2026, 11, 21, 4, 0, 0, tzinfo=UTC)
 
 
 def builtin(group: str, version: str, plural: str) -> Served:
-    """Return a built-in kind."""
+    """Return a built-in kind as the catalog serves it."""
     found = Catalog().find(group, version, plural)
     assert found is not None
     return found
 
 
 def definition(**version: JsonValue) -> JsonObject:
-    """Return a definition of Widget in example.com, with additions to its only version."""
+    """Return the CustomResourceDefinition of Widget in example.com, with additions to its only version."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -1,4 +1,4 @@
-"""The control plane as users run it: a process of its own, and real clients with its kubeconfig."""
+"""The control plane as users run it: in a process of its own, and with real clients that use its kubeconfig."""
 
 import base64
 import ssl
@@ -23,18 +23,18 @@ class Served:
     home: Path
 
     def run(self, name: str, *arguments: str) -> str:
-        """Run a client to its end, and return its standard output. Raises AssertionError if it fails."""
+        """Run a client program to its end, and return its standard output. Raises AssertionError if it fails."""
         return run(str(tool(name)), *arguments, env=self._environment)
 
     def refused(self, name: str, *arguments: str) -> str:
-        """Run a client that must fail, and return its error output."""
+        """Run a client program that must fail, and return its error output."""
         done = attempt(str(tool(name)), *arguments, env=self._environment)
         assert done.returncode != 0, f"{name} {' '.join(arguments)} worked: {done.stdout}"
         return done.stderr
 
     @property
     def trust(self) -> ssl.SSLContext:
-        """Return the TLS context of a client that has read the kubeconfig."""
+        """Return the TLS context of a client that trusts the certificate authority in the kubeconfig."""
         document = decode_json(self.kubeconfig.read_bytes(), max_bytes=65536, what="the kubeconfig")
         authority = find_str(document, "clusters", 0, "cluster", "certificate-authority-data")
         return ssl.create_default_context(cadata=base64.b64decode(authority).decode())
@@ -46,7 +46,7 @@ class Served:
 
 @contextmanager
 def served(folder: Path, *arguments: str) -> Iterator[Served]:
-    """Run ``wharfinger control-plane`` on a free port, and yield it once it is ready."""
+    """Run ``wharfinger control-plane`` on a free port, and yield the process once it is ready."""
     kubeconfig = folder / "state" / "kubeconfig"
     with program(*wharfinger("control-plane", "--kubeconfig", str(kubeconfig), *arguments)) as process:
         process.wait_line(READY)

@@ -1,4 +1,4 @@
-"""The contract of every Storage; the test module of an implementation calls these checks with a factory."""
+"""The contract of every Storage. The test module of each implementation runs these checks."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ NODES = Collection("", "nodes")
 
 
 def pod(name: str, namespace: str = "a", **fields: JsonValue) -> tuple[Key, JsonObject]:
-    """Return a key and an object for it."""
+    """Return the key and the object of a pod."""
     return Key(PODS, namespace, name), {"metadata": {"name": name, "namespace": namespace}, **fields}
 
 
@@ -24,7 +24,7 @@ def names(objects: Sequence[JsonObject]) -> list[str]:
 
 
 class StorageContract:
-    """The contract. Subclass it, and override ``new``."""
+    """The contract of a Storage. The tests of an implementation subclass it and override ``new``."""
 
     def new(self) -> Storage:
         raise AssertionError("a contract is run through its subclass")
@@ -106,7 +106,7 @@ class StorageContract:
 
 
 class StorageMachine(RuleBasedStateMachine):
-    """A storage beside a model that remembers every earlier list completely."""
+    """A test that compares a storage with a model. The model remembers every earlier list completely."""
 
     def __init__(self, new: Callable[[], Storage]) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """A process that writes to a data file until it is killed: ``python -m … FILE SEED``.
 
-After each commit it prints for each write in it the revision, the name, and the number that was written ("-" for a deletion).
+After each commit, it prints a line for each write: the revision, the name, and the written number, or "-" for a deletion.
 """
 
 import random
@@ -17,7 +17,7 @@ GROUP = 3
 
 
 def main(path: Path, seed: int) -> None:
-    """Write until killed."""
+    """Write to the file until the process is killed."""
     rng = random.Random(seed)  # noqa: S311 - repeatable on purpose
     group: list[str] = []
     with open_sqlite_storage(path) as storage:

@@ -1,4 +1,4 @@
-"""JSON of any shape, whose members have the names that rules look for."""
+"""Random JSON objects whose members have the names that validation rules read."""
 
 from hypothesis import strategies as st
 

@@ -28,7 +28,7 @@ def allow(_request: JsonObject) -> JsonObject:
 
 @dataclass
 class Hook:
-    """A webhook server: ``judge`` answers a request, ``seen`` are the received requests."""
+    """A webhook server. ``judge`` returns the answer to a request, and ``seen`` has the received requests."""
 
     port: int
     ca: str
@@ -59,7 +59,7 @@ class Hook:
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[Hook, ControlPlane]]:
-    """Serve a webhook server on loopback, and a control plane."""
+    """Serve a webhook server on loopback, and yield it with a new control plane."""
     now = datetime.now(UTC)
     authority = new_authority(now)
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")

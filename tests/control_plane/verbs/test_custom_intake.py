@@ -1,4 +1,4 @@
-"""Bodies of custom kinds."""
+"""Checks of request bodies with objects of custom kinds."""
 
 import pytest
 

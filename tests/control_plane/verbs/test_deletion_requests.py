@@ -1,4 +1,4 @@
-"""The options of DELETE requests."""
+"""The options of DELETE requests, in the body and in the query."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Duplicate owners."""
+"""Duplicate owner references in objects."""
 
 from wharfinger.control_plane.verbs.duplicate_owners import without_repeated_owners
 from wharfinger.formats.json.value import JsonObject

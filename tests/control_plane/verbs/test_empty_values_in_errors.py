@@ -1,4 +1,4 @@
-"""Errors show empty values as they were sent; the messages are recorded (``hunt3-kinds-empties``)."""
+"""Errors that show empty values as they were sent. The recording ``hunt3-kinds-empties`` has the messages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Patches of metadata: the result is the same as if the whole object had been decoded, defaulted and validated."""
+"""Patches of metadata only. The result is the same as if the whole object were decoded, defaulted and validated."""
 
 import pytest
 from msgspec.structs import replace
@@ -52,7 +52,7 @@ def pod(pods: Served) -> JsonObject:
 
 
 def stored(backend: Backend, which: str) -> tuple[Served, JsonObject]:
-    """Return a stored object of one of four kinds."""
+    """Create an object of one of four kinds, and return its kind and the object."""
     match which:
         case "Pod":
             kind = served(backend, "", "v1", "pods")

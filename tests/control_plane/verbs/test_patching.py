@@ -270,7 +270,7 @@ def test_an_apply_with_another_resource_version_is_a_conflict() -> None:
 
     assert do(
         new_backend(), maps, PatchType.APPLY, conditional
-    ).created  # without a stored object, there is no other version
+    ).created  # there is no stored object, so no other version
     obj = made(backend, maps, thing(maps))
     with refused(409, "Conflict", "the object has been modified"):
         do(backend, maps, PatchType.APPLY, conditional)

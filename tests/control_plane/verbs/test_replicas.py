@@ -1,4 +1,4 @@
-"""Writes of a scale under webhooks and policies: they see a Scale, and their changes are written to the object."""
+"""Writes of a ``scale`` with webhooks and policies. These see a Scale, and their changes are written to the object."""
 
 import pytest
 

@@ -28,7 +28,7 @@ def render(type_: str, obj: JsonObject) -> bytes:
 
 
 class Rig:
-    """A control plane, and signals that its changes notify."""
+    """A backend, and signals that each of its changes notifies."""
 
     def __init__(self) -> None:
         self.backend: Backend = new_plane().backend

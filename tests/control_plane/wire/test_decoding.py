@@ -1,4 +1,4 @@
-"""Decoding of bodies into typed objects: rare cases of Go's decoder; the recordings types-* cover the rest."""
+"""Decoding of bodies into typed objects, in rare cases of Go's decoder. The recordings types-* cover the other cases."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Close reading of JSON: messages of Go's scanner, and repeated members."""
+"""JSON parsed as by Go: the messages of its scanner, and repeated members."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Numbers as Go prints them."""
+"""Numbers, as Go formats and converts them."""
 
 import math
 

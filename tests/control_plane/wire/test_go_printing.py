@@ -1,4 +1,4 @@
-"""Objects as Go prints them."""
+"""Objects, as Go's ``fmt`` prints them."""
 
 from wharfinger.control_plane.kinds.type_shapes import builtin_list_types
 from wharfinger.control_plane.wire.go_printing import json_text, map_text, struct_order

@@ -1,4 +1,4 @@
-"""Protobuf bodies that kubectl 1.37 sends, and small ones that are built by hand."""
+"""Protobuf bodies: some were sent by kubectl 1.37, and smaller ones are built by hand."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ KUBECTL_NAMESPACE = bytes.fromhex(
 
 
 def field(number: int, value: bytes | int) -> bytes:
-    """Return one encoded field."""
+    """Return one encoded field of a protobuf message."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value & 0xFFFF_FFFF_FFFF_FFFF)
     return varint(number << 3 | 2) + varint(len(value)) + value
@@ -114,7 +114,7 @@ def test_fields_are_decoded_by_kind(
 
 
 def schema(message: bytes) -> JsonValue:
-    """Return the decoded schema of a definition, which has types with special encodings."""
+    """Return the decoded schema of a CustomResourceDefinition, whose types have special encodings."""
     versions = field(7, field(1, b"v1") + field(4, field(1, message)))
     obj = decode_envelope(envelope("apiextensions.k8s.io/v1", "CustomResourceDefinition", field(2, versions)))
     return find(obj, "spec", "versions", 0, "schema", "openAPIV3Schema")

@@ -1,4 +1,4 @@
-"""Errors for bodies that cannot be read."""
+"""The errors that answer bodies which cannot be read."""
 
 import pytest
 

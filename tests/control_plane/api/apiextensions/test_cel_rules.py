@@ -1,4 +1,4 @@
-"""Costs of rules."""
+"""The estimated costs of CEL rules in the schemas of CustomResourceDefinitions."""
 
 import pytest
 

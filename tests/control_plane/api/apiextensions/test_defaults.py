@@ -1,4 +1,4 @@
-"""Defaults in definitions."""
+"""The validation of defaults in the schemas of CustomResourceDefinitions."""
 
 from wharfinger.control_plane.api.apiextensions.defaults import default_errors, has_unpruned_defaults
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""The internal form of definitions."""
+"""The internal form of CustomResourceDefinitions."""
 
 from wharfinger.control_plane.api.apiextensions.form import set_field_names, shown_schema, shown_versions, spec_of
 from wharfinger.formats.json.value import JsonObject

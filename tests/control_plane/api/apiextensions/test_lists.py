@@ -1,4 +1,4 @@
-"""The rules of lists."""
+"""The rules for lists in the schemas of CustomResourceDefinitions."""
 
 from wharfinger.control_plane.api.apiextensions.lists import key_errors, list_errors
 from wharfinger.formats.json.value import JsonObject

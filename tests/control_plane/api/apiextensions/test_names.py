@@ -1,4 +1,4 @@
-"""Approval, and addresses of webhooks."""
+"""The approval of CustomResourceDefinitions in protected groups, and the URLs of their conversion webhooks."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The rules of schemas."""
+"""Checks of schemas in CustomResourceDefinitions, and checks that are skipped for existing definitions."""
 
 from wharfinger.control_plane.api.apiextensions.schemas import Leniency, Place, schema_errors
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""Selectable fields."""
+"""The selectable fields of CustomResourceDefinitions."""
 
 from wharfinger.control_plane.api.apiextensions.selectable_fields import selectable_errors
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""The status of definitions."""
+"""The status of CustomResourceDefinitions."""
 
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ NAMES: JsonObject = {"plural": "as", "singular": "a", "kind": "A", "listKind": "
 
 
 def definition() -> JsonObject:
-    """Return a definition with this status."""
+    """Return a CustomResourceDefinition with this status."""
     schema: JsonObject = {"openAPIV3Schema": {"properties": {}}}
     return {"spec": {"group": "x.k8s.io", "names": NAMES, "versions": [{"name": "v1", "schema": schema}]}, "status": {}}
 

@@ -1,4 +1,4 @@
-"""Structural schemas."""
+"""The check that the schema of a CustomResourceDefinition is structural."""
 
 from wharfinger.control_plane.api.apiextensions.structure import conversion_problem, structure_errors
 

@@ -1,4 +1,4 @@
-"""Whole definitions, in cases without a recording: checks that an update skips."""
+"""Validation of whole CustomResourceDefinitions: checks that an update skips, which no recording of a real API server covers."""
 
 from tests.control_plane.support.samples import definition
 from wharfinger.control_plane.api.apiextensions.validation import definition_errors, update_errors, warnings
@@ -6,7 +6,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def held(schema: JsonObject) -> JsonObject:
-    """Return a stored definition with this schema."""
+    """Return a stored CustomResourceDefinition with this schema."""
     obj = definition(schema={"openAPIV3Schema": schema})
     return {**obj, "status": {"storedVersions": ["v1"]}}
 

@@ -1,4 +1,4 @@
-"""Schemas as a whole."""
+"""Checks of the whole schema of a version of a CustomResourceDefinition."""
 
 from wharfinger.control_plane.api.apiextensions.whole_schema import Asked, whole_errors
 

@@ -1,4 +1,4 @@
-"""Selectors of existing DaemonSets."""
+"""Validation of the selectors of existing DaemonSets."""
 
 from wharfinger.control_plane.api.apps.daemon_sets import daemon_set_update_errors
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""Statuses of Deployments."""
+"""Validation of the statuses and the rollbacks of Deployments."""
 
 from wharfinger.control_plane.api.apps.deployments import collision_errors, deployment_errors, deployment_status_errors
 from wharfinger.formats.json.value import JsonObject

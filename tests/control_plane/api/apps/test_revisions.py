@@ -1,4 +1,4 @@
-"""Revisions."""
+"""Validation of ControllerRevisions."""
 
 from wharfinger.control_plane.api.apps.revisions import revision_errors, revision_update_errors
 

@@ -1,4 +1,4 @@
-"""Updates of existing StatefulSets."""
+"""Validation of updates of existing StatefulSets."""
 
 from wharfinger.control_plane.api.apps.stateful_sets import stateful_set_update_errors
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""Defaults of autoscalers."""
+"""Defaults of HorizontalPodAutoscalers."""
 
 from wharfinger.control_plane.api.autoscaling.defaults import ROUND_TRIP, default_autoscaler
 from wharfinger.formats.json.value import JsonObject, find

@@ -1,4 +1,4 @@
-"""References and metrics of autoscalers."""
+"""Validation of the scale targets and the metrics of HorizontalPodAutoscalers."""
 
 from wharfinger.control_plane.api.autoscaling.metrics import api_version_problem, has_api_version_problem, metric_errors
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""Changes of autoscalers."""
+"""Validation of changes to HorizontalPodAutoscalers."""
 
 from wharfinger.control_plane.api.autoscaling.validation import autoscaler_update_errors
 from wharfinger.formats.json.value import JsonObject

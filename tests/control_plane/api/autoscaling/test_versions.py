@@ -1,4 +1,4 @@
-"""Autoscalers of both versions."""
+"""Conversions of HorizontalPodAutoscalers between ``v1`` and ``v2``."""
 
 from wharfinger.control_plane.api.autoscaling.versions import BEHAVIOR, METRICS, autoscaler_v1, autoscaler_v2
 from wharfinger.formats.json.value import JsonObject, find

@@ -1,4 +1,4 @@
-"""Schedules of existing CronJobs."""
+"""Validation of the schedules of existing CronJobs."""
 
 from wharfinger.control_plane.api.batch.cron_jobs import cron_job_update_errors
 from wharfinger.formats.json.value import JsonObject

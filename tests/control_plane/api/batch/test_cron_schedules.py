@@ -1,4 +1,4 @@
-"""Schedules, durations and time zones as Go reads them."""
+"""Schedules of CronJobs, durations and time zones, parsed as in Go."""
 
 import pytest
 

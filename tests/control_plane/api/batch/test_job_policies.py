@@ -1,4 +1,4 @@
-"""Lists of indexes."""
+"""Lists of completion indexes of Jobs, and the limits of Pod failure policies."""
 
 import pytest
 

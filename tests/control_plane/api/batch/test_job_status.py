@@ -1,4 +1,4 @@
-"""Statuses of Jobs."""
+"""Validation of the statuses of Jobs."""
 
 from wharfinger.control_plane.api.batch.job_status import job_status_errors
 from wharfinger.formats.json.value import JsonObject

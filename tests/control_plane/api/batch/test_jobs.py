@@ -1,4 +1,4 @@
-"""Changes of Jobs."""
+"""Validation of changes to Jobs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Defaults of the built-in kinds, against the recorded answers of a real API server and by kind."""
+"""Defaults of the built-in kinds, compared with the recorded answers of a real API server and in single cases."""
 
 import pytest
 
@@ -17,7 +17,7 @@ CREATIONS = [
     and step.status == 201
     and isinstance(step.request, dict)
     and is_builtin(*split_api_version(kind_of(step.request)[0]), kind_of(step.request)[1])
-    and find(step.response, "metadata", "uid") is not None  # reviews are answered, not stored
+    and find(step.response, "metadata", "uid") is not None  # reviews have no uid, because they are not stored
 ]
 
 PREPARED: dict[str, set[str]] = {

@@ -133,7 +133,7 @@ VALUES = st.recursive(
 def test_arbitrary_objects_do_not_crash(kind: Kind, obj: dict[str, JsonValue], metadata: dict[str, JsonValue]) -> None:
     whole = {**obj, "metadata": metadata}
 
-    with suppress(ShapeError):  # the intake refuses such objects earlier
+    with suppress(ShapeError):  # the control plane refuses such objects before it validates them
         validate(kind, whole)
     with suppress(ShapeError):
         validate_update(kind, whole, obj)

@@ -1,4 +1,4 @@
-"""Defaults of workloads that no recording shows: those that depend on other fields; and defaulting is idempotent."""
+"""Defaults of workloads that no recording shows, because they depend on other fields, and the idempotence of defaulting."""
 
 import pytest
 

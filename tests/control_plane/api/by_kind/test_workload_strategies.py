@@ -1,4 +1,4 @@
-"""Strategies of workloads."""
+"""Fields of workloads that the API server sets or drops at a write."""
 
 from tests.control_plane.support.backend_views import FakeView
 from wharfinger.control_plane.api.by_kind.workload_strategies import WORKLOAD_STRATEGIES, template_generation

@@ -1,4 +1,4 @@
-"""The table of workloads."""
+"""The validation rules in the table of workload kinds."""
 
 from wharfinger.control_plane.api.by_kind.workload_validation import WORKLOAD_RULES
 

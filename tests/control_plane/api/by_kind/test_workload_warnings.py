@@ -1,4 +1,4 @@
-"""Warnings about workloads."""
+"""Warnings about workloads, which the API server sends with the answer to a write."""
 
 from wharfinger.control_plane.api.by_kind.workload_warnings import (
     cron_job_warnings,

@@ -1,4 +1,4 @@
-"""The choice among several default classes."""
+"""The choice of a default class, such as a StorageClass, if there are several."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Conditions."""
+"""Validation of the conditions and the selectors of PodDisruptionBudgets."""
 
 from wharfinger.control_plane.api.policy.disruption_budgets import budget_update_errors, conditions_errors
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""Limits for requests of a device's capacity; recordings cover the errors (``hunt3-kinds-devices``)."""
+"""Limits for requests of a device's capacity. The recording ``hunt3-kinds-devices`` covers the errors."""
 
 import pytest
 from hypothesis import given

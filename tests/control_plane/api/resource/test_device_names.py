@@ -1,4 +1,4 @@
-"""Names of devices; recordings cover other errors (``hunt3-kinds-devices``)."""
+"""Validation of the names of devices. The recording ``hunt3-kinds-devices`` covers other errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Requests for devices; recordings cover most rules (``hunt3-kinds-devices``)."""
+"""Validation of requests for devices. The recording ``hunt3-kinds-devices`` covers most rules."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Expressions that select devices; recordings cover other errors (``hunt3-kinds-devices``)."""
+"""Validation of expressions that select devices. The recording ``hunt3-kinds-devices`` covers other errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""ResourceClaims, their templates and classes; recordings cover most rules (``hunt3-kinds-devices``)."""
+"""Validation of ResourceClaims, their templates, and DeviceClasses. The recording ``hunt3-kinds-devices`` covers most rules."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""ResourceSlices; recordings cover most rules (``hunt3-kinds-devices``)."""
+"""Validation of ResourceSlices. The recording ``hunt3-kinds-devices`` covers most rules."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Admin access to devices; recordings cover other rules (``hunt3-kinds-devices``)."""
+"""Requests for devices with admin access. The recording ``hunt3-kinds-devices`` covers other rules."""
 
 from tests.control_plane.support.backend_views import FakeView
 from wharfinger.control_plane.api.resource.strategies import (

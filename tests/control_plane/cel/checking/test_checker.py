@@ -1,4 +1,4 @@
-"""Types of expressions."""
+"""The types of CEL expressions, and type errors."""
 
 import pytest
 

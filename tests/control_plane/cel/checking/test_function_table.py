@@ -1,4 +1,4 @@
-"""The table of functions."""
+"""The format of the text that lists all CEL functions."""
 
 from wharfinger.control_plane.cel.checking.function_table import TABLE
 

@@ -1,4 +1,4 @@
-"""Invalid constants."""
+"""Literals in CEL expressions that are invalid as arguments or items."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The costs of calls."""
+"""The costs of function calls in CEL expressions."""
 
 import pytest
 

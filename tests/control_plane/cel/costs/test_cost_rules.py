@@ -1,4 +1,4 @@
-"""Rules for costs that no recording covers."""
+"""The estimated costs of library functions that no recording of a real API server covers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Estimated costs."""
+"""The estimated costs of CEL expressions."""
 
 import pytest
 

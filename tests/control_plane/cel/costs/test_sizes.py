@@ -1,4 +1,4 @@
-"""Ranges of sizes and costs."""
+"""The arithmetic of ranges, which estimates use for sizes and costs."""
 
 from wharfinger.control_plane.cel.costs.sizes import MOST, Range
 

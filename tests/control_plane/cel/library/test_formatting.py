@@ -1,4 +1,4 @@
-"""The function ``format``."""
+"""The CEL function ``format``."""
 
 import pytest
 

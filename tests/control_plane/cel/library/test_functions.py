@@ -1,4 +1,4 @@
-"""The standard functions."""
+"""The standard functions of CEL."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Quantities, versions, addresses, URLs and formats."""
+"""CEL functions of Kubernetes: quantities, versions, IP addresses, URLs and formats."""
 
 import pytest
 

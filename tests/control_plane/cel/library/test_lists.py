@@ -1,4 +1,4 @@
-"""Functions of lists and sets."""
+"""CEL functions of lists and sets."""
 
 import pytest
 

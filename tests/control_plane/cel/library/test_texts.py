@@ -1,4 +1,4 @@
-"""Functions of strings."""
+"""CEL functions of strings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The parts of timestamps and durations."""
+"""CEL functions that return the parts of timestamps and durations."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The errors of texts that are no expressions."""
+"""Syntax errors of texts that are not CEL expressions."""
 
 import subprocess
 import sys

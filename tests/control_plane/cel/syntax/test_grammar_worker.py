@@ -1,4 +1,4 @@
-"""The program that finds the syntax errors of expressions."""
+"""The child process that finds the syntax errors of CEL expressions."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The format of errors."""
+"""The format of CEL errors with their positions."""
 
 from wharfinger.control_plane.cel.syntax.issues import MAX_ISSUES, Issue, format_issues
 

@@ -1,4 +1,4 @@
-"""The expansion of macros, and their errors."""
+"""The expansion of CEL macros, and the errors of invalid ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The parts of nodes."""
+"""The parts of the nodes of a syntax tree."""
 
 from wharfinger.control_plane.cel.syntax.nodes import children
 from wharfinger.control_plane.cel.syntax.parser import parse

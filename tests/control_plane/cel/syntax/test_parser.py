@@ -1,4 +1,4 @@
-"""The trees of expressions."""
+"""The syntax trees of CEL expressions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The tokens of expressions."""
+"""The tokens of CEL expressions."""
 
 import pytest
 

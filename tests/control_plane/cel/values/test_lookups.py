@@ -1,4 +1,4 @@
-"""Fields, keys and items."""
+"""Lookups of fields, keys and items in CEL values."""
 
 import pytest
 

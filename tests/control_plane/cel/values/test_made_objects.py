@@ -1,4 +1,4 @@
-"""Objects that expressions construct, as JSON."""
+"""Objects that CEL expressions construct, written as JSON."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Views of custom resources."""
+"""Custom resources as values of CEL expressions."""
 
 import pytest
 

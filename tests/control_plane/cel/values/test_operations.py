@@ -1,4 +1,4 @@
-"""Arithmetic, order, equality and conversions."""
+"""Operations on CEL values: arithmetic, order, equality and conversions."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Types of schemas."""
+"""The CEL types that schemas declare."""
 
 import pytest
 

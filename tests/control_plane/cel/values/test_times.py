@@ -1,4 +1,4 @@
-"""Durations and times."""
+"""CEL durations and timestamps, parsed and formatted."""
 
 import pytest
 

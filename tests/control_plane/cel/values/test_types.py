@@ -1,4 +1,4 @@
-"""Types, and which of them are assignable."""
+"""CEL types: how they are written, and which of them are assignable to each other."""
 
 import pytest
 

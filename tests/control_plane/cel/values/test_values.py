@@ -1,4 +1,4 @@
-"""Values."""
+"""CEL values: maps, and the type names of values."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Conditions keep their times until they change."""
+"""Conditions in statuses, which keep their times until they change."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final

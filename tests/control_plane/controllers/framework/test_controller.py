@@ -1,4 +1,4 @@
-"""The task that runs all controllers: an error concerns one object only, and no work is lost."""
+"""The task that runs all controllers. An error affects only one object, and no work is lost."""
 
 import pytest
 import trio

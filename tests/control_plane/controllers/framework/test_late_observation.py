@@ -1,4 +1,4 @@
-"""Workloads whose controllers observe a change with a delay, as in a busy cluster."""
+"""Workloads whose controllers observe changes with a delay, as in a busy cluster."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""Helpers of controllers for any object."""
+"""Helpers with which controllers read objects of any kind."""
 
 from wharfinger.control_plane.controllers.framework.objects import (
     annotation,

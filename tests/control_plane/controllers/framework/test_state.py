@@ -1,4 +1,4 @@
-"""The reads and writes of controllers."""
+"""The state through which controllers read and write objects."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The order in which keys are reconciled."""
+"""The work queue of controllers, which defines the order in which keys are reconciled."""
 
 import pytest
 import trio
@@ -61,7 +61,7 @@ async def test_a_key_that_wakes_itself_repeatedly_is_delayed(
     for _ in range(3 * OWN_WAKES):
         assert await queue.take() == (0, A)
         times.append(trio.current_time())
-        queue.add(0, A)  # its own writes; there may be several
+        queue.add(0, A)  # the writes of a reconciliation wake its key, maybe several times
         queue.add(0, A)
         queue.succeeded(0, A)
     assert times[OWN_WAKES] == times[0]

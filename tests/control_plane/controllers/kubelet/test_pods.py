@@ -1,4 +1,4 @@
-"""The simulation of Pods: when and where they run, and how annotations change that."""
+"""The simulation of Pods: when and where they run, and the annotations that change this."""
 
 import pytest
 import trio

@@ -37,7 +37,7 @@ async def test_each_served_version_has_an_api_service() -> None:
     assert find(made, "status", "conditions", 0, "reason") == "Local"
 
     assert (await ask(control_plane, "DELETE", f"{SERVICES}/v1.example.com")).status == 200
-    assert (await ask(control_plane, "GET", f"{SERVICES}/v1.example.com")).status == 200  # it is still needed
+    assert (await ask(control_plane, "GET", f"{SERVICES}/v1.example.com")).status == 200  # it was created again
 
     assert (await ask(control_plane, "DELETE", f"{DEFINITIONS}/widgets.example.com")).status == 200
     assert (await ask(control_plane, "GET", f"{SERVICES}/v1.example.com")).status == 404

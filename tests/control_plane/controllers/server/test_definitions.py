@@ -213,7 +213,7 @@ def backend_kinds(backend: Backend) -> list[str]:
 
 
 def restarted(backend: Backend) -> Backend:
-    """Return the backend of another process on the same storage."""
+    """Return a backend as a new process would open it on the storage of ``backend``."""
     return assemble(backend.storage, lambda: NOW, None, None).backend
 
 

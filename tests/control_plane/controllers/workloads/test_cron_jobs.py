@@ -1,4 +1,4 @@
-"""CronJobs under a mock clock."""
+"""CronJobs in virtual time."""
 
 import pytest
 import trio

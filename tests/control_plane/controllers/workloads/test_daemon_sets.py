@@ -1,4 +1,4 @@
-"""DaemonSets: no Pod without nodes, one with simulation annotations, and one per node."""
+"""DaemonSets: no Pod if there are no nodes, one Pod if simulation annotations ask for it, and one Pod per node."""
 
 from trio.testing import MockClock
 
@@ -10,7 +10,7 @@ NEWER: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": 
 
 
 async def counts(client: ClusterClient, name: str = "agent") -> tuple[JsonValue, JsonValue]:
-    """Return the desired state and the ready number of Pods."""
+    """Return the desired number and the ready number of Pods."""
     status = find(await look(client, "apps/v1", "DaemonSet", name), "status")
     return find(status, "desiredNumberScheduled"), find(status, "numberReady")
 

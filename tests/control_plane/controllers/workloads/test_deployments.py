@@ -1,4 +1,4 @@
-"""Deployments and their ReplicaSets: revisions, rollouts, scales, pauses, history."""
+"""Deployments and their ReplicaSets: revisions, rollouts, scaling, pauses and history."""
 
 import pytest
 import trio
@@ -24,7 +24,7 @@ NEWER: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": 
 
 
 async def web(client: ClusterClient, **patch: JsonValue) -> JsonObject:
-    """Patch the Deployment ``web``, and return it after a while."""
+    """Patch the Deployment ``web`` if a patch is given, wait for the controllers, and return the Deployment."""
     where = await key(client, "apps/v1", "Deployment", "web")
     if patch:
         await client.merge_patch(where, patch)
@@ -33,7 +33,7 @@ async def web(client: ClusterClient, **patch: JsonValue) -> JsonObject:
 
 
 async def sets(client: ClusterClient) -> list[tuple[int, str]]:
-    """Return the replicas and the revision of each ReplicaSet, by revision."""
+    """Return the replicas and the revision of each ReplicaSet, sorted by revision."""
     found = await listed(client, "apps/v1", "ReplicaSet")
     pairs = [
         (

@@ -1,4 +1,4 @@
-"""The short form of completion indexes."""
+"""The short form of the completion indexes of Jobs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Jobs: success and failure, parallel and indexed Pods, suspension."""
+"""Jobs: success and failure, parallel and indexed Pods, and suspension."""
 
 import pytest
 import trio

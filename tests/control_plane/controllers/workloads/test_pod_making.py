@@ -1,4 +1,4 @@
-"""Pods that are created from templates."""
+"""Pods that controllers create from templates."""
 
 from wharfinger.control_plane.controllers.workloads.pod_making import pod_of_template
 from wharfinger.formats.json.value import JsonObject, find

@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers."""
+"""The controllers of ReplicaSets and ReplicationControllers."""
 
 import pytest
 from trio.testing import MockClock

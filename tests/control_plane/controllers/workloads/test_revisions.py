@@ -1,4 +1,4 @@
-"""ControllerRevisions."""
+"""The ControllerRevisions of workloads, and their deletion."""
 
 from trio.testing import MockClock
 

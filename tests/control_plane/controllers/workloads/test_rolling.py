@@ -1,4 +1,4 @@
-"""The arithmetic of rollouts."""
+"""The arithmetic of rolling updates."""
 
 import pytest
 

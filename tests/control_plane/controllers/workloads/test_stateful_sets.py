@@ -1,4 +1,4 @@
-"""StatefulSets: order, ordinals, claims, revisions."""
+"""StatefulSets: the order of their Pods, ordinals, claims and revisions."""
 
 import trio
 from trio.testing import MockClock

@@ -1,4 +1,4 @@
-"""Total resources of containers."""
+"""The sums of the resources that the containers of a Pod request."""
 
 from wharfinger.control_plane.api.core.pod_specs.amounts import container_amounts
 from wharfinger.formats.json.value import JsonObject

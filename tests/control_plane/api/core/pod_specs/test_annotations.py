@@ -1,4 +1,4 @@
-"""Annotations with a meaning for pods."""
+"""Validation of the annotations that have a meaning for Pods."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sources of claims."""
+"""Validation of the data sources and the storage sizes of PersistentVolumeClaims."""
 
 from wharfinger.control_plane.api.core.pod_specs.claim_specs import claim_spec_errors, claim_spec_warnings
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""Defaults of pods and pod templates."""
+"""Defaults of Pods and Pod templates."""
 
 import pytest
 

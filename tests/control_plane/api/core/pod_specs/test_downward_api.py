@@ -1,4 +1,4 @@
-"""Fields of the downward API."""
+"""Validation of field references of the downward API, in variables and in volumes."""
 
 import pytest
 

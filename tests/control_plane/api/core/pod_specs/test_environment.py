@@ -1,4 +1,4 @@
-"""Environments: valid ones, and sources that exclude each other."""
+"""Validation of environment variables with sources that exclude each other."""
 
 from wharfinger.control_plane.api.core.pod_specs.environment import environment_errors
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""Paths and modes."""
+"""Validation of the paths and modes of files in volumes."""
 
 import pytest
 

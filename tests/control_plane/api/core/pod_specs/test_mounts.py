@@ -1,4 +1,4 @@
-"""Mounts: devices and files of one volume."""
+"""Validation of the mounts and the block devices of containers."""
 
 from wharfinger.control_plane.api.core.pod_specs.mounts import mount_errors
 from wharfinger.formats.json.value import JsonObject

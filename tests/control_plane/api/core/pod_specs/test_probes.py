@@ -1,4 +1,4 @@
-"""Probes and hooks that are valid."""
+"""Validation of probes and lifecycle hooks of containers."""
 
 import pytest
 

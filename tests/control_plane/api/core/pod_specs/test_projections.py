@@ -1,4 +1,4 @@
-"""Projected volumes: equal paths, and tokens."""
+"""Validation of projected volumes: files with equal paths, and valid sources."""
 
 from wharfinger.control_plane.api.core.pod_specs.projections import downward_errors, projected_errors
 from wharfinger.formats.json.value import JsonObject

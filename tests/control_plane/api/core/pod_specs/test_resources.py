@@ -1,4 +1,4 @@
-"""Resources: names, pages, claims."""
+"""Validation of container resources: their names, huge pages, and claims."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Scheduling fields that are valid."""
+"""Validation of the fields that control scheduling."""
 
 from wharfinger.control_plane.api.core.pod_specs.scheduling import (
     affinity_errors,

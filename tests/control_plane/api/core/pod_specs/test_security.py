@@ -1,4 +1,4 @@
-"""Security contexts that are valid."""
+"""Validation of security contexts."""
 
 from wharfinger.control_plane.api.core.pod_specs.security import (
     apparmor_errors,

@@ -1,4 +1,4 @@
-"""Whole specs and templates, in cases without a recording."""
+"""Validation of whole Pod specs and templates, in cases that no recording of a real API server covers."""
 
 from tests.control_plane.support.pod_samples import spec_of
 from wharfinger.control_plane.api.core.pod_specs.validation import pod_spec_errors, pod_template_errors

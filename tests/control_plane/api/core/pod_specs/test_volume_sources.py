@@ -1,4 +1,4 @@
-"""Sources of volumes that are valid; recordings cover the errors."""
+"""Validation of the sources of volumes. Recordings of a real API server cover most errors."""
 
 import pytest
 

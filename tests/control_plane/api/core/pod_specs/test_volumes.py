@@ -1,4 +1,4 @@
-"""Volumes, in cases without a recording."""
+"""Validation of volumes, in cases that no recording of a real API server covers."""
 
 import pytest
 

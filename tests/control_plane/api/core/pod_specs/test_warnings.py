@@ -1,4 +1,4 @@
-"""Warnings about pods, in cases without a recording."""
+"""Warnings about Pods, in cases that no recording of a real API server covers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Windows pods: names of users."""
+"""Validation of the operating system of Pods, and of user names on Windows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Accounts of Pods, in cases without a recording."""
+"""Admission of Pods by their service accounts, in cases that no recording of a real API server covers."""
 
 import pytest
 

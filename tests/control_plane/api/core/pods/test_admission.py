@@ -1,4 +1,4 @@
-"""The plugins for Pods, and their order."""
+"""The admission plugins for Pods, and their order."""
 
 from wharfinger.control_plane.admission.chain import ORDER
 from wharfinger.control_plane.api.core.pods.admission import POD_PLUGINS

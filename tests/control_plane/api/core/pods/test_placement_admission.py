@@ -1,4 +1,4 @@
-"""Priorities, tolerations and runtime classes, in cases without a recording."""
+"""Admission of Pods: priorities, tolerations and runtime classes, in cases that no recording of a real API server covers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Classes of quality of service."""
+"""The quality-of-service classes of Pods."""
 
 import pytest
 

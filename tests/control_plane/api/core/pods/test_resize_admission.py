@@ -1,4 +1,4 @@
-"""Resizes of Pods that their nodes allow or do not allow."""
+"""Admission of Pod resizes, which the node of the Pod may not allow."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Resizes, in cases without a recording."""
+"""Validation of Pod resizes, in cases that no recording of a real API server covers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pod security labels of namespaces, in cases without a recording."""
+"""Admission by the pod security labels of namespaces, in cases that no recording of a real API server covers."""
 
 from tests.control_plane.support.pod_writes import backend, write
 from wharfinger.control_plane.api.core.pods.security_admission import check_security

@@ -1,4 +1,4 @@
-"""The pod security standards by version, in cases without a recording."""
+"""The versions of the pod security standards, in cases that no recording of a real API server covers."""
 
 import pytest
 

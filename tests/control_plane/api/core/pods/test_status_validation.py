@@ -1,4 +1,4 @@
-"""Statuses of Pods, in cases without a recording."""
+"""Validation of the statuses of Pods, in cases that no recording of a real API server covers."""
 
 from tests.control_plane.support.pod_samples import pod_of
 from wharfinger.control_plane.api.core.pods.status_validation import status_errors

@@ -1,4 +1,4 @@
-"""Fields of Pods that the server sets or drops, in cases without a recording."""
+"""Fields of Pods that the API server sets or drops, in cases that no recording of a real one covers."""
 
 from tests.control_plane.support.pod_samples import pod_of
 from tests.control_plane.support.samples import NOW

@@ -1,4 +1,4 @@
-"""Pod templates without the fields of disabled features."""
+"""Fields of disabled features, which the API server drops from Pod templates."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Changes of Pods, in cases without a recording."""
+"""Validation of changes to Pods, in cases that no recording of a real API server covers."""
 
 from tests.control_plane.support.pod_samples import pod_of
 from wharfinger.control_plane.api.core.pods.update_validation import (

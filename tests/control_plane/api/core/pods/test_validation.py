@@ -1,4 +1,4 @@
-"""The rules of Pods, in cases without a recording."""
+"""Validation of Pods, in cases that no recording of a real API server covers."""
 
 import pytest
 
@@ -40,5 +40,5 @@ def test_values_of_wrong_types_do_not_crash() -> None:
     odd: JsonObject = {"metadata": [], "spec": {"containers": [5, {"ports": "x", "env": [None]}], "volumes": {"a": 1}}}
     assert RULES.create(odd)
     assert RULES.update({**odd, "spec": {**find_object(odd, "spec")}}, odd)
-    assert not RULES.update(odd, odd)  # the stored spec was already validated when it was stored
+    assert not RULES.update(odd, odd)  # an unchanged spec is not validated again
     assert RULES.status({"status": {"conditions": [1], "podIPs": "x"}}, {}) != []
