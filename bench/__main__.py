@@ -1,9 +1,9 @@
 """Run the benchmarks: ``python -m bench [--long] [PART ...]``.
 
-Each measurement is a row on standard output; standard error shows the progress. If a row exceeds its budget, its part is
-measured again, and the lower ratio counts, because other work on the machine can only make a ratio worse. Each run of a
-part is a new process, because the heap and the threads of one part would slow down the next. The exit code is 1 if a
-budget is exceeded in every run, 2 for a wrong command line.
+Each measurement is a row on standard output, and standard error shows the progress. If a row exceeds its budget, its part is
+measured again, and the lower ratio counts, because other work on the machine usually makes a ratio worse. Each run of a part is a
+new process, because the heap and the threads of one part would slow down the next. The exit code is 1 if a budget is exceeded in
+every run, and 2 for a wrong command line.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def rows_of(part: str, *, long: bool) -> Iterator[Ratio]:
-    """Yield the rows of a part; the part runs again while rows are over budget, at most RUNS times."""
+    """Yield the rows of a part. While rows are over budget, the part runs again, at most RUNS times in all."""
     best = in_child(part, long)
     for run in range(2, 1 + RUNS):
         if not any(row.is_over for row in best):
@@ -84,14 +84,14 @@ def rows_of(part: str, *, long: bool) -> Iterator[Ratio]:
 
 
 def line(row: Ratio) -> str:
-    """Return one row of the table; an exceeded budget is marked."""
+    """Return one row of the table, with a mark if its budget is exceeded."""
     ours, theirs = row.unit.shown(row.ours), row.unit.shown(row.theirs)
     mark = "  over budget" if row.is_over else ""
     return f"{row.part:<13} {row.what:<43} {row.yardstick:<43} {ours:>9} {theirs:>9} {row.ratio:>7.2g} {row.budget:>7g}{mark}"
 
 
 def _progress(text: str) -> None:
-    """Show a line of progress. On a terminal it replaces the previous line; elsewhere an empty line is not printed."""
+    """Show a line of progress. On a terminal, the line replaces the previous one. Elsewhere, an empty line is not printed."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
     elif text:
@@ -129,7 +129,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _positive(text: str) -> int:
-    """Return a number of packages of the command line."""
+    """Return the number of packages in an argument of the command line."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
     return int(text)

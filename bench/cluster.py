@@ -1,4 +1,4 @@
-"""The embedded control plane: the cost of storage in a file, and of creating custom resources instead of built-in ones."""
+"""The embedded control plane: the cost of storage in a file, and of creating custom instead of built-in resources."""
 
 import os
 import tempfile

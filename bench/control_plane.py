@@ -1,9 +1,9 @@
 """The control plane under load: a real server process on one core, and a real load process on another.
 
 The server is ``wharfinger control-plane`` with all of its controllers, limited to one core. The load is a plain loop over
-sockets: it creates the objects, opens the watches, then writes at a steady rate on a few open connections. A write is
-timed from the moment at which it was due, not from the moment at which it was sent, so a server that stalls cannot
-improve its own figures. ``python -m bench.control_plane --help`` lists the options for runs of this module alone.
+sockets: it creates the objects, opens the watches, then writes at a steady rate on a few open connections. A write is timed from
+the moment at which it was due and not from the moment at which it was sent, so a server that stalls cannot improve its own
+figures. ``python -m bench.control_plane --help`` lists the options for runs of this module alone.
 """
 
 import argparse
@@ -40,7 +40,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The results of one run; sizes in bytes, times in seconds."""
+    """The results of one run, with sizes in bytes and times in seconds."""
 
     load: Figures
     cpu_per_write: float
@@ -51,7 +51,7 @@ class Result:
 
     @property
     def growth(self) -> float:
-        """The largest growth of the server process, in bytes for each stored byte."""
+        """The maximum growth of the server process, in bytes for each stored byte."""
         return (max(self.rss_full, self.rss_end) - self.rss_empty) / self.load.stored_bytes
 
 
@@ -68,7 +68,7 @@ def measure(long: bool) -> Iterator[Ratio]:
             part, f"a write {where}, {server}", f"a core at {RATE} writes/s", result.cpu_per_write, 1 / RATE, 1.0
         )
         yield Ratio(part, f"slowest 1 % of writes {where}", "25 ms", result.load.p99, P99_S, 1.0)
-        if long:  # with few objects, the watches and what the first requests load would count for much of the growth
+        if long:  # With few objects, the growth is mostly due to the watches and first requests.
             yield Ratio(part, f"memory for each byte {where}", "1 byte", result.growth, 1, MEMORY, Unit.BYTES)
 
 
@@ -140,7 +140,7 @@ def _cpu(pid: int) -> float:
 
 
 def main() -> int:
-    """Run one load as the command line says, and print all of its figures."""
+    """Run one load with the options of the command line, and print all of its figures."""
     parser = argparse.ArgumentParser(description="Put a control plane under load, and print its cost.")
     parser.add_argument("--rate", type=int, default=RATE, help="writes per second; 0: as many as the server answers")
     parser.add_argument("--seconds", type=float, default=30.0)

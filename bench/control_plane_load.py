@@ -30,8 +30,9 @@ _CHUNK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load. ``rate`` is in writes per second (0: as fast as the answers arrive); ``verb`` is put, patch, create or
-    mixed."""
+    """A load. ``rate`` is in writes per second, and 0 means as fast as the answers arrive; ``verb`` is put, patch, create or
+    mixed.
+    """
 
     rate: int
     seconds: float
@@ -43,7 +44,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The results; times in seconds."""
+    """The results of a run, with times in seconds."""
 
     writes: int
     failures: int
@@ -61,7 +62,7 @@ class Figures:
 
 
 class Writer:
-    """One connection that sends requests and reads their answers."""
+    """One connection that sends requests and reads the answers."""
 
     def __init__(self, port: int, token: str) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
@@ -101,7 +102,7 @@ class Writer:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts and times so far."""
+    """The counts and times until now."""
 
     latencies: list[float] = field(default_factory=list)
     failures: int = 0
@@ -236,7 +237,7 @@ class Run:
             poll.unregister(descriptor)
             return
         self._tally.event_bytes += size
-        self._tally.events += self._buffer.count(b'{"type":', 0, size)  # may miss one that is split between two reads
+        self._tally.events += self._buffer.count(b'{"type":', 0, size)  # may miss an event that two reads split
         self._tally.last_event = time.monotonic()
 
     def _write(self, writer: Writer) -> None:

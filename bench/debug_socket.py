@@ -1,10 +1,11 @@
 """The debug socket under attack: the processor time and the memory that attackers can take from the daemon.
 
-The attackers are a process that never pauses. In the first rows the daemon does nothing else meanwhile, so all of its
-processor time is work for them. A well-behaved client asks now and then. In the last row the daemon is busy: it does
-the same work of its own in turns, under attack and without an attack. The row has the median of the ratios of two
-consecutive turns. In the turns without an attack the attackers run, too, but they connect to a socket on which nobody
-listens. So both turns have the same competition for caches and cores.
+The attackers are one process that never pauses. In the first rows, the daemon does nothing else, so all of its processor time is
+spent on them. Now and then, a well-behaved client sends a request.
+
+In the last row, the daemon is busy: it does the same work of its own in turns, under attack and without an attack. The row has
+the median of the ratios of two consecutive turns. In the turns without an attack, the attackers run as well, but connect to a
+socket on which nobody listens, so both turns have the same competition for caches and cores.
 """
 
 import os
@@ -37,7 +38,7 @@ PAIRS: Final = 5
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure attacks from their first moment on."""
+    """Measure the effects of attacks, from the first moment of each attack."""
     yield from trio.run(_measure, 3 * ROUNDS if long else ROUNDS)
 
 
@@ -78,11 +79,11 @@ async def _measure(rounds: int) -> list[Ratio]:
 
 
 async def slowdowns(path: Path, pairs: int) -> list[float]:
-    """Return for each pair of turns the time of own work under attack, divided by that without an attack.
+    """Return for each pair of turns how much longer the daemon's own work takes under attack.
 
-    The times are converted to those of a daemon that has a core to itself. The server limits attackers to a share of
-    each second. On a busy machine the daemon's own work takes longer, and the attackers get their share of the longer
-    time. Therefore the additional processor time is divided by the time that passed.
+    The ratios are those of a daemon that has a core to itself. The server limits attackers to a share of each second. On a busy
+    machine, the daemon's own work takes longer, and the attackers get their share of this longer time. Therefore the additional
+    processor time is divided by the time that has passed.
     """
     units, found = await units_of(TURN_S), list[float]()
     for number in range(pairs):
@@ -90,25 +91,25 @@ async def slowdowns(path: Path, pairs: int) -> list[float]:
         elsewhere = path.with_name("nobody")
         for where in (path, elsewhere) if number % 2 else (elsewhere, path):
             with attack(where):
-                await trio.sleep(0.05)  # the attackers are at work before the turn begins
+                await trio.sleep(0.05)  # The attackers are active before the turn begins.
                 began, clock = time.process_time(), time.monotonic()
                 await own_work(units)
                 cost[where], passed[where] = time.process_time() - began, time.monotonic() - clock
-            await answer_time(path)  # what attackers have left behind is cleared away
+            await answer_time(path)  # This removes what the attackers have left behind.
         share = (cost[path] - cost[elsewhere]) / passed[path]
         found.append(1 / (1 - share))
     return found
 
 
 async def own_work(units: int) -> None:
-    """Do work as a daemon does: in short pieces, between which the event loop runs."""
+    """Do the daemon's own work in short pieces, between which the event loop runs."""
     for _ in range(units):
         render(packages_to_json(PACKAGES), "json")
         await trio.lowlevel.checkpoint()
 
 
 async def units_of(seconds: float) -> int:
-    """Return how many units of own work take this processor time."""
+    """Return the number of units of own work that take this processor time."""
     sample = 100
     await own_work(sample)
     began = time.process_time()
@@ -117,7 +118,7 @@ async def units_of(seconds: float) -> int:
 
 
 async def share_of_core(seconds: float) -> float:
-    """Return the processor time of this process for each of the next seconds."""
+    """Return the share of a core that this process uses in the next seconds."""
     cost, began = time.process_time(), time.monotonic()
     await trio.sleep(seconds)
     return (time.process_time() - cost) / (time.monotonic() - began)

@@ -1,8 +1,7 @@
-"""Drift detection: the cost of an event without drift, which most events are, and of a full comparison with what was
-applied.
+"""Drift detection: the cost of an event without drift, as most events are, and of a full comparison with what was applied.
 
-Two hundred packages have six objects each, whose statuses change all the time. The yardstick is parsing the event's JSON,
-which the watch has already done when it calls the monitor.
+Two hundred packages have six objects each, whose statuses change all the time. The yardstick is parsing the event's JSON, which
+the watch has already done when it calls the monitor.
 """
 
 from collections.abc import Iterator
@@ -48,7 +47,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 async def _applied() -> tuple[JsonObject, JsonObject, ObjectKey, ClusterClient]:
-    """Return a Deployment as it is desired, the same Deployment applied and with a status, its key, and a client."""
+    """Return a desired Deployment, the same Deployment after it was applied and has a status, its key, and a client."""
     desired = owned(yaml_object(DEPLOYMENT), OWNER)
     async with drift_bench() as bench:
         await bench.apply(desired)
@@ -70,7 +69,7 @@ async def _applied() -> tuple[JsonObject, JsonObject, ObjectKey, ClusterClient]:
 def _monitor(
     desired: JsonObject, live: JsonObject, key: ObjectKey, client: ClusterClient
 ) -> tuple[DriftMonitor, AppliedObjects]:
-    """Return a monitor of many objects, one of which is the given one, and the record of applied objects."""
+    """Return a monitor of many objects, including the given one, and the record of applied objects."""
     table, applied = desired_table(), AppliedObjects(MANAGER)
     body = PackedJson(encode_json(desired))
     with write(table) as transaction:

@@ -1,4 +1,4 @@
-"""The parts of a cluster client that every watch uses, for clients of benchmarks that answer from memory."""
+"""The parts of a cluster client that every watch uses. Benchmarks derive clients from it that answer from memory."""
 
 import math
 
@@ -7,11 +7,11 @@ from wharfinger.kube.resource import ResourceType
 
 
 class FakeClient:
-    """A client whose watches may be silent for ever."""
+    """A client whose watches may be silent forever."""
 
     def __init__(self) -> None:
         self.heartbeats = Heartbeats()
 
     def silence_limit(self, _resource: ResourceType) -> float:
-        """Return for how many seconds a watch may be silent."""
+        """Return the number of seconds for which a watch may be silent."""
         return math.inf

@@ -1,8 +1,7 @@
-"""The fixpoint engine: a layered graph against the standard library's sort, a large graph against small ones, and a
-change.
+"""The fixpoint engine: a layered graph against the sort of the standard library, a large graph against small ones, and a change.
 
-`graphlib.TopologicalSorter` orders a graph that is known and never changes. The engine finds the same order by blocking
-nodes and waking them, keeps an index that explains each wait, and can continue when something changes.
+`graphlib.TopologicalSorter` orders a graph that is known and never changes. The engine finds the same order by blocking nodes and
+waking them, keeps an index that explains each wait, and can continue when something changes.
 """
 
 from collections.abc import Iterator
@@ -38,7 +37,7 @@ Wanted = dict[Id, tuple[Id, ...]]
 
 
 class Driver:
-    """A driver that runs bodies one after the other; a node is done when all the nodes that it wants are done."""
+    """A driver that runs one body after the other. A node is done when all nodes that it wants are done."""
 
     def __init__(self, wanted: Wanted, rules: Rules = ENDING, *, follows: bool = False) -> None:
         self.wanted = wanted
@@ -59,8 +58,9 @@ class Driver:
             self.state, _ = step(self.state, Finished(dispatch.id, dispatch.run, self._body(dispatch.id)))
 
     def _body(self, node: Id) -> Outcome:
-        """Return "done" if all wanted nodes are done, else "blocked". With ``follows``, the node runs again when a wanted
-        one changes."""
+        """Return "done" if all wanted nodes are done, or else "blocked". With ``follows``, a change of a wanted node runs the
+        node again.
+        """
         wanted = self.wanted[node]
         results = [self.state.result(each) for each in wanted]
         if None in results:
@@ -71,8 +71,10 @@ class Driver:
 
 
 def layered(layers: int, width: int, *, name: str = "") -> Wanted:
-    """Return a graph whose nodes want three nodes of the previous layer. Ids sort in the reverse order of the layers, so
-    that every node is first seeded before the nodes that it wants."""
+    """Return a graph in which each node wants three nodes of the previous layer.
+
+    Ids sort in the reverse order of the layers, so that every node is seeded before the nodes that it wants.
+    """
     ids = [[Id("Node", name, f"{layers - layer:04}-{at:04}") for at in range(width)] for layer in range(layers)]
     wanted: Wanted = {}
     for layer, row in enumerate(ids):
@@ -124,7 +126,7 @@ def _sizes(width: int) -> Ratio:
 
 
 def _changes() -> Ratio:
-    """Measure a new content of the first node of a chain of ten, after which all ten nodes run again."""
+    """Measure a change of the content of the first node in a chain of ten, which runs all ten nodes again."""
     chain = {Id("Node", "chain", str(at)): () if not at else (Id("Node", "chain", str(at - 1)),) for at in range(10)}
     first = Id("Node", "chain", "0")
     among_many = Driver({**layered(LAYERS, WIDTH), **chain}, LIVE, follows=True)

@@ -1,4 +1,4 @@
-"""Reading untrusted data: the cost of its limits and checks."""
+"""Readers of untrusted data: the cost of their limits and checks."""
 
 import copy
 import io
@@ -53,8 +53,9 @@ PATCH: list[JsonValue] = [
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure YAML and archives against readers without limits; schemas, patches, versions and schedules against bare
-    libraries."""
+    """Measure YAML and archives against readers without limits; and schemas, patches, versions and schedules against plain
+    libraries.
+    """
     yield _yaml()
     with tempfile.TemporaryDirectory() as folder:
         yield _archive(Path(folder))

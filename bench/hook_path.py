@@ -1,8 +1,8 @@
-"""The time from an event to the hook's applied object patch, against starting the same process on the same files.
+"""The time from an event to the object patch that a hook makes, against the start of the same process on the same files.
 
-The runtime is the real one, on a control plane in this process: the watch reports a change, the package's queue runs the
-hook, and the hook's patch is applied. The time is measured from the server's answer to the change until a watch shows the
-patched object.
+The runtime is the real one, on a control plane in this process: the watch reports a change, the package's queue runs the hook,
+and the hook's patch is applied. The time is measured from the server's answer to the change until a watch shows the patched
+object.
 """
 
 import os
@@ -92,8 +92,7 @@ async def _measure(what: str, body: str, containment: Containment) -> Ratio:
 
 @asynccontextmanager
 async def watching(world: World, script: str) -> AsyncIterator[Informer]:
-    """Install a package with the hook, wait until it is Ready, and yield an informer that observes the objects it
-    patches."""
+    """Install a package with the hook, and wait until it is Ready. Yield an informer of the objects that the hook patches."""
     await world.repository()
     await world.push_folder(hooked(world.folder / "hooked", {"hook.sh": script}), "hooked", "1.0.0")
     for key in (WATCHED, PATCHED):

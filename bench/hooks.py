@@ -1,4 +1,4 @@
-"""Hooks: the cost of the files of the hook contract, of filters in worker processes, and of detecting changes of objects."""
+"""Hooks: the cost of the files of the hook contract, of filters in worker processes, and of detecting changed objects."""
 
 import os
 import tempfile
@@ -158,7 +158,7 @@ async def _following(
 
 
 class _Countdown:
-    """An event that is set by the last of ``calls`` calls."""
+    """An event that is set by the last of a number of calls."""
 
     def __init__(self, calls: int) -> None:
         self.event = trio.Event()
@@ -171,14 +171,14 @@ class _Countdown:
 
 
 class _Server(httpx.AsyncBaseTransport):
-    """An API server whose lists are empty. Each watch sends the same lines, all at once, after a call of :meth:`tell`."""
+    """An API server whose lists are empty. After each call of :meth:`tell`, one watch sends the same lines, all at once."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
         self._told = trio.Event()
 
     def tell(self) -> None:
-        """Let the open watch, or else the next one, send its lines."""
+        """Let the open watch send its lines, or the next watch if none is open."""
         self._told.set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -211,7 +211,7 @@ class _Watch(httpx.AsyncByteStream):
 
 
 def _lines() -> list[bytes]:
-    """Return the events of a hundred objects that are added and then changed nine times each."""
+    """Return the events of a hundred objects, each of which is added and then changed nine times."""
     lines = []
     for number in range(OBJECTS):
         obj = _object(number % 100, number)

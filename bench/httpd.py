@@ -1,4 +1,4 @@
-"""The HTTP server: one request after another over one connection, against a bare h11 loop."""
+"""The HTTP server: requests one after the other over one connection, against a plain h11 loop."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
-"""The measurement: our code and a yardstick do the same work, in turns, in one process; the result is the ratio of their
+"""The measurement: our code and a yardstick do the same work in one process, taking turns. The result is the ratio of their
 times.
 
-Machines differ and are noisy; only a ratio of medians from interleaved rounds can be compared between them.
+Machines differ, and their speed varies. Only a ratio of medians from interleaved rounds can be compared between machines.
 """
 
 import importlib
@@ -23,21 +23,22 @@ ROUNDS: Final = 5
 
 
 class Unit(Enum):
-    """The unit of a row, with the names of its multiples, the largest first."""
+    """The unit of a row, with the names of its multiples in descending order."""
 
     SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
     BYTES = ((2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
 
     def shown(self, value: float) -> str:
-        """Return a value with three digits and the unit that suits it."""
+        """Return a value with three digits, in a suitable multiple of the unit."""
         size, name = next((one for one in self.value if value >= one[0]), self.value[-1])
         return f"{value / size:.3g} {name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One row: the median of a round of our code and of the yardstick, in ``unit``; ``budget`` is the highest allowed
-    ratio."""
+    """One row: the medians of the rounds of our code and of the yardstick, in ``unit``. ``budget`` is the highest allowed
+    ratio.
+    """
 
     part: str
     what: str
@@ -54,15 +55,17 @@ class Ratio:
 
     @property
     def is_over(self) -> bool:
-        """True if the budget is exceeded."""
+        """Return whether the budget is exceeded."""
         return self.ratio > self.budget
 
     def each_of(self, ours: int) -> "Ratio":
-        """Return the row for a single repetition, if a round of ours repeats ``ours`` times what the yardstick does once."""
+        """Return the row for a single repetition, if a round of our code does the work ``ours`` times and the yardstick does it
+        once.
+        """
         return replace(self, ours=self.ours / ours)
 
     def per(self, count: int) -> "Ratio":
-        """Return the row for a single repetition, if a round of either repeats the work ``count`` times."""
+        """Return the row for a single repetition, if a round of our code and of the yardstick does the work ``count`` times."""
         return replace(self, ours=self.ours / count, theirs=self.theirs / count)
 
 
@@ -91,7 +94,7 @@ def compare(
     budget: float,
     rounds: int = ROUNDS,
 ) -> Ratio:
-    """Time two functions in turns."""
+    """Time two functions that take turns."""
     mine, other = [], []
     for number in range(1 + rounds):
         first, second = _timed(ours), _timed(theirs)
@@ -111,7 +114,7 @@ async def compare_async(
     budget: float,
     rounds: int = ROUNDS,
 ) -> Ratio:
-    """Time two async functions in turns."""
+    """Time two async functions that take turns."""
     mine, other = [], []
     for number in range(1 + rounds):
         first, second = await _timed_async(ours), await _timed_async(theirs)
@@ -122,8 +125,7 @@ async def compare_async(
 
 
 def repeated(times: int, function: Callable[[], object]) -> Callable[[], None]:
-    """Return a function that calls another one ``times`` times, because single calls of some microseconds cannot be timed
-    well."""
+    """Return a function that calls another one ``times`` times. A single call of some microseconds cannot be timed well."""
 
     def run() -> None:
         for _ in range(times):

@@ -1,8 +1,8 @@
 """The memory of an idle package that is loaded and Ready.
 
-Tasks, queues, scheduler, lifecycle, status and inbox are the daemon's own. The cluster stores nothing, and store and
-registry have a single package, so only the memory of the runtime is counted. All packages share their content
-(definition, settings and values), because its size depends on the package; for the same reason there are no objects in
+Tasks, queues, scheduler, lifecycle, status and inbox are the daemon's own. The cluster stores nothing, and the store and the
+registry have a single package, so only the memory of the runtime is counted. All packages share their content (definition,
+settings and values), because the size of the content depends on the package. For the same reason, there are no objects in
 informers.
 """
 
@@ -76,14 +76,14 @@ TREE: Final = {
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the memory of each idle package against its former memory."""
+    """Measure the memory of each idle package against the figure that was published earlier."""
     yield trio.run(_idle, PACKAGES if long else FEW)
 
 
 async def _idle(packages: int) -> Ratio:
     with tempfile.TemporaryDirectory() as folder:
         async with _open_runtime(Path(folder)) as (runtime, keys, writer):
-            await _bring_up(runtime, 0, AT_ONCE)  # creates everything that is created only once
+            await _bring_up(runtime, 0, AT_ONCE)  # The first packages create everything that is created only once.
             await _look_at_all(keys, writer)
             tracemalloc.start()
             try:
@@ -146,7 +146,7 @@ def _share_content(runtime: Runtime) -> None:
 
 
 class _Cluster(FakeClient):
-    """A cluster without objects that stores nothing."""
+    """A cluster that has no objects and stores nothing."""
 
     async def get(self, key: ObjectKey) -> JsonObject:
         await trio.lowlevel.checkpoint()

@@ -1,7 +1,7 @@
-"""The memory of a monitor: twenty thousand objects under one binding with a jqFilter, against the same objects parsed.
+"""The memory of a monitor: twenty thousand objects of one binding with a jqFilter, against the same objects parsed.
 
-Both are measured in this run, by the memory that Python has allocated after the list. The client generates each object
-when it is requested, so only the monitor keeps it; the filter is the real one.
+Both are measured in this run, as the memory that Python has allocated after the list. The client generates each object when it is
+requested, so only the monitor keeps it. The filter is the real one.
 """
 
 import gc
@@ -47,7 +47,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 async def _monitored(objects: int) -> int:
     client = cast("ClusterClient", _Cluster(objects))
     async with open_jq_pool(None) as filters, open_shared_watches(client) as watches:
-        await filters.check(FILTER)  # compiles the filter and starts a worker
+        await filters.check(FILTER)  # This compiles the filter and starts a worker.
         gc.collect()
         tracemalloc.start()
         try:
@@ -80,7 +80,7 @@ def _used() -> int:
 
 
 class _Cluster(FakeClient):
-    """A client that lists a number of pods, and whose watches send no events."""
+    """A client that lists a number of pods, and whose watches never send events."""
 
     def __init__(self, objects: int) -> None:
         super().__init__()
@@ -140,8 +140,9 @@ def _object(number: int) -> RawObject:
 
 
 def _text(number: int) -> bytes:
-    """Return a pod of 5 KiB with its own names, hashes and addresses, and with managed fields, which are large in real
-    pods too."""
+    """Return a pod of 5 KiB with its own names, hashes and addresses, and with managed fields, which are large in real pods,
+    too.
+    """
     draw = random.Random(number)  # noqa: S311 - repeatable on purpose
     labels: JsonObject = {"app": f"web-{number % 50}", "pod-template-hash": f"{draw.getrandbits(40):x}", "team": "shop"}
     annotations: JsonObject = {"checksum/config": f"{draw.getrandbits(256):064x}", "note": ""}
@@ -201,7 +202,7 @@ def _owner(manager: str, draw: random.Random) -> JsonValue:
 
 
 def _words(count: int, draw: random.Random) -> str:
-    """Return text that can be compressed about as well as real text."""
+    """Return text that can be compressed about as well as natural text."""
     words = ("ready", "config", "volume", "claim", "replica", "secret", "endpoint", "rollout", "probe", "limit")
     text = ""
     while len(text) < count:

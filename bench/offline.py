@@ -1,5 +1,7 @@
-"""A build of a tree with 100 releases, against the same number of ``helm template`` processes, and repeated builds. The
-figures are processor times of this process and of its children: helm, kubectl and the chart engine.
+"""A build of a tree with 100 releases against the same number of ``helm template`` processes, and repeated builds.
+
+Unless a row says otherwise, the figures are processor times of this process and of its children: helm, kubectl and the chart
+engine.
 """
 
 import gc
@@ -33,12 +35,14 @@ ENGINE: Final = Path(__file__).resolve().parent.parent / ".cache" / "tools" / "e
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure a cold build, a warm one, one after a change of a file, and one with a dangling dependency; with ``long``,
-    also the memory of 1,000 releases."""
+    """Measure a cold build, a warm one, one after a change of a file, and one with a dangling dependency.
+
+    With ``long``, also measure the memory for 1,000 releases.
+    """
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         tree, cache = _tree(place / "tree", RELEASES), place / "cache-0"
-        helm = _processor_time(lambda: _helm(tree))  # the sum of a hundred processes, so once is enough
+        helm = _processor_time(lambda: _helm(tree))  # Once is enough for a hundred processes.
         cold = _median(lambda number: _processor_time(lambda: _build(tree, place / f"cache-{number}")))
         warm = _median(lambda _: _processor_time(lambda: _build(tree, cache)))
         changes = [_change(tree, cache, number) for number in range(RUNS)]
@@ -67,7 +71,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 def _tree(folder: Path, releases: int) -> Path:
-    """Write a tree of ``releases`` releases of one chart, in ten Kustomizations."""
+    """Write a tree with ``releases`` releases of one chart, grouped by ten Kustomizations."""
     files = {
         f"apps/a{number}/release.yaml": release(f"app-{number}", f"  values: {{text: app {number}}}\n")
         for number in range(releases)
@@ -87,7 +91,7 @@ def _options(cache: Path) -> ToolOptions:
 
 
 def _build(tree: Path, cache: Path) -> None:
-    with few_collections():  # as in a command
+    with few_collections():  # Offline commands run in the same way.
         result = trio.run(_built, tree, cache)
     primary = [each for each in result.failed.values() if "absent" not in each.message]
     if primary:
@@ -119,14 +123,14 @@ def _median(measured: Callable[[int], float]) -> float:
 
 
 def _processor_time(work: Callable[[], None]) -> float:
-    gc.collect()  # a command does not have the garbage of this benchmark
+    gc.collect()  # A command would not have the garbage of this benchmark.
     before = _used()
     work()
     return _used() - before
 
 
 def _used() -> float:
-    """Return the processor time of this process and of its children that have ended, with a resolution of microseconds."""
+    """Return the processor time of this process and of its ended children, with a resolution of microseconds."""
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in both)
 

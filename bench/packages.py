@@ -1,4 +1,6 @@
-"""Packages: the cost of verification over a plain transfer, and of reading and packing over the access to the files."""
+"""Packages: the cost of verification compared with a plain transfer, and of reading and packing compared with access to the
+files.
+"""
 
 import gzip
 import hashlib
@@ -199,7 +201,7 @@ def _tarred(package: Path) -> int:
 
 
 def _package(folder: Path) -> Path:
-    """Write a ``package.yaml`` package that has two schemas of 50 properties each, and many templates."""
+    """Write a package with a ``package.yaml``, two schemas of 50 properties each, and many templates."""
     (folder / "openapi").mkdir(parents=True)
     (folder / "templates").mkdir()
     schema = write_yaml(SETTINGS_SCHEMA)

@@ -69,7 +69,7 @@ HOOK: Final = (
 def measure(long: bool) -> Iterator[Ratio]:
     """Measure scripts, the time from an event to a hook's patch, and claims."""
     gc.collect()
-    gc.freeze()  # as the daemon does after its start
+    gc.freeze()  # The daemon does this after its start.
     yield trio.run(_script, "a script that does nothing", "pass", 0.5)
     yield trio.run(_script, "a script with ten imports", IMPORTS, 0.15)
     yield trio.run(_persistent)
@@ -104,7 +104,7 @@ async def _script(what: str, text: str, budget: float) -> Ratio:
 
 
 async def _persistent() -> Ratio:
-    """Runs of a hook that keeps running, against a new process of the same hook for each run."""
+    """Measure runs of a hook that keeps running, against runs of the same hook in new processes."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "hook.py"
         script.write_text(
@@ -137,7 +137,7 @@ async def _ready(starts: WarmStarts, command: Command) -> None:
 
 @dataclass(frozen=True)
 class _Warm(Ground):
-    """A ``Ground`` whose hooks start warm if ``starts`` is given."""
+    """A ``Ground`` whose hooks start warm, if ``starts`` is given."""
 
     starts: WarmStarts | None = None
 
@@ -166,7 +166,7 @@ async def _path_of(starts: WarmStarts | None) -> float:
             watching(world, HOOK) as patched,
         ):
             await event_time(world, patched, "first")
-            await trio.sleep(1.0 if starts else 0.0)  # time for the pool that the first run opened to fill
+            await trio.sleep(1.0 if starts else 0.0)  # time to fill the pool that has just been opened
             return statistics.median([await event_time(world, patched, str(number)) for number in range(TRIPS)])
 
 
@@ -188,7 +188,9 @@ async def _throughput() -> Ratio:
 
 
 async def _pods() -> Ratio:
-    """Claims of pods on the embedded control plane, a process of its own: each is a patch over TLS, and an event of a watch."""
+    """Measure claims of pods on an embedded control plane in another process. Each claim is a patch over TLS and an event of a
+    watch.
+    """
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:
         return await _pods_of(load_connection(server.kubeconfig))
 

@@ -1,4 +1,6 @@
-"""Child processes: the cost of sessions, sweep and streaming over ``trio.run_process``, and of many at once over one."""
+"""Child processes: the cost of sessions, sweeps and streaming compared with ``trio.run_process``, and of many children at
+once.
+"""
 
 import os
 import statistics
@@ -30,8 +32,9 @@ child."""
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure /bin/true with and without the ledger, one by one and all at once; a megabyte of output; many cancellations
-    at once."""
+    """Measure runs of /bin/true with and without the ledger, one by one and all at once, a megabyte of output, and
+    cancellations.
+    """
     yield from trio.run(_measure)
 
 
@@ -91,8 +94,11 @@ async def _at_once(run: Run) -> None:
 
 
 async def _compare_endings(ledger: ProcessLedger) -> Ratio:
-    """Measure the end of many cancelled children against one. Both wait for the grace period, so a ratio of 1 means that
-    further children cost nothing; the budget keeps all of them within a second."""
+    """Measure the end of many children that are cancelled at once, against that of one.
+
+    Both wait for the grace period, so a ratio of 1 means that further children cost nothing. The budget means that all of them
+    end within a second.
+    """
     pairs = [(await _ending_s(TOGETHER, ledger), await _ending_s(1, ledger)) for _ in range(ENDINGS)]
     many, one = (statistics.median(column) for column in zip(*pairs, strict=True))
     return Ratio(
@@ -101,7 +107,7 @@ async def _compare_endings(ledger: ProcessLedger) -> Ratio:
 
 
 async def _ending_s(count: int, ledger: ProcessLedger) -> float:
-    """Return the seconds from the cancellation of ``count`` running children until the last of their descendants is dead."""
+    """Return the seconds from the cancellation of ``count`` running children to the death of the last of their descendants."""
     started, starts = trio.open_memory_channel[None](count)
 
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""The queue: the cost of order, retries and dumps over bare channels and tasks."""
+"""The queue: the cost of order, retries and dumps, compared with plain channels and tasks."""
 
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -15,17 +15,17 @@ EACH = 10
 
 
 class Hop:
-    """A task that only has one checkpoint."""
+    """A task that consists of one checkpoint."""
 
     name = "Hop"
 
     async def execute(self) -> None:
-        """Run a single checkpoint."""
+        """Execute one checkpoint."""
         await trio.lowlevel.checkpoint()
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure many tasks in one queue, one task in each of many queues, and some tasks in each of very many queues."""
+    """Measure many tasks in one queue, one task in each of many queues, and several tasks in each of very many queues."""
     yield from trio.run(_measure_few)
     yield from trio.run(_measure_many)
 
@@ -74,7 +74,9 @@ async def _measure_few() -> list[Ratio]:
 
 
 async def _measure_many() -> list[Ratio]:
-    """Measure very many queues in two ways: filled with all tasks before the first one runs, and emptied after each task."""
+    """Measure very many queues, first with all tasks enqueued before the first one runs, and then with one task enqueued at a
+    time.
+    """
     what, yardstick = f"{QUEUES} queues, {EACH} tasks each", f"{QUEUES} memory channels, a consumer each"
     return [
         await compare_async(

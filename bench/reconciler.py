@@ -1,11 +1,11 @@
 """The table and the reconciler with operations that do nothing: the cost of an object must not depend on the number of objects.
 
-Rows are written in transactions of a thousand while the reconciler works; a round ends when the last of them is Done. The
-yardstick is a tenth of the rows, ten times. ``--long`` adds half a million rows against ten times fifty thousand, which
-takes a minute and 300 MiB.
+Rows are written in transactions of a thousand while the reconciler works. A round ends when the last row is Done. The yardstick
+is a tenth of the rows, ten times. ``--long`` adds half a million rows against ten times fifty thousand, which takes a minute and
+300 MiB.
 
-``python -m bench.reconciler COUNT POLICY`` measures once with one policy of the garbage collector: ``default``,
-``freeze`` (collect, and freeze the existing objects), ``raised`` (thresholds 50000, 20, 50), ``off``.
+``python -m bench.reconciler COUNT POLICY`` measures once with one policy of the garbage collector: ``default``, ``freeze``
+(collect, and freeze the existing objects), ``raised`` (thresholds 50000, 20, 50), or ``off``.
 """
 
 import gc
@@ -43,7 +43,7 @@ class Row:
 
 
 class Nothing:
-    """Operations that do nothing; updates are counted."""
+    """Operations that only count the updates."""
 
     updates = 0
 
@@ -64,7 +64,7 @@ def key_of(row: Row) -> int:
 
 
 def reconciled(count: int) -> None:
-    """Reconcile ``count`` new rows until the last one is Done; each is updated once."""
+    """Write ``count`` new rows, and wait until the last one is Done. Each row is updated once."""
     trio.run(_reconciled, count)
 
 

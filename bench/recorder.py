@@ -1,14 +1,14 @@
-"""The recorder: the share of a daemon's processor time that is needed to keep steps in memory, and also to write them to disk.
+"""The recorder: the share of a daemon's processor time that it needs to keep steps in memory, and to write them to disk as well.
 
-The daemon's inner part runs in this process, and the cluster and the chart engine in others, so the processor time of this
-process is the daemon's own. There are two kinds of rounds. In one, every package is reconciled although nothing has changed.
-Such a reconciliation is as cheap as it can be, so the recorder's share is as large as it can be. In the other, the settings of
-every package change, so that each package is rendered again and gets a new revision.
+The inner part of the daemon runs in this process, and the cluster and the chart engine in others, so the processor time of this
+process is the daemon's own. There are two kinds of rounds. In one, every package is reconciled although nothing has changed. Such
+a reconciliation is as cheap as it can be, so the recorder's share is as large as it can be. In the other, the settings of every
+package change, so each package is rendered again and gets a new revision.
 
-The steps of a few packages are collected, and given to recorders separately; such a measurement is exact on a busy machine, too.
-With ``--long``, the same is done for 200 packages. Then rounds of 200 packages alternate: not recorded, kept in memory, and
-written to disk. Consecutive rounds, one of each kind, are compared, because a machine is faster at one time than at another; the
-row has the median of these ratios.
+In the short form, the steps of a few packages are collected and then given to recorders on their own. This is exact even on a
+busy machine. With ``--long``, the same is done for 200 packages. Then rounds of 200 packages alternate: not recorded, kept in
+memory, and written to disk. A machine is faster at one time than at another, so consecutive rounds, one of each kind, are
+compared. The row has the median of these ratios.
 """
 
 import gc
@@ -87,7 +87,7 @@ Seen: TypeAlias = Callable[[Instance, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class _BenchGround(Ground):
-    """The ground of a daemon whose charts are rendered by a process of the chart engine."""
+    """A ``Ground`` whose charts are rendered by a process of the chart engine."""
 
     chart_engine: ChartEngine | None = None
 
@@ -99,7 +99,7 @@ class _BenchGround(Ground):
 
 @dataclass(slots=True)
 class _Switch:
-    """The recorder of a runtime, which can be switched on and off."""
+    """A switch for the recorder of a runtime."""
 
     runtime: Runtime
     in_memory: Recorder
@@ -132,7 +132,7 @@ class _Collector:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """One kind of round: the patch that each Application gets, and the check that the daemon has observed the patch."""
+    """A kind of round: the patch for each Application, and a check that tells whether the daemon has observed the patch."""
 
     patch: Ask
     seen: Seen
@@ -151,7 +151,7 @@ CHANGED: Final = _Round(
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the steps of a few packages separately, and rounds of reconciliations of many packages."""
+    """Measure recorders on their own with the steps of a few packages. With ``long``, also measure rounds of many packages."""
     for packages in (FEW, PACKAGES) if long else (FEW,):
         yield from trio.run(_measure_apart, packages)
     if long:
@@ -159,7 +159,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 async def _measure_apart(packages: int) -> list[Ratio]:
-    """Measure the processor time of a recorder for the steps of a reconciliation, against that of the reconciliation itself."""
+    """Measure the processor time that recorders need for the steps of reconciliations, against that of the reconciliations."""
     gc.set_threshold(*GC_THRESHOLDS)
     with tempfile.TemporaryDirectory() as name:
         async with _open(Path(name)) as (switch, client):
@@ -206,7 +206,7 @@ async def _measure_apart(packages: int) -> list[Ratio]:
 
 @dataclass(frozen=True, slots=True)
 class _Collected:
-    """The steps of some rounds, and the processor time of a package in one of them."""
+    """The steps of some rounds, and the processor time of one package in one round."""
 
     first: Calls
     others: Sequence[Calls]
@@ -226,7 +226,7 @@ async def _collected(switch: _Switch, client: HttpClusterClient, packages: int, 
 
 
 async def _given(recorder: Recorder, written: FlightLog | None, steps: _Collected) -> float:
-    """Return the processor time for all rounds of steps after the first round, whose steps have whole states."""
+    """Return the processor time of a recorder for all rounds of steps but the first, whose steps contain whole states."""
     before = 0.0
     for number, calls in enumerate((steps.first, *steps.others)):
         if number == 1:
@@ -248,7 +248,7 @@ async def _measure(packages: int) -> list[Ratio]:
         async with _open(Path(name)) as (switch, client):
             await _install(switch.runtime, client, Path(name), packages)
             gc.collect()
-            gc.freeze()  # as the daemon does
+            gc.freeze()  # The daemon does this, too.
             kinds = {"off": None, "memory": switch.in_memory, "disk": switch.on_disk}
             off, memory, disk = await _in_turns(switch, client, packages, RECONCILED, kinds)
             del kinds["memory"]
@@ -266,10 +266,10 @@ async def _measure(packages: int) -> list[Ratio]:
 async def _in_turns(
     switch: _Switch, client: HttpClusterClient, packages: int, what: _Round, kinds: Mapping[str, Recorder | None]
 ) -> list[list[float]]:
-    """Return the processor times of the rounds of each kind, for one package."""
+    """Return for each kind the processor times of its rounds, for one package."""
     times: dict[str, list[float]] = {kind: [] for kind in kinds}
     for number in range(len(kinds) * (1 + BLOCKS)):
-        # Every kind is the first one in equally many blocks.
+        # Each kind is the first one in equally many blocks of rounds.
         kind = tuple(kinds)[(number + number // len(kinds)) % len(kinds)]
         switch.turn(kinds[kind])
         before = time.process_time()
@@ -279,11 +279,11 @@ async def _in_turns(
         print(f"recorder: round {number}, {kind}: {times[kind][-1] * 1000:.2f} ms a package", file=sys.stderr)
         if what is CHANGED:
             await _check_applied(client, packages, f"round-{number}")
-    return [each[1:] for each in times.values()]  # the first block only warms up
+    return [each[1:] for each in times.values()]  # The first block is only a warm-up.
 
 
 async def _check_applied(client: HttpClusterClient, packages: int, text: str) -> None:
-    """End the benchmark unless the cluster has the object of the last settings of each package."""
+    """End the benchmark unless the cluster has an object with the last settings for each package."""
     found = [find_str(each, "data", "colour") for each in (await client.list(CONFIG_MAP, NAMESPACE.name)).items]
     if found.count(text) != packages:
         raise SystemExit(f"bench: expected {packages} ConfigMaps with {text}, found {found.count(text)}")
@@ -295,7 +295,7 @@ def _row(what: str, recorded: Sequence[float], off: Sequence[float], budget: flo
 
 
 def _share(recorded: Sequence[float], off: Sequence[float]) -> float:
-    """Return the median of the ratios of the rounds of one block."""
+    """Return the median of the ratios between rounds of the same block."""
     return median(one / other for one, other in zip(recorded, off, strict=True))
 
 
@@ -329,7 +329,7 @@ async def _open(folder: Path) -> AsyncIterator[tuple[_Switch, HttpClusterClient]
 async def _serve(
     folder: Path, client: HttpClusterClient, ledger: ProcessLedger, helm: str, engine: str
 ) -> AsyncIterator[_Switch]:
-    """Run the daemon's inner part, with a recorder that is off."""
+    """Run the inner part of the daemon, with the recorder switched off."""
     async with (
         _ground(folder, client, ledger, helm, engine) as ground,
         ground.open_daemon() as runtime,

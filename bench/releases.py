@@ -1,7 +1,7 @@
 """Many small packages on one server: their installation against a loop of ``helm install``, a second pass, and drift.
 
-Everything is real: the daemon, its control plane, a registry, helm and kubectl are processes on loopback. Each row names
-the number of packages and of ``helm install`` runs.
+Everything is real: the daemon, its control plane, a registry, helm and kubectl are processes on loopback. Each row states the
+number of packages and of ``helm install`` runs.
 """
 
 import json
@@ -54,7 +54,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A daemon with its own cluster, and the environment of users' commands against it."""
+    """A daemon with its own cluster, and the environment for the commands of its users."""
 
     folder: Path
     client: HttpClusterClient
@@ -62,7 +62,7 @@ class Stage:
     environment: dict[str, str]
 
     def run(self, *command: str) -> None:
-        """Run a command of a user. Raises CalledProcessError."""
+        """Run a command as a user does. Raises CalledProcessError."""
         subprocess.run(command, env=self.environment, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -102,7 +102,7 @@ def _environment(folder: Path, kubeconfig: Path) -> dict[str, str]:
 
 
 async def _installs(stage: Stage, chart: Path, packages: int) -> Ratio:
-    """Return the time of one install: of all packages by the daemon, and of some releases of the same chart by helm."""
+    """Measure an installation of packages by the daemon against some installations of the same chart by helm."""
     target = f"{stage.registry}/packages/six:1.0.0"
     stage.run(*WHARFINGER, "package", "push", str(chart), target, "--plain-http")
     for name in ("ours", "theirs"):
@@ -136,8 +136,10 @@ async def _installs(stage: Stage, chart: Path, packages: int) -> Ratio:
 
 
 async def _drift(stage: Stage, packages: int) -> Ratio:
-    """Measure the 99th percentile of the time from a `kubectl patch` of an applied field to its correction, against one
-    second."""
+    """Measure the 99th percentile of the time in which drift is corrected, against one second.
+
+    The time begins with a `kubectl patch` of an applied field.
+    """
     broken: dict[str, float] = {}
     mended: list[float] = []
     edited = trio.Event()
@@ -176,8 +178,7 @@ async def _drift(stage: Stage, packages: int) -> Ratio:
 
 
 async def _second_pass(packages: int) -> Ratio:
-    """Measure a check of every unchanged package against its install, in this process. An error is raised if a check
-    writes."""
+    """Measure a check of every unchanged package against its install, in this process. Raises an error if a check writes."""
     with tempfile.TemporaryDirectory() as name:
         async with open_world(Path(name)) as world:
             await world.push_folder(write(Path(name) / "six", dict(SIX_OBJECTS)), "six", "1.0.0")
@@ -187,7 +188,7 @@ async def _second_pass(packages: int) -> Ratio:
             await _bring_up(world, range(1, 1 + packages))
             first = time.perf_counter() - began
             with _counted() as requests:
-                await _look_again(world, packages)  # fills the caches
+                await _look_again(world, packages)  # This pass fills the caches.
                 again = statistics.median([await _look_again(world, packages) for _ in range(PASSES)])
     writes = [one for one in requests if not one.startswith("GET /")]
     if writes:
@@ -204,7 +205,7 @@ async def _bring_up(world: World, numbers: range) -> None:
 
 
 async def _look_again(world: World, packages: int) -> float:
-    """Reschedule every package, as after a change of a dependency, and return the seconds until the last one was checked."""
+    """Reschedule every package, as a change of a dependency does, and return the seconds until the last one was checked."""
     names = [f"prod.six-{number}" for number in range(1, 1 + packages)]
     began = time.perf_counter()
     for name in names:

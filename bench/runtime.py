@@ -1,5 +1,6 @@
-"""The runtime: the life of a package with and without a hook, and a restart. The yardstick is one `helm template`,
-without which no package can be installed.
+"""The runtime: the life cycle of a package with and without a hook, and a restart.
+
+The yardstick is one `helm template`, without which no package can be installed.
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""Inputs for the benchmarks of several parts: a schema of settings as packages have them, values that fit it, archives."""
+"""Inputs for several benchmarks: a typical schema of settings, values that fit it, and archives."""
 
 import io
 import tarfile
@@ -67,7 +67,7 @@ SETTINGS: Final[JsonObject] = {
 
 
 def archive_of(numbers: Iterable[int], *, size: int, hides: Iterable[int] = ()) -> bytes:
-    """Return a tar.gz with the files of these numbers, in twenty folders, and with whiteouts of the files ``hides``."""
+    """Return a tar.gz with the files of these numbers in twenty folders, and with whiteouts of the files in ``hides``."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
         for number in numbers:

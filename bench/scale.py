@@ -1,9 +1,8 @@
-"""The processor time of a daemon and all of its children: for the installation of many packages, and for a restart with
-them. With ``--long``, the rate of installs, memory and idle processor time, too.
+"""The processor time of a daemon and all of its children: to install many packages, and to restart with them.
 
-The daemon and the control plane are processes of their own, so that each side's time is known. With ``--kubeconfig`` the
-daemon manages that cluster instead, in namespaces that are deleted at the end. A restart that writes to the cluster ends
-the benchmark with an error.
+With ``--long``, the rate of installs, the memory and the idle processor time are measured as well. The daemon and the control
+plane are separate processes, so that the time of each is known. With ``--kubeconfig``, the daemon manages that cluster instead,
+in namespaces that are deleted at the end. A restart that writes to the cluster ends the benchmark with an error.
 """
 
 import os
@@ -63,8 +62,10 @@ TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure an install and a restart, each against helm's client; with ``long``, for several numbers of packages, and
-    also without the chart engine."""
+    """Measure an install and a restart, each against helm's client.
+
+    With ``long``, measure several numbers of packages, and also without the chart engine.
+    """
     chosen = tuple(int(each) for each in os.environ.get(PACKAGES, "").split())
     for packages in chosen or (MANY if long else (FEW,)):
         yield from trio.run(_measure, packages, "", long)
@@ -74,7 +75,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 @dataclass(slots=True)
 class Bench:
-    """The cluster, and the daemon's command line."""
+    """A cluster, and the command line of a daemon for it."""
 
     folder: Path
     kubeconfig: Path
@@ -96,7 +97,7 @@ async def _measure(packages: int, engine: str, long: bool) -> list[Ratio]:
             await trio.to_thread.run_sync(daemon.wait_line, " ready: ")
             async with _drained(daemon, bench.folder):
                 await bench.client.apply(_repository(bench.folder), field_manager="bench", force=True)
-                await _install(bench.client, range(1))  # fills the caches
+                await _install(bench.client, range(1))  # The first package fills the caches.
                 await _idle(daemon)
                 began, before = time.perf_counter(), _used(daemon.process.pid)
                 await _install(bench.client, range(1, packages + 1))
@@ -175,8 +176,10 @@ async def _open_bench(packages: int, engine: str) -> AsyncIterator[Bench]:
 
 
 async def _leave(client: HttpClusterClient, namespaces: list[str]) -> None:
-    """Delete the namespaces, and wait until they are gone, so that the next measurement can create them again: a server
-    deletes a namespace some seconds after the request."""
+    """Delete the namespaces, and wait until they are gone, so that the next measurement can create them again.
+
+    A server deletes a namespace only some seconds after the request.
+    """
     async with open_informer(client, NAMESPACES) as informer:
         await informer.wait_synced()
         with informer.changes() as changes:
@@ -233,7 +236,7 @@ async def _remove(client: HttpClusterClient) -> None:
 
 
 async def _remove_repository(client: HttpClusterClient) -> None:
-    """Delete the repository, and wait until the daemon has released it; without a daemon its finalizer would keep it."""
+    """Delete the repository, and wait until the daemon has released it. Without a daemon, its finalizer would keep it."""
     key = ObjectKey(PACKAGE_REPOSITORY, "", REPOSITORY)
     async with open_informer(client, PACKAGE_REPOSITORY) as informer:
         await informer.wait_synced()
@@ -244,7 +247,7 @@ async def _remove_repository(client: HttpClusterClient) -> None:
 
 
 async def _versions(client: HttpClusterClient) -> dict[ObjectKey, str]:
-    """Return the resourceVersion of every object of the packages; a changed object has another resourceVersion."""
+    """Return the resourceVersion of every object of the packages. It is different after any change of the object."""
     found: dict[ObjectKey, str] = {}
     for kind in (APPLICATION, *KINDS):
         for obj in (await client.list(kind)).items:
@@ -265,7 +268,7 @@ async def _idle(daemon: Program) -> None:
 
 
 async def _rest(daemon: Program) -> float:
-    """Return the processor time that the idle daemon uses in a second, in seconds."""
+    """Return the processor time that the idle daemon uses per second, in seconds."""
     used = _used(daemon.process.pid)
     await trio.sleep(REST_S)
     return (_used(daemon.process.pid) - used) / REST_S
@@ -278,8 +281,10 @@ async def _stop(daemon: Program) -> None:
 
 @asynccontextmanager
 async def _drained(daemon: Program, folder: Path) -> AsyncIterator[None]:
-    """Read the daemon's log, so that the daemon never waits for a reader. Exit with the end of the log if the daemon ends
-    by itself, for example because it could not renew its Lease on a busy machine."""
+    """Read the daemon's log, so that the daemon never waits for a reader.
+
+    Exit with the end of the log if the daemon ends by itself, for example because it could not renew its Lease on a busy machine.
+    """
     log = folder / "daemon.log"
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_read, daemon, log, nursery.cancel_scope)
@@ -299,7 +304,7 @@ async def _read(daemon: Program, log: Path, scope: trio.CancelScope) -> None:
 
 
 def _used(pid: int) -> float:
-    """Return the processor time of a process and of all of its descendants, ended ones included, in seconds."""
+    """Return the processor time of a process and of all of its descendants, including ended ones, in seconds."""
     total = 0.0
     for number in _family(pid):
         with suppress(OSError):
@@ -323,8 +328,8 @@ def _memory(pid: int) -> int:
 
 
 async def _bare(bench: Bench) -> float:
-    """Return the time in which the objects of one package are applied one after another, in seconds. The objects were rendered
-    before.
+    """Return the time to apply the objects of one package one after the other, in seconds. The time for rendering is not
+    included.
     """
     command = ["helm", "template", "bare", bench.environment["CHART"]]
     done = await trio.run_process(command, env=bench.environment, capture_stdout=True)
@@ -338,7 +343,7 @@ async def _bare(bench: Bench) -> float:
 
 
 def _helm(bench: Bench) -> tuple[float, float]:
-    """Return the processor time and the time of one `helm install` of the same chart, in seconds."""
+    """Return the processor time and the duration of one `helm install` of the same chart, in seconds."""
     before, began = _children(), time.perf_counter()
     for number in range(INSTALLS):
         subprocess.run(

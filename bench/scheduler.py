@@ -1,8 +1,8 @@
 """The live scheduler: a large graph against small ones, and the cost of one change among ten thousand packages.
 
-The cost of a step must only depend on the packages that the event can reach. So the same change is measured among ten
-thousand packages and among a hundred: the first of ten packages that depend on each other gets another version, runs
-again, or is disabled and enabled.
+The cost of a step must depend only on the packages that the event can reach. So the same change is measured among ten thousand
+packages and among a hundred: the first of ten packages that depend on each other in a chain gets another version, runs again, or
+is disabled and enabled.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ CHANGES: Final = 20
 
 
 class World:
-    """A scheduler's graph; each run that it schedules is completed at once."""
+    """A scheduler's graph. Each run that it schedules is completed at once."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self.graph, _ = step(Graph(), Resumed())
@@ -38,7 +38,7 @@ class World:
 
 
 def packages(count: int) -> list[Node]:
-    """Return chains of ten packages; all packages also depend on a common package."""
+    """Return chains of ten packages. All of them also depend on a common package."""
     return [node("base", order=1), *(package(number) for number in range(count))]
 
 
@@ -49,8 +49,7 @@ def package(number: int, version: str = "1.0.0") -> Node:
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure adding all packages, a new version of one with nine dependents, a further run of it, and disabling and
-    enabling it."""
+    """Measure adding all packages, then changing, running again, and disabling and enabling one package with nine dependents."""
     many, few = packages(MANY), packages(FEW)
 
     def add_many() -> None:

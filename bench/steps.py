@@ -1,7 +1,7 @@
-"""The steps of the pure machines: of a package, of a queue and of the scheduler, without the shells around them.
+"""The steps of the pure state machines: of a package, of a queue and of the scheduler, without the shells around them.
 
-The yardstick makes only the records that the machine has to make for the same events: the events and effects, and the parts of
-the state that change. No machine can be faster than that.
+The yardstick creates only the records that the machine has to create for the same events: events, effects, and the changed parts
+of the state. No machine can be faster than that.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ HOOKS: Final = tuple(f"hook-{number}" for number in range(5))
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the steps of a hook's run, of a task, and of another run of a package."""
+    """Measure the steps for a run of a hook, for a task, and for another run of a package."""
     yield _row("package: a hook ran", _hook_ran, _hook_ran_raw, budget=3.0)
     yield _row("queue: a task, 3 steps", _task, _task_raw, budget=3.0)
     yield _row("scheduler: a run, 2 steps", *_runs(), budget=11.0)
@@ -103,7 +103,7 @@ def _task_raw() -> object:
 
 
 def _runs() -> tuple[Callable[[], object], Callable[[], object]]:
-    """Return a function that runs the last of a hundred packages again, and one that makes the records for it."""
+    """Return a function that runs the last of a hundred packages again, and one that only creates the records for this."""
     name = packages(FEW)[-1].name
     ours, raw = World(packages(FEW)), World(packages(FEW))
 

@@ -1,10 +1,9 @@
-"""Tables: the cost of a row in a large table against a small one and a plain dictionary, and the time until a change is
-read.
+"""Tables: the cost of a row in a large table, against a small one and a plain dictionary, and the time until a change is read.
 
-A dictionary has no revisions, snapshots, transactions or readers, so the ratio to a dictionary is the price of these. The
-ratio between sizes should be near 1. Anything above is due to the processor's cache, from which a dictionary suffers too
-(the time of a row doubles from 10,000 to 100,000 rows). The garbage collector is on, with its default thresholds, as in
-the daemon. Objects that exist before a measurement are frozen, so that no collection visits them.
+A dictionary has no revisions, snapshots, transactions or readers, so the ratio to a dictionary is the price of these. The ratio
+between two sizes should be near 1. Anything above is due to the processor's cache, and a dictionary is affected as well (the time
+for a row doubles from 10,000 to 100,000 rows). The garbage collector is on, with its default thresholds, as in the daemon.
+Objects that exist before a measurement are frozen, so that no collection visits them.
 """
 
 import gc
@@ -45,8 +44,10 @@ Rows = Table[str, Row]
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure inserts, reads and commits by size and against a dictionary, and the time until a change is read; with
-    ``long``, also a million rows."""
+    """Measure inserts, reads and commits by size and against a dictionary, and the time until a change is read.
+
+    With ``long``, also measure a million rows.
+    """
     gc.collect()
     gc.freeze()
     try:
@@ -73,7 +74,7 @@ def table(*, indexed: bool = False) -> Rows:
 
 
 def fill(into: Rows, some: Sequence[Row], step: int = STEP) -> Rows:
-    """Insert rows in transactions of ``step`` rows, and return the table."""
+    """Insert rows in transactions of ``step`` rows into a table, and return the table."""
     for start in range(0, len(some), step):
         with write(into) as tx:
             for row in some[start : start + step]:
@@ -184,7 +185,7 @@ def _commits(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
 
 
 async def _propagation() -> Ratio:
-    """Measure the time from a change until a task that waits for it has read it and set an event."""
+    """Measure the time from a change to the reaction of a waiting task, which reads the change and sets an event."""
     mine = fill(table(), rows(SMALL))
     said = trio.Event()
     asked = trio.Event()

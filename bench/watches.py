@@ -1,8 +1,8 @@
-"""Watches: the processor time that an event costs this process, from the server's socket to its subscribers.
+"""Watches: the processor time that an event costs this process, from the server's socket to the subscribers.
 
-The server is a child process that only writes events over a real loopback connection, each in its own chunk, as an API
-server does: at a steady rate, as in a busy cluster, and as fast as the connection allows. Only processor time is
-compared, so waiting does not count. The child ends when its standard input ends.
+The server is a child process that only writes events over a real loopback connection, each in a chunk of its own, as an API
+server does: at a steady rate, as in a busy cluster, and as fast as the connection allows. Only processor time is compared, so
+waiting does not count. The child ends when its standard input ends.
 """
 
 import select
@@ -43,8 +43,7 @@ Measured = Callable[[str], Awaitable[float]]
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure events at a steady rate against a share of a core, and events without a pause against reading and parsing
-    them."""
+    """Measure events at a steady rate against a share of a core, and events without a pause against reading and parsing them."""
     rounds = 5 if long else 1
     each, parsed = f"an event of 5 KiB at {RATE}/s", "bare httpx and msgspec"
     steady = _median(RATE, _follow, rounds)
@@ -91,7 +90,7 @@ def _server(rate: int) -> Iterator[str]:
 
 
 class _Meter:
-    """The processor time from the first event to the last."""
+    """A meter of the processor time from the first event to the last."""
 
     def __init__(self, events: int) -> None:
         self.over = trio.Event()
@@ -127,11 +126,11 @@ async def _followed(url: str, subscribers: int) -> float:
 
 
 def _told(_change: RawChange) -> None:
-    """Ignore a change; this is a further subscriber."""
+    """Ignore a change. This function serves as a further subscriber."""
 
 
 async def _bare(url: str) -> float:
-    """Read and parse all events with simple code; return the processor time in seconds."""
+    """Read and parse all events with simple code, and return the processor time in seconds."""
     meter = _Meter(EVENTS)
     rest = b""
     async with (
@@ -158,7 +157,7 @@ def _serve(rate: int) -> None:
         print(listener.getsockname()[1], flush=True)
         while listener in select.select([listener, sys.stdin], [], [])[0]:
             connection, _ = listener.accept()
-            with connection, suppress(ConnectionResetError):  # a client ends its watch as it likes
+            with connection, suppress(ConnectionResetError):  # A client may end its watch at any time.
                 connection.settimeout(PATIENCE_S)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 _answer(connection, chunks, rate)
@@ -180,14 +179,14 @@ def _answer(connection: socket.socket, chunks: list[bytes], rate: int) -> None:
 
 
 def _lines() -> Iterator[bytes]:
-    """Yield the events of a hundred objects, which are added and then changed in turn."""
+    """Yield events of a hundred objects, which are first added and then changed in turn."""
     for number in range(EVENTS):
         event: JsonObject = {"type": "ADDED" if number < OBJECTS else "MODIFIED", "object": _object(number)}
         yield canonical_json(event) + b"\n"
 
 
 def _object(number: int) -> JsonObject:
-    """Return a Pod of 5 KiB, which has many small members, as real ones do."""
+    """Return a Pod of 5 KiB with many small members, like real Pods."""
     containers: list[JsonValue] = [
         {
             "name": f"container-{at}",
