@@ -2,15 +2,15 @@
 
 1. No dead module: a command (``wharfinger/command_table.py``) imports each module, directly or indirectly.
 2. No untested module: ``wharfinger/part/x.py`` has ``tests/part/test_x.py``.
-3. No folder has more than MOST_MODULES modules, and the ``__init__.py`` of each room (a folder of a part) has a
-   docstring.
-4. No import cycles. Imports for type checkers count.
-5. With ``--coverage coverage.json``: each module was measured, and its lines and branches are covered to at least
-   MODULE_FLOOR percent, so that a well-tested part cannot hide a module that no test runs.
+3. No full folder: a folder has at most MOST_MODULES modules. No undocumented room: the ``__init__.py`` of each room (a subfolder
+   of a part of ``wharfinger/``) has a docstring.
+4. No import cycle. Imports for type checkers count, too.
+5. With ``--coverage coverage.json``, no low coverage: each module was measured, and at least MODULE_FLOOR percent of its lines
+   and branches are covered, so that a well-tested part cannot hide a module that no test runs.
 
-``--tests-of-low-coverage coverage.json`` prints the test modules of the modules that are below.
+``--tests-of-low-coverage coverage.json`` prints the test modules of all modules below MODULE_FLOOR.
 
-Print one line for each finding. The exit code is 1 if there are any.
+The script prints one line for each finding. The exit code is 1 if there are any.
 """
 
 import ast
@@ -32,7 +32,7 @@ MOST_MODULES = 20
 
 
 def main() -> int:
-    """Run all checks except coverage; with ``--coverage``, only the check of coverage."""
+    """Run all checks except that of coverage, or with ``--coverage`` only that one."""
     sys.path.insert(0, str(ROOT))
     if "--tests-of-low-coverage" in sys.argv:
         print(*tests_of_low_coverage(Path(sys.argv[sys.argv.index("--tests-of-low-coverage") + 1])))
@@ -58,7 +58,7 @@ def dead_modules(graph: grimp.ImportGraph) -> list[str]:
     frontier = alive & graph.modules
     while frontier:
         reached = set().union(*(graph.find_modules_directly_imported_by(module) for module in frontier))
-        # Importing a.b.c also imports a and a.b.
+        # An import of a.b.c also imports a and a.b.
         reached |= {parent for name in reached for parent in packages_above(name)}
         frontier = (reached & graph.modules) - alive
         alive |= frontier
@@ -76,7 +76,7 @@ def packages_above(name: str) -> list[str]:
 
 
 def imported_by_the_composition_root() -> set[str]:
-    """Return the modules that ``wharfinger/__main__.py`` imports itself, at its top or in a function."""
+    """Return the modules that ``wharfinger/__main__.py`` itself imports, at its top or in a function."""
     tree = ast.parse((ROOT / "wharfinger" / "__main__.py").read_text())
     imports = (node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     parts = tuple(f"wharfinger.{part}." for part in PARTS)
@@ -94,7 +94,7 @@ def untested_modules() -> list[str]:
 
 
 def tests_of(module: Path) -> Path:
-    """Return the test module of a module."""
+    """Return the path of the test module for a module."""
     return Path("tests") / module.parent.relative_to("wharfinger") / f"test_{module.name}"
 
 
@@ -115,7 +115,7 @@ def rooms() -> list[str]:
 def circles(graph: grimp.ImportGraph) -> list[str]:
     """Return a finding for each import cycle."""
     left = {module: graph.find_modules_directly_imported_by(module) & graph.modules for module in graph.modules}
-    # A module that imports none of the remaining ones, or that none of them imports, is in no cycle.
+    # A module is in no cycle if it imports no remaining module, or if no remaining module imports it.
     while True:
         imported = set().union(*left.values())
         free = {module for module, imports in left.items() if not imports or module not in imported}
@@ -145,8 +145,7 @@ def tests_of_low_coverage(report: Path) -> list[str]:
 
 
 def below_floor(report: Path) -> list[str]:
-    """Return a finding for each file whose combined line and branch coverage is below the floor, or that was not
-    measured."""
+    """Return a finding for each file that was not measured, or whose combined line and branch coverage is below the floor."""
     files = json.loads(report.read_text())["files"]
     measured = {Path(name): data["summary"]["percent_covered"] for name, data in files.items()}
     unmeasured = {*modules_of_the_parts(), Path("wharfinger/__main__.py")} - set(measured)

@@ -25,7 +25,7 @@ BIN = ROOT / ".cache" / "tools" / "bin"
 
 @dataclass(frozen=True)
 class Tool:
-    """A binary: its name, the versions that are accepted on PATH, and the package that contains it."""
+    """A binary: its name, the versions that are accepted on PATH, and the published package that contains it."""
 
     name: str
     on_path_as: tuple[str, ...]

@@ -1,8 +1,8 @@
 """The demo: packages of every kind are pushed to a real registry, requested with kubectl, and become Ready.
 
-Run by ``make demo``, and by ``make run``, which leaves everything running. Everything is real: docker-registry, helm,
-kubectl, the daemon and its control plane are processes on loopback, and all state is in a temporary folder that is
-removed at the end. Each step prints its commands and their results; the exit code is 0 only if every step succeeded.
+``make demo`` runs it, and so does ``make run``, which leaves everything running. Everything is real: docker-registry, helm,
+kubectl, the daemon and its control plane are processes on loopback. All state is in a temporary folder that is removed at the
+end. Each step prints its commands and their results. The exit code is 0 only if every step succeeded.
 """
 
 import signal
@@ -64,7 +64,7 @@ data:
 
 
 def main() -> int:
-    """Run the demo; return 0 if every step succeeded."""
+    """Run the demo, and return 0 if every step succeeded."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--stay", action="store_true", help="leave everything running until Ctrl-C")
     args = parser.parse_args()
@@ -79,7 +79,7 @@ def main() -> int:
                 signals.unwinding = True
         print(f"\ndemo: done in {time.monotonic() - started:.0f} s, everything as it should be", flush=True)
     except BrokenPipeError:
-        # The reader (head, less) has ended. Python would write the rest of the buffer at exit.
+        # The reader (head, less) has ended. At exit, Python would try to write the rest of the buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         print("demo: stopped, because the reader of its output has ended", file=sys.stderr)
         return 1
@@ -93,7 +93,9 @@ def main() -> int:
 
 
 def program_folders() -> list[str]:
-    """Return the folders of the programs that the demo uses; the chart engine's only if the daemon found an engine."""
+    """Return the folders of the programs that the demo uses. The folder of the chart engine is included only if there is an
+    engine.
+    """
     engine = shutil.which("wharfinger-engine")
     return [f"{ROOT}/.venv/bin", f"{ROOT}/.cache/tools/bin", *([str(Path(engine).parent)] if engine else [])]
 
@@ -116,7 +118,7 @@ class Demo:
                             "HELM_DATA_HOME": str(folder / "helm"), "WHARFINGER_SOCKET": str(self.socket)}  # fmt: skip
 
     def run(self, *, stay: bool) -> None:
-        """Run all steps; with ``stay``, only those until all packages are Ready, and then wait. Raises DemoError."""
+        """Run all steps. With ``stay``, run the steps until all packages are Ready, and then wait. Raises DemoError."""
         if problem := too_long_socket(self.socket):
             raise DemoError(f"{self.socket}: {problem}; set TMPDIR to a folder with a shorter path, such as /tmp")
         title("A registry, and the daemon with a control plane of its own")
@@ -182,7 +184,7 @@ class Demo:
             self.digests[package] = said.split()[-1]
 
     def install(self) -> None:
-        """Apply the manifests with kubectl, and show every stage of every package until all are Ready."""
+        """Apply the manifests with kubectl, and show each stage of the packages until all are Ready."""
         title("kubectl requests three Applications and a Module, and each becomes Ready")
         manifest = self.folder / "application.yaml"
         manifest.write_text(
@@ -207,7 +209,7 @@ class Demo:
         self.show("kubectl", "get", kinds, "--all-namespaces")
 
     def check_digests(self) -> None:
-        """Check that the installed package is the one that was pushed, requested by its digest."""
+        """Check that the installed package is the one that was pushed and then requested by its digest."""
         title("What is installed is what was pushed, pulled by digest")
         fetched = self.registry_log.read_text(errors="replace")
         for name, package in INSTALLED.items():
@@ -245,8 +247,9 @@ class Demo:
         self.show("kubectl", "rollout", "status", "deployment/web", "--namespace=demo", "--timeout=60s")
 
     def label_makes_a_hook_run(self) -> None:
-        """Show the module's Python hook: it writes a list of namespaces to the values, and the chart creates limits in
-        each."""
+        """Show the module's Python hook. It writes a list of namespaces to the values, and the chart creates limits in each
+        namespace.
+        """
         title("A namespace with a label gets its limits, through the module's Python hook")
         self.show("kubectl", "create", "namespace", "team")
         self.show("kubectl", "label", "namespace", "team", "namespace-defaults/managed=true")
@@ -285,7 +288,7 @@ class Demo:
             raise DemoError("the Deployment does not have the three replicas that the settings ask for")
 
     def ask_helm_and_the_daemon(self) -> None:
-        """Show the releases as Helm lists them, and the answers of the debug socket."""
+        """Show the releases as Helm lists them, and what the debug socket answers."""
         title("Helm sees the releases")
         listed = self.show("helm", "list", "--all-namespaces")
         deployed = {line.split()[0] for line in listed.splitlines() if "\tdeployed\t" in line}
@@ -302,8 +305,9 @@ class Demo:
         self.show(*WHARFINGER, "render", "demo.reload")
 
     def delete_everything(self, before: set[str]) -> None:
-        """Delete everything, and check that no object is left that the packages created, except those that are kept on
-        purpose."""
+        """Delete everything, and check that nothing that the packages created is left, except objects that are kept on
+        purpose.
+        """
         title("Everything is deleted, and nothing of it is left")
         timeout = f"--timeout={PATIENCE_S}s"
         self.show("kubectl", "delete", "applications.wharfinger.dev", "--all", "--namespace=demo", timeout)
@@ -331,8 +335,7 @@ class Demo:
         print("nothing is left")
 
     def objects(self) -> set[str]:
-        """Return every object of the cluster as ``Kind namespace/name``, without events and leases, which change by
-        themselves."""
+        """Return every object of the cluster as ``Kind namespace/name``, except events and leases, which change by themselves."""
         kinds = self.quiet("kubectl", "api-resources", "--verbs=list,delete", "--output=name").split()
         asked = ",".join(kind for kind in kinds if not kind.startswith(("events", "leases.")))
         listed = json.loads(self.quiet("kubectl", "get", asked, "--all-namespaces", "--output=json"))
@@ -344,8 +347,10 @@ class Demo:
         }
 
     def stay(self, daemon: subprocess.Popen[bytes]) -> None:
-        """Wait for Ctrl-C. A daemon that is killed is started again, as by a service manager. Raises DemoError if it
-        exits by itself."""
+        """Wait for Ctrl-C. If the daemon is killed, start it again, as a service manager would.
+
+        Raises DemoError if the daemon exits by itself.
+        """
         title("Everything stays up until Ctrl-C; in another shell")
         for name in ("KUBECONFIG", "WHARFINGER_SOCKET"):
             print(f"  export {name}={shlex.quote(self.environment[name])}")

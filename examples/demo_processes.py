@@ -23,11 +23,11 @@ PR_SET_PDEATHSIG = 1
 
 
 class DemoError(Exception):
-    """A step failed."""
+    """The error of a step that failed."""
 
 
 class Stopped(KeyboardInterrupt):
-    """SIGINT, SIGTERM or SIGHUP ends the demo; ``number`` is the number of the signal."""
+    """The signal SIGINT, SIGTERM or SIGHUP, which ends the demo; ``number`` is the number of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -35,11 +35,10 @@ class Stopped(KeyboardInterrupt):
 
 
 class Signals:
-    """The handler of signals: the first one ends the demo early, each further one kills the processes that have not ended
-    yet.
+    """The handler of signals. The first signal ends the demo early, and each further one kills the processes that still run.
 
-    While the demo ends, a signal raises no exception, so the children are always ended and the folder with the token is
-    always removed.
+    While the demo ends, a signal raises no exception, so the children are always ended, and the folder with the token is always
+    removed.
     """
 
     def __init__(self) -> None:
@@ -56,8 +55,10 @@ class Signals:
                 signal.signal(number, self._came)
 
     def start(self, command: list[str], log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        """Start a child process that ends with the demo. A signal is handled only after the child is registered, so it is
-        never missed."""
+        """Start a child process that ends with the demo.
+
+        A signal is handled only after the child is registered, so that the handler never misses the child.
+        """
         self._starting = True
         try:
             process = self.children.enter_context(background(command, log, environment))
@@ -81,7 +82,7 @@ class Signals:
 
 @contextmanager
 def background(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a child process while the body runs; stop it with SIGTERM, and kill its group if that takes long.
+    """Run a child process while the block runs. Then stop it with SIGTERM, and kill its group if it does not end in time.
 
     The child also gets SIGTERM if this process is killed.
     """
@@ -139,8 +140,10 @@ def listening(port: int) -> bool:
 
 
 def await_that(holds: Callable[[], bool], *, what: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until ``holds()``, at most PATIENCE_S. Raises DemoError, with the end of the log, after that or if the process
-    ends first."""
+    """Wait until ``holds()`` is true, at most PATIENCE_S.
+
+    Raises DemoError, with the end of the log, after this time or if the process ends first.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         if process.poll() is not None:
@@ -151,7 +154,7 @@ def await_that(holds: Callable[[], bool], *, what: str, process: subprocess.Pope
 
 
 def last_lines(log: Path, lines: int = 25) -> str:
-    """Return the end of a log, to be put after a message; empty if there is no log."""
+    """Return the end of a log, to be appended to a message, or an empty text if there is no log."""
     if not log.exists():
         return ""
     said = log.read_text(errors="replace").splitlines()[-lines:]

@@ -1,4 +1,4 @@
-"""The progress that the demo prints: each change of a stage of a package, as the daemon's debug socket reports it."""
+"""The progress that the demo prints: each change of a package's stages, as the daemon's debug socket reports it."""
 
 import http.client
 import json
@@ -51,7 +51,7 @@ class Hook(TypedDict):
 
 
 class Package(TypedDict, total=False):
-    """One package in the output of `wharfinger dump -o json`: the parts that the demo uses."""
+    """The parts of a package in the output of `wharfinger dump -o json` that the demo uses."""
 
     name: str
     status: Status
@@ -60,14 +60,13 @@ class Package(TypedDict, total=False):
 
 
 class Daemon:
-    """A client of the daemon's debug socket, which makes the requests of `wharfinger dump` without starting a process for
-    each."""
+    """A client of the daemon's debug socket. It makes the requests of `wharfinger dump` without starting a process for each."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def packages(self) -> dict[str, Package]:
-        """Return all packages by name; none while the daemon does not answer."""
+        """Return all packages by name, or none if the daemon does not answer."""
         dump = self._get("/api/v1/packages/dump?output=json")
         sections = [dump.get(kind) for kind in ("apps", "modules")]
         found: dict[str, Package] = {}
@@ -77,7 +76,7 @@ class Daemon:
         return found
 
     def package(self, name: str) -> Package:
-        """Return one package; empty if it is unknown."""
+        """Return one package, which is empty if it is unknown."""
         return self.packages().get(name, {})
 
     def _get(self, path: str) -> dict[str, object]:
@@ -106,7 +105,9 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Progress:
-    """The progress of some packages: prints a line for each change of a stage or state, and records which stages changed."""
+    """The progress of some packages. It prints a line for each change of a stage or state, and records which stages have
+    changed.
+    """
 
     def __init__(self, daemon: Daemon, names: tuple[str, ...]) -> None:
         self.daemon = daemon
@@ -115,7 +116,7 @@ class Progress:
         self.latest = daemon.packages()
 
     def look(self) -> None:
-        """Request the packages, and print the changes since the last time."""
+        """Request the packages, and print what has changed since the last request."""
         packages = self.daemon.packages()
         for name in self.names:
             before, now = self.latest.get(name, {}), packages.get(name, {})
@@ -145,7 +146,7 @@ def stages(package: Package) -> dict[str, Condition]:
 
 
 def since(package: Package, stage: str) -> str:
-    """Return the time of the last change of a stage; empty for an unknown package."""
+    """Return the time at which a stage changed last, or an empty text for an unknown package."""
     condition = stages(package).get(stage)
     return condition["lastTransitionTime"] if condition else ""
 
@@ -161,7 +162,7 @@ def is_ready(package: Package) -> bool:
 
 
 def state(package: Package) -> str:
-    """Return the state and its message, and the tip if there is one: ``Ready: version 1.0.0 is installed and ready``."""
+    """Return the state and its message, with the tip if there is one: ``Ready: version 1.0.0 is installed and ready``."""
     if "status" not in package:
         return ""
     status = package["status"]

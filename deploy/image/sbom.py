@@ -1,9 +1,10 @@
-"""The list of components of the image: a CycloneDX document of Python's libraries and of the modules of its Go programs.
+"""The list of components of the image: a CycloneDX document of the Python libraries and of the modules in the Go programs.
 
     sbom.py FOLDER [MODULES]
 
 FOLDER is an installed virtual environment, and MODULES the output of ``go version -m`` for the programs. The same input gives the
-same bytes: the document has no time and no random number. Debian's packages are not in it, because the image has their database.
+same bytes, because the document contains no time and no random number. Debian's packages are not listed, because the image
+contains the package database.
 """
 
 import email.parser
@@ -27,7 +28,7 @@ def python_components(folder: Path) -> Iterator[dict[str, object]]:
 
 
 def go_components(modules: str) -> Iterator[dict[str, object]]:
-    """Yield each module in the output of ``go version -m``, once, with its checksum."""
+    """Yield each module in the output of ``go version -m`` once, with its checksum."""
     seen: dict[tuple[str, str], str] = {}
     for line in modules.splitlines():
         kind, *fields = line.split()
@@ -45,7 +46,7 @@ def go_components(modules: str) -> Iterator[dict[str, object]]:
 
 
 def document(folder: Path, modules: str) -> dict[str, object]:
-    """Return the whole document. Its serial number follows from its content."""
+    """Return the whole document. Its serial number is computed from its content."""
     components = [*python_components(folder), *go_components(modules)]
     digest = hashlib.sha256(json.dumps(components, sort_keys=True).encode()).hexdigest()
     serial = f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"

@@ -1,6 +1,6 @@
 """Write the pages in docs/reference from the code: commands, kinds, metrics and reasons. `make reference` runs it.
 
-A test compares the pages with what this writes, so they cannot be outdated.
+A test compares the pages with the output of this script, so they cannot be outdated.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def pages() -> dict[str, str]:
 
 
 def commands() -> str:
-    """Return the page of commands: the help of each, as it is printed in a terminal of 100 columns."""
+    """Return the page of commands: the help of each command, as printed in a terminal of 100 columns."""
     os.environ["COLUMNS"] = "100"
     parts = ["# Commands\n", NOTE, "[The command line](../command-line.md) describes the commands by topic.\n"]
     for name, parser in sorted(_parsers(build_parser("*"), "wharfinger")):
@@ -75,7 +75,7 @@ def commands() -> str:
 
 
 def _parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield the parsers that have no commands of their own, each with its whole name."""
+    """Yield the parsers that have no subcommands, each with the whole name of its command."""
     below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
     if not below:
         yield name, parser
@@ -85,7 +85,7 @@ def _parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, 
 
 
 def kinds() -> str:
-    """Return the page of kinds: each field of each custom resource, with its type and the description in its definition."""
+    """Return the page of kinds: each field of each custom resource, with its type and its description."""
     parts = ["# Kinds\n", NOTE, "[Custom resources](../resources.md) explains the fields, with examples.\n"]
     for crd in sorted(own_crds(), key=lambda each: find_str(each, "spec", "names", "kind")):
         version = find_list(crd, "spec", "versions")[0]
@@ -113,7 +113,7 @@ def _fields(schema: JsonObject, path: str) -> Iterator[str]:
 
 
 def metrics() -> str:
-    """Return the page of the daemon's own metrics, with the text that a scraper gets as their help."""
+    """Return the page of the daemon's own metrics, with the help text that a scraper gets for each."""
     parts = [
         "# Metrics\n",
         NOTE,

@@ -4,8 +4,8 @@ They are read from a new kube-apiserver of the version that the control plane fo
 
     python tools/kubernetes/generate_bootstrap_roles.py --server https://127.0.0.1:6443 --token-file token
 
-For a version without a server at hand, they are read from the files that Kubernetes publishes with its code. The rules of
-aggregated roles are not in these files; they are taken from roles.json, so they must be the same in the version of roles.json::
+If no server of the version is at hand, they are read from the files that Kubernetes publishes with its code. These files lack the
+rules of aggregated roles. The rules are taken from the existing roles.json, so both versions must have the same ones::
 
     python tools/kubernetes/generate_bootstrap_roles.py --published DIR --output …/bootstrap/roles-1.37.json
 
@@ -70,7 +70,7 @@ def served(server: str, token: str) -> list[Entry]:
             f"{server}{GROUP}/{plural}?labelSelector={BOOTSTRAPPING}=rbac-defaults",
             headers={"authorization": f"Bearer {token}"},
         )
-        # The certificate is not verified, because the server is one that the caller has started for this.
+        # The certificate is not verified, because the caller has started this server for this purpose.
         with urllib.request.urlopen(request, context=ssl._create_unverified_context()) as answer:  # noqa: S310, S323, SLF001
             items = json.load(answer)["items"]
         found += [_entry({**item, "kind": kind}) for item in items]
@@ -78,7 +78,7 @@ def served(server: str, token: str) -> list[Entry]:
 
 
 def published(folder: Path) -> list[Entry]:
-    """Return the objects of the published files, in the order of their kinds and names."""
+    """Return the objects in the published files, sorted by kind and name."""
     known = {(entry["kind"], entry["name"]): entry for entry in json.loads(OUTPUT.read_text())}
     found: list[Entry] = []
     for name in PUBLISHED:

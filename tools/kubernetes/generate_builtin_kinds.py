@@ -1,7 +1,7 @@
 """Make wharfinger/control_plane/catalog/builtin_kinds.json: the built-in kinds and their entries in discovery.
 
-The source is the discovery documents that Kubernetes publishes with its code (``api/discovery`` of the Go module
-``k8s.io/kubernetes``). They list all versions; a server serves only the stable ones by default: ``v1`` and
+The sources are the discovery documents that Kubernetes publishes with its code (``api/discovery`` of the Go module
+``k8s.io/kubernetes``). They list all versions, but by default a server serves only the stable ones, ``v1`` and
 ``autoscaling/v2``. To make the table for another version of Kubernetes::
 
     go mod download -json k8s.io/kubernetes@v1.36.1      # prints the module's folder as Dir
@@ -9,8 +9,8 @@ The source is the discovery documents that Kubernetes publishes with its code (`
 
 A row is one kind at one version, in the order of discovery: ``api`` (group and version), ``kind``, ``plural``,
 ``singular`` (unless it is the kind in lower case), ``cluster`` (for kinds without a namespace), ``short`` names,
-``categories``, ``verbs`` (unless it has all), ``sub`` (subresource → kind and verbs; a kind of another group or version
-is written with both before it), and ``hash`` (discovery's hash of the storage version).
+``categories``, ``verbs`` (unless it has all), ``sub`` (subresource → kind and verbs; the group and version precede the kind
+if they are different), and ``hash`` (discovery's hash of the storage version).
 """
 
 import argparse

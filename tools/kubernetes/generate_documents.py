@@ -1,20 +1,20 @@
-"""Make the OpenAPI documents (discovery/openapi.xz) and the table columns (catalog/table_columns.json) of the built-in
-kinds.
+"""Make the OpenAPI documents (discovery/openapi.xz) and table columns (catalog/table_columns.json) of the built-in kinds.
 
-The documents that are published with the code differ, because feature gates switch parts of OpenAPI. So both are read
-through ``kubectl proxy`` from a new kube-apiserver of the version that the control plane follows, with the default feature
-gates::
+The documents that are published with the code differ from those of a server, because feature gates turn parts of OpenAPI on and
+off. So documents and columns are read through ``kubectl proxy`` from a new kube-apiserver of the version that the control plane
+follows, with the default feature gates::
 
     kubectl proxy --port 8001 &
     python tools/kubernetes/generate_documents.py --url http://127.0.0.1:8001
 
-``openapi.xz`` is compressed. It begins with a line of JSON that has the place of each document after the line (``[offset,
-size]``, by name: ``v2``, ``v3/api/v1`` …). The documents follow, byte by byte as the server sent them, because clients identify
-them by their hashes. Two further documents, ``custom/v2`` and ``custom/v3``, are the server's documents of two sample
-definitions, which this script creates and deletes again. The documents of custom kinds are made from them by replacing the names.
+``openapi.xz`` is compressed. It begins with a line of JSON that has the position of each document after the line (``[offset,
+size]``, by name: ``v2``, ``v3/api/v1`` …). The documents follow, byte for byte as the server sent them, because clients identify
+them by their hashes. Two further documents, ``custom/v2`` and ``custom/v3``, are the server's documents for two sample
+definitions, which this script creates and deletes again. The control plane makes the documents of custom kinds from these two, by
+replacing the names.
 
-``table_columns-1.37.json`` is the file of 1.36 with the columns of the new kinds (``pkg/printers/internalversion/printers.go``);
-``generate_published_documents.py`` made ``openapi-1.37.xz``.
+``table_columns-1.37.json`` is the file of 1.36 with the columns of the new kinds (``pkg/printers/internalversion/printers.go``).
+``openapi-1.37.xz`` was made by ``generate_published_documents.py``.
 
 ``table_columns.json`` has each kind's columns (name, type, format, priority, and the index of its text in
 ``descriptions``).
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def fetch(url: str, accept: str = "application/json") -> bytes:
-    """Return the body of the answer to a GET request."""
+    """Return the body of the response to a GET request."""
     request = urllib.request.Request(url, headers={"Accept": accept})  # noqa: S310 - the caller's own server
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:  # noqa: S310
         body: bytes = response.read()
@@ -59,7 +59,7 @@ def fetch(url: str, accept: str = "application/json") -> bytes:
 
 
 def openapi(url: str) -> bytes:
-    """Return all OpenAPI documents in the form of ``openapi.xz``."""
+    """Return all OpenAPI documents in the format of ``openapi.xz``."""
     names = list(json.loads(fetch(f"{url}/openapi/v3"))["paths"])
     documents = {f"v3/{name}": fetch(f"{url}/openapi/v3/{name}") for name in names}
     documents["v2"] = fetch(f"{url}/openapi/v2")
@@ -113,7 +113,7 @@ def _definition(kind: str, list_kind: str, scope: str) -> Json:
 
 
 def send(method: str, url: str, body: Json) -> None:
-    """Send a request, and ignore the content of its answer."""
+    """Send a request, and ignore the body of the response."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(  # noqa: S310
         url, data, {"Content-Type": "application/json"}, method=method

@@ -1,18 +1,17 @@
 """Make wharfinger/control_plane/objects/internal_types.json: the JSON form of kube-apiserver's internal types.
 
-Some refusals show a whole struct, or the difference of two ("pod updates may not change fields other than …"). They show
-the form of the server's internal types instead of the API's: with the names of Go, with all fields, and with nulls for
-unset fields.
+Some refusals show a whole struct, or the difference between two ("pod updates may not change fields other than …"). They show
+the server's internal types and not those of the API: with the names of Go, with all fields, and with nulls for unset fields.
 
-The sources are Go files, read with a few regular expressions, because each field of a struct is one line. To make the
-table for another version of Kubernetes::
+The sources are Go files. Some regular expressions are enough to read them, because each field of a struct is one line. To make
+the table for another version of Kubernetes::
 
     go mod download -json k8s.io/kubernetes@v1.36.1 k8s.io/api@v0.36.1 k8s.io/apimachinery@v0.36.1   # prints each Dir
     python tools/kubernetes/generate_internal_types.py --kubernetes DIR --api DIR --apimachinery DIR
 
 The file is an object: name of a struct → its fields in order, each ``[printed, name in the API, type]``. A type is
-``string``, ``int``, ``bool``, ``quantity``, ``time``, ``any``, ``json`` or the name of a struct; before it stands ``*``
-for a pointer, ``[]`` for a list, or ``{}`` for a map with string keys. A ``?`` after a printed name means that the field
+``string``, ``int``, ``bool``, ``quantity``, ``time``, ``any``, ``json`` or the name of a struct. It is preceded by ``*`` for a
+pointer, ``[]`` for a list, or ``{}`` for a map with string keys. A ``?`` after a printed name means that the field
 is omitted when empty (in types of the API). A ``+`` instead of a printed name means that the members of the field are
 printed in the enclosing struct.
 """
@@ -73,7 +72,7 @@ _API_NAMES: Final = {
 
 
 class Sources:
-    """The structs and named types of one package."""
+    """The structs and the named types of one Go package."""
 
     def __init__(self, package: str, text: str) -> None:
         self.package = package

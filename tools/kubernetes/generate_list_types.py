@@ -1,11 +1,11 @@
 """Make wharfinger/control_plane/kinds/list_types.json: the merge rules and the printed form of the built-in kinds.
 
-There are two published sources, one for the merge rules, and one for the printed form of zero values. (OpenAPI does not
-record whether a struct is held by a pointer, which decides whether an unset struct is printed.)
+There are two published sources, one for the merge rules, and one for the printed form of zero values. (Whether an
+unset struct is printed depends on whether Go holds it by pointer, and OpenAPI does not record this.)
 
-* the OpenAPI definitions inside the PyPI package ``kubernetes-validate`` (list types, keys, map types, merge keys);
-* the Go modules ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator``, whose types are
-  read by reflection (with the small program below, run by ``go run`` in a temporary folder).
+* The OpenAPI definitions in the PyPI package ``kubernetes-validate`` have the list types, keys, map types and merge keys.
+* The Go modules ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator`` have the types that are
+  printed. They are read by reflection, with the small program below, which ``go run`` runs in a temporary folder.
 
 To make the table for another version of Kubernetes::
 
@@ -17,16 +17,16 @@ The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its typ
 * ``o``: its fields in Go's order, separated by spaces. A scalar is written as ``name=CODE``, any other field as its name
   alone. A code is a letter (``s`` string, ``b`` bool, ``i`` int32, ``l`` int64, ``f`` float64, ``y`` bytes in base64,
   ``q`` quantity, ``x`` int or string, ``t`` time, ``m`` time with microseconds, ``o`` a schema or a list of them, ``c`` a
-  schema or a boolean, ``d`` a schema or a list of strings, no letter for any JSON that only changes as a whole). Before
-  the letter stands ``*`` if Go holds the field by pointer; after it the name of the Go type, unless it follows from the
-  letter (``s:v1.PullPolicy``);
-* ``f``: the fields that are not scalars. A name stands for a struct, ``{"l": …}`` for a list, ``{"m": …}`` for a map,
-  ``""`` for any JSON; elements are written in the same way, scalars as ``=CODE``;
+  schema or a boolean, ``d`` a schema or a list of strings, no letter for any JSON that only changes as a whole). The letter
+  is preceded by ``*`` if Go holds the field by pointer. It is followed by the name of the Go type, unless the letter implies
+  the type (``s:v1.PullPolicy``);
+* ``f``: the fields that are not scalars. A name stands for a struct, ``{"l": …}`` for a list, ``{"m": …}`` for a map, and
+  ``""`` for any JSON. Elements are written in the same way, and scalar elements as ``=CODE``;
 * ``e``: the fields that belong to an embedded struct: name of that struct → fields;
-* ``a``: whether it is atomic; ``z``: the printed form of an empty struct;
-* ``p``: its lists and maps for which an empty value differs from an absent one.
+* ``a``: whether the struct is atomic; ``z``: the printed form of the empty struct;
+* ``p``: the lists and maps of the struct for which an empty value differs from an absent one.
 
-Lists and maps inside ``f`` carry ``e`` or ``m`` (element), ``k`` (keys), ``d`` (defaults of keys), ``x`` (patch merge
+Lists and maps inside ``f`` have the keys ``e`` or ``m`` (element), ``k`` (keys), ``d`` (defaults of keys), ``x`` (patch merge
 key), ``s`` (patch strategy) and ``g`` (the Go type, unless it follows from the rest).
 """
 
@@ -195,7 +195,7 @@ func main() {
 
 
 def main() -> int:
-    """Write the file; return 1 if a source is missing."""
+    """Write the file, and return 1 if a source is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minor", type=int, required=True, help="minor version of Kubernetes")
     parser.add_argument("--patch", type=int, required=True, help="patch version of its Go modules")
@@ -216,7 +216,7 @@ def main() -> int:
 
 
 def printed_types(version: str) -> dict[str, Object]:
-    """Return the zero form and the members of each Go struct, by the struct's name."""
+    """Return the printed form of the zero value and the members of each Go struct, by the name of the struct."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "main.go").write_text(GO_PROGRAM)
         Path(folder, "go.mod").write_text("module listtypes\n\ngo 1.24\n")
@@ -228,7 +228,7 @@ def printed_types(version: str) -> dict[str, Object]:
 
 
 def build(definitions: dict[str, Object], printed: dict[str, Object]) -> Object:
-    """Return the content of the file: the kinds with metadata, and all types that they refer to."""
+    """Return the content of the file: all kinds that have metadata, and all types that they refer to."""
     schemas = {short(name): definition for name, definition in definitions.items()}
     kinds: Object = {}
     for name, schema in sorted(schemas.items()):
@@ -252,7 +252,7 @@ def build(definitions: dict[str, Object], printed: dict[str, Object]) -> Object:
 
 
 def struct_of(name: str, schemas: dict[str, Object], printed: Object) -> tuple[Object, list[str]]:
-    """Return the entry of one struct, and the names of the structs in it."""
+    """Return the entry of a struct, and the names of the structs that its fields refer to."""
     schema = schemas[name]
     zero = as_object(printed.get("zero", {}))
     declared = members(schema)
@@ -289,7 +289,7 @@ def struct_of(name: str, schemas: dict[str, Object], printed: Object) -> tuple[O
 
 
 def code_of(schema: Object, schemas: dict[str, Object], go: Object, reached: list[str]) -> Json:
-    """Return the code of one field or element (see the module's docstring); names of structs are added to ``reached``."""
+    """Return the code of a field or element (see the module's docstring). The names of structs in it are added to ``reached``."""
     name = ref_of(schema)
     if name in OPAQUE:
         return ""
@@ -329,14 +329,15 @@ def code_of(schema: Object, schemas: dict[str, Object], go: Object, reached: lis
 
 
 def with_go_type(entry: Object, expected: str, go: Object) -> Object:
-    """Return the entry of a list or map, with its Go type if that is not the expected one."""
+    """Return the entry of a list or map, and add its Go type unless that is the expected one."""
     found = go.get("type")
     return {**entry, "g": found} if found and (found != expected or "*" in expected) else entry
 
 
 def scalar_of(name: str, schema: Object, go: Object) -> str:
-    """Return the ``=CODE`` of a scalar, from the name of its type, or else from its Go kind, or else from its OpenAPI
-    type."""
+    """Return the ``=CODE`` of a scalar. It is derived from the name of the type, or else the Go kind, or else the OpenAPI
+    type.
+    """
     kinds = schema.get("type")
     said = next((text(kind) for kind in as_list(kinds) if kind != "null"), "") if isinstance(kinds, list) else kinds
     kind = text(go.get("kind") or {"integer": "int64", "boolean": "bool", "number": "float64"}.get(str(said), "string"))
@@ -363,7 +364,7 @@ def ref_of(schema: Object) -> str:
 
 
 def members(schema: Object) -> Object:
-    """Return the ``properties`` of a schema; empty if there are none."""
+    """Return the ``properties`` of a schema, or an empty object if there are none."""
     return as_object(schema.get("properties", {}))
 
 

@@ -1,7 +1,7 @@
 """Make wharfinger/control_plane/wire/protobuf_types.json: the mapping of the built-in kinds' protobuf encoding to JSON.
 
 Typed clients send protobuf. The struct tags of the Go types contain both the number of a field in protobuf and its name
-in JSON. A small program, run by ``go run`` in a temporary folder, reads them by reflection from the modules
+in JSON. A small program, which ``go run`` runs in a temporary folder, reads these tags by reflection from the modules
 ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator``.
 
 To make the table for another version of Kubernetes::
@@ -10,7 +10,7 @@ To make the table for another version of Kubernetes::
 
 The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its type. ``types``: name → field number → ``name
 code``. The name is empty if the fields of the message are members of the enclosing JSON object. The code is ``s`` string,
-``b`` boolean, ``i`` integer, ``y`` bytes, ``d`` double, or the name of a type; before it stands ``[`` for a list and
+``b`` boolean, ``i`` integer, ``y`` bytes, ``d`` double, or the name of a type. It is preceded by ``[`` for a list, and by
 ``{`` for a map with string keys.
 """
 
@@ -141,7 +141,7 @@ func main() {
 
 
 def main() -> int:
-    """Write the file; return 1 if the go command is missing."""
+    """Write the file, and return 1 if the go command is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minor", type=int, required=True, help="minor version of Kubernetes")
     parser.add_argument("--patch", type=int, required=True, help="patch version of its Go modules")

@@ -2,15 +2,15 @@
 
 The documents that Kubernetes publishes with its code (``api/openapi-spec``) differ from those that a server sends: they include
 versions and media types that are off by default, and they lack the lists of allowed values (``enum``), which a feature gate adds.
-This script takes the published documents of two versions. The documents of the first one are known as a server sends them
-(``discovery/openapi.xz``), so they show what to remove and to add in the second one::
+This script takes the published documents of two versions. For the first version, the documents of a server are known as well
+(``discovery/openapi.xz``). They show what to remove from and what to add to the documents of the second version::
 
     go mod download -json k8s.io/kubernetes@v1.36.1 k8s.io/kubernetes@v1.37.1      # prints the folder of each as Dir
     python tools/kubernetes/generate_builtin_kinds.py --kubernetes DIR --output …/catalog/builtin_kinds-1.37.json
     python tools/kubernetes/generate_published_documents.py --known DIR --next DIR --minor 37
 
-It first makes the known documents in this way, and stops if they are not equal to those of the server. Fields that are new in the
-next version have no lists of allowed values.
+The script first makes the documents of the known version in this way, and stops if they differ from those of the server. Fields
+that are new in the next version get no lists of allowed values.
 """
 
 import argparse
@@ -57,13 +57,13 @@ def main() -> int:
 
 
 def read_documents(path: Path) -> Documents:
-    """Return the documents of a file in the form of ``openapi.xz``, by name."""
+    """Return the documents by name from a file in the format of ``openapi.xz``."""
     line, _, rest = lzma.decompress(path.read_bytes()).partition(b"\n")
     return {name: json.loads(rest[start : start + size]) for name, (start, size) in json.loads(line).items()}
 
 
 def compressed(documents: Documents) -> bytes:
-    """Return the documents in the form of ``openapi.xz``, which ``generate_documents.py`` describes."""
+    """Return the documents in the format of ``openapi.xz``, which ``generate_documents.py`` describes."""
     texts = {
         name: json.dumps(one, separators=(",", ":"), ensure_ascii=False).encode() for name, one in documents.items()
     }
@@ -76,7 +76,7 @@ def compressed(documents: Documents) -> bytes:
 
 
 def names_of(kinds: list[dict[str, Any]], sent: Documents) -> list[str]:
-    """Return the names of the version 3 documents of a table of kinds, and of those that belong to no kind."""
+    """Return the names of the version 3 documents for the kinds in a table, and of those that do not depend on kinds."""
     versions = {f"apis/{row['api']}" if "/" in row["api"] else f"api/{row['api']}" for row in kinds}
     groups = {name.rpartition("/")[0] for name in versions}
     others = {name.removeprefix("v3/") for name in sent if name.startswith("v3/")}
@@ -85,7 +85,7 @@ def names_of(kinds: list[dict[str, Any]], sent: Documents) -> list[str]:
 
 
 def published(folder: Path, names: list[str]) -> Documents:
-    """Return the published documents: the one of version 2, and those of version 3 that ``names`` lists."""
+    """Return the published documents: the version 2 document, and the version 3 documents that ``names`` lists."""
     specs = folder / "api" / "openapi-spec"
     found = {name: json.loads((specs / "v3" / f"{_file_name(name)}_openapi.json").read_text()) for name in names}
     return {**found, "v2": json.loads((specs / "swagger.json").read_text())}
@@ -96,7 +96,10 @@ def _file_name(name: str) -> str:
 
 
 def made(given: Documents, before: Documents, sent: Documents, kinds: list[dict[str, Any]], version: str) -> Documents:
-    """Return published documents as a server sends them; ``before`` and ``sent`` are the known version in both forms."""
+    """Return published documents as a server would send them.
+
+    The documents of the known version are ``before`` as published, and ``sent`` as a server sends them.
+    """
     found: Documents = {}
     for name, document in given.items():
         one = _without_off(copy.deepcopy(document))
@@ -120,14 +123,14 @@ def made(given: Documents, before: Documents, sent: Documents, kinds: list[dict[
 
 
 def _without_off(value: Any) -> Any:
-    """Remove the media types that are off by default."""
+    """Return the value without media types that are off by default."""
     if isinstance(value, dict):
         return {key: _without_off(item) for key, item in value.items() if key not in OFF}
     return [_without_off(item) for item in value if item not in OFF] if isinstance(value, list) else value
 
 
 def _served(path: str, kinds: list[dict[str, Any]]) -> bool:
-    """Return whether a server has the path of a version 2 document."""
+    """Return whether a server serves this path of the version 2 document."""
     parts = path.strip("/").split("/")
     if path.startswith("/logs"):
         return False
@@ -140,7 +143,7 @@ def _served(path: str, kinds: list[dict[str, Any]]) -> bool:
 
 
 def _with_values(given: dict[str, Any], before: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
-    """Add the lists of allowed values that a server of the known version adds to the same fields."""
+    """Add the lists of allowed values that the server of the known version adds to the same fields."""
     return {name: _merged(item, before.get(name), sent.get(name)) for name, item in given.items()}
 
 
@@ -157,7 +160,7 @@ def _merged(given: Any, before: Any, sent: Any) -> Any:
 
 
 def _reached(document: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """Return the definitions that the paths and the server of the known version need, and those that these refer to."""
+    """Return the needed definitions: those of the paths, those of the known version's server, and those that these refer to."""
     definitions: dict[str, Any] = document["definitions"]
     todo, found = _references({"paths": document["paths"]}) | (known & set(definitions)), set[str]()
     while todo:

@@ -1,8 +1,8 @@
 """Make the table of a pod template's Go types (wharfinger/control_plane/controllers/workloads/template_types.json).
 
-The names of ReplicaSets and the revisions of DaemonSets end in a hash of the pod template as Go prints it, field by field in the
-order of the Go types. The types are read from the Go module ``k8s.io/api`` by reflection (with the small program below, run by
-``go run`` in a temporary folder). To make the table for another version of Kubernetes::
+The names of ReplicaSets and the revisions of DaemonSets end in a hash. It is computed from the pod template as Go prints it,
+field by field in the order of the Go types. These types are read by reflection from the Go module ``k8s.io/api``, with the small
+program below, which ``go run`` runs in a temporary folder. To make the table for another version of Kubernetes::
 
     python tools/kubernetes/generate_template_types.py --minor 36 --patch 2
 
@@ -93,7 +93,7 @@ func main() {
 
 
 def main() -> int:
-    """Write the file; return 1 if the go command is missing."""
+    """Write the file, and return 1 if the go command is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minor", type=int, required=True, help="minor version of Kubernetes")
     parser.add_argument("--patch", type=int, required=True, help="patch version of its Go modules")
