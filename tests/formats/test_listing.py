@@ -2,7 +2,7 @@
 
 import pytest
 
-from wharfinger.formats.listing import counted, listed
+from wharfinger.formats.listing import counted, listed, with_article
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,8 @@ def test_a_listing_names_at_most_two_items(items: list[str], separator: str, tex
 )
 def test_a_count_has_a_singular_or_plural_noun(number: int, none: str, text: str) -> None:
     assert counted(number, "hook", none=none) == text
+
+
+@pytest.mark.parametrize("text", ["an Application", "a Module", "an object", "a hook"])
+def test_the_article_follows_from_the_first_letter(text: str) -> None:
+    assert with_article(text.split()[1]) == text

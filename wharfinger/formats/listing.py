@@ -1,4 +1,4 @@
-"""Lists in messages, cut after the first items, and numbers of items."""
+"""Lists in messages, cut after the first items, and nouns with their number or article."""
 
 from collections.abc import Iterable
 
@@ -18,3 +18,8 @@ def listed(items: Iterable[object], most: int, separator: str = ", ") -> str:
 def counted(number: int, noun: str, *, none: str = "0") -> str:
     """Return ``1 object`` or ``3 objects``; ``none`` is written in place of the number 0."""
     return f"{number or none} {noun}{'' if number == 1 else 's'}"
+
+
+def with_article(noun: str) -> str:
+    """Return ``an Application`` or ``a Module``: the noun with its indefinite article, by its first letter."""
+    return f"{'an' if noun[:1].lower() in tuple('aeiou') else 'a'} {noun}"

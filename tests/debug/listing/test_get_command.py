@@ -117,7 +117,7 @@ async def test_get_reports_the_kind_of_a_name(tmp_path: Path) -> None:
     contents = (package("ingress", kind="Module"), package("prod.web"))
     inspector = CannedInspector(contents=contents)
     assert await got(inspector, "module ingress -o name", tmp_path) == (0, "ingress\n", "")
-    said = "error: no Application named 'ingress'; a Module has that name\n"
+    said = "error: no Application named 'ingress'; it is the name of a Module\n"
     assert await got(inspector, "app ingress", tmp_path) == (1, "", said)
     alone = CannedInspector(contents=contents[1:])
     assert await got(alone, "modules", tmp_path) == (0, "", "no modules\n")

@@ -65,7 +65,7 @@ WRONG = {
     "a line without end": ("sys.stdout.write('x' * 70_000); sys.stdout.flush(); time.sleep(1000)", "longer than"),
     "an exit with 0": ("sys.exit(0)", "ended before it answered"),
     "an exit": ("sys.exit(3)", "ended before it answered"),
-    "half an answer": ("sys.stdout.write('{'); sys.stdout.flush(); os._exit(1)", "ended within its answer"),
+    "half an answer": ("sys.stdout.write('{'); sys.stdout.flush(); os._exit(1)", "ended in the middle of its answer"),
     "closed stdout": ("os.close(1); time.sleep(1000)", "ended before it answered"),
     "a crash": ("os.kill(os.getpid(), 11)", "ended before it answered"),
 }

@@ -371,4 +371,4 @@ def test_the_config_map_is_applied_as_a_whole_or_not_at_all() -> None:
         wrong = read_config_map({**data, key: "a: 1"}, known)
         assert (len(wrong.problems), wrong.modules, wrong.global_settings) == (1, {}, {})
     scalar = read_config_map({"moduleName": "text"}, known)
-    assert scalar.problems == ("moduleName: expected settings by name, found a string",)
+    assert scalar.problems == ("moduleName: expected an object with settings, found a string",)

@@ -215,7 +215,10 @@ async def test_an_invalid_config_map_is_reported_and_not_applied(
             await place.until(lambda: bool(annotation(place, "global", PROBLEM)))
             problem = annotation(place, "global", PROBLEM)
             assert "Wrong-key: expected a module's name" in problem
-            assert "global: expected settings by name, found a list; the ConfigMap as a whole is not applied" in problem
+            assert (
+                "global: expected an object with settings, found a list; the ConfigMap as a whole is not applied"
+                in problem
+            )
             assert list(controller.problems) == [problem]
             assert place.spec("web")["settings"] == {"size": 4}
             assert [record.message for record in caplog.records].count(problem) == 1

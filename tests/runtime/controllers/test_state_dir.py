@@ -75,7 +75,7 @@ def test_a_folder_with_other_files_is_refused_and_not_changed(tmp_path: Path) ->
     (tmp_path / "scratch" / "notes.txt").write_text("mine")
     (tmp_path / "lock").write_text("")  # other programs also use this file name
     tmp_path.chmod(0o755)
-    assert "it has files of something else (scratch); name an empty folder or a new one" in refusal(tmp_path)
+    assert "it has files of another program (scratch); name an empty folder or a new one" in refusal(tmp_path)
     assert tmp_path.stat().st_mode & 0o777 == 0o755
     assert sorted(each.name for each in tmp_path.rglob("*")) == ["lock", "notes.txt", "scratch"]
 

@@ -39,7 +39,7 @@ def test_parked_nodes_are_woken_by_the_end_after_an_overtaken_one() -> None:
     hand.run(B, Terminal("ready"))
 
 
-def overtaken(first: str, stale: str, last: Outcome) -> Hand:
+def overtaken(first: str, stale: str) -> Hand:
     """Return an engine in which B has read A's result ``first``, and A has reported ``stale`` at the end of an overtaken run."""
     hand = Hand()
     hand.seed(A)
@@ -55,14 +55,14 @@ def overtaken(first: str, stale: str, last: Outcome) -> Hand:
 
 @pytest.mark.parametrize("last", [Terminal("new"), Noop()], ids=["the same again", "noop"])
 def test_readers_of_an_overtaken_body_are_woken_by_its_next_end(last: Outcome) -> None:
-    hand = overtaken("old", "new", last)
+    hand = overtaken("old", "new")
     hand.run(A, last)
     assert hand.state.result(A) == "new"
     assert hand.pull_all() == [B]
 
 
 def test_readers_of_an_overtaken_body_are_woken_once() -> None:
-    hand = overtaken("old", "new", Noop())
+    hand = overtaken("old", "new")
     hand.run(A, Noop())
     hand.run(B, Noop())
     for _ in range(3):
@@ -75,7 +75,7 @@ def test_readers_of_a_withdrawn_result_are_woken() -> None:
     """Bodies that store their results themselves show them before they report, so a reader may have seen the withdrawn result
     ``new``.
     """
-    hand = overtaken("old", "new", Terminal("old"))
+    hand = overtaken("old", "new")
     hand.seed(C)
     assert hand.pull_all() == [A, C]
     hand.end(C, Terminal("saw new", (A,)))

@@ -162,7 +162,9 @@ class SimulatedPackage:
         if number not in self.tasks:
             return
         task = self.tasks[number]
-        assert task.scope in self.live or task.scope == self.hooks, f"{task} was superseded and its success is told"
+        assert task.scope in self.live or task.scope == self.hooks, (
+            f"{task} was superseded, but its success is reported"
+        )
         match task.name:
             case "Load":
                 self.loads.add(task.scope)
@@ -218,7 +220,7 @@ class SimulatedPackage:
             self.clean()
             if not (self.tasks or self.runs or self.telling or self.cleaning):
                 return
-        raise AssertionError(f"never comes to rest: {self.tasks}")
+        raise AssertionError(f"never becomes idle: {self.tasks}")
 
     # --- inside: operations --------------------------------------------------------------------------------------------
 
@@ -279,7 +281,7 @@ class SimulatedPackage:
     def _rest(self) -> None:
         if self.hooks is not None:
             scope, self.hooks = self.hooks, None
-            self._queue(ScopeCancelled(scope, "hooks are put to rest"))
+            self._queue(ScopeCancelled(scope, "the hooks are stopped"))
 
     # --- inside: the machines ------------------------------------------------------------------------------------------
 

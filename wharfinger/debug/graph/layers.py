@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 
 class Edge(NamedTuple):
-    """An edge: ``source`` names ``target``, both numbers of nodes. Cycles are broken at edges that are not ``strong``."""
+    """An edge: ``source`` names ``target``, both numbers of nodes. A cycle is broken at an edge
+    that is not ``strong``, if it has one."""
 
     source: int
     target: int

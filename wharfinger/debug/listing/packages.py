@@ -9,6 +9,7 @@ from wharfinger.debug.encoding.package import package_to_json
 from wharfinger.debug.listing.listing import Column, Listing, Row, Selection, short_digest
 from wharfinger.debug.printing.task import doing_text
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.listing import with_article
 from wharfinger.runtime.inspector import Inspector, PackageSnapshot
 
 ARROW: Final = "→"
@@ -40,7 +41,7 @@ async def chosen_packages(inspector: Inspector, selection: Selection, kind: str 
     else:
         one = await one_package(inspector, selection.name)
         if kind not in ("", one.kind):
-            raise NoSuchPackageError(f"no {kind} named {selection.name!r}; a {one.kind} has that name")
+            raise NoSuchPackageError(f"no {kind} named {selection.name!r}; it is the name of {with_article(one.kind)}")
         found = (one,)
     return tuple(each for each in found if kind in ("", each.kind) and selection.takes(_bare_row(each)))
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, checksum, type_name
+from wharfinger.formats.listing import with_article
 from wharfinger.packages.definition.requirements import DependsOn, is_instance_name, is_package_name
 from wharfinger.packages.definition.requirements_reader import constraint_at
 from wharfinger.packages.files.strict_fields import at, closed_object, text
@@ -64,7 +65,7 @@ def _read_one(entry: JsonObject, namespace: str, where: str) -> DependsOn:
     if not name:
         raise ShapeError(f"{where}.name: required")
     if not (is_instance_name(name) if kind == "Application" else is_package_name(name)):
-        raise ShapeError(f"{where}.name: {name[:80]!r} cannot be the name of {_article(kind)}")
+        raise ShapeError(f"{where}.name: {name[:80]!r} cannot be the name of {with_article(kind)}")
     if kind == "Module":
         if given:
             raise ShapeError(f"{where}.namespace: a Module has no namespace; leave it out")
@@ -74,7 +75,3 @@ def _read_one(entry: JsonObject, namespace: str, where: str) -> DependsOn:
     elif not is_package_name(namespace):
         raise ShapeError(f"{where}.namespace: {namespace[:80]!r} cannot be a namespace")
     return DependsOn(kind, namespace, name, constraint_at(text(entry, "version", where), f"{where}.version"))
-
-
-def _article(kind: str) -> str:
-    return f"an {kind}" if kind == "Application" else f"a {kind}"

@@ -156,7 +156,9 @@ class Program:
             if unread >= len(line):
                 raise self._unread_error()
             if not chunk:
-                raise AnswerError("it ended before it answered" if not received else "it ended within its answer")
+                raise AnswerError(
+                    "it ended before it answered" if not received else "it ended in the middle of its answer"
+                )
             received += chunk
             if len(received) > MAX_ANSWER_BYTES:
                 raise AnswerError(f"its answer is longer than {MAX_ANSWER_BYTES} bytes; print logs to stderr")

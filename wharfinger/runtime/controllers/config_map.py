@@ -134,7 +134,7 @@ def _settings(text: str) -> JsonObject:
     if settings is None:
         return {}
     if not isinstance(settings, dict):
-        raise FormatError(f"expected settings by name, found {type_name(settings)}")
+        raise FormatError(f"expected an object with settings, found {type_name(settings)}")
     return settings
 
 

@@ -239,7 +239,7 @@ class ModulesDir:
         for key, live in sorted(informer.objects().items()):
             if key.name in wanted or not is_managed(live) or is_deleting(live):
                 continue
-            log.info("%s: its folder is gone, so it is deleted", key)
+            log.info("%s: its folder is gone, so the resource is deleted", key)
             self._applied.pop(key, None)
             try:
                 await self._client.delete(key, uid=find_str(live, "metadata", "uid"))

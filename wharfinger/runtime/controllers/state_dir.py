@@ -105,7 +105,7 @@ def _check_owner(path: Path) -> None:
     if names and not _is_lock(path / _LOCK) and not any((path / mark).exists() for mark in _MARKS):
         shown = ", ".join(map(printable, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
         raise StateDirError(
-            f"state folder {path}: it has files of something else ({shown}); name an empty folder or a new one"
+            f"state folder {path}: it has files of another program ({shown}); name an empty folder or a new one"
         )
 
 

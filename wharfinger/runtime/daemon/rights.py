@@ -197,7 +197,7 @@ async def missing_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED
     except ApiError as error:
         if error.code != FORBIDDEN:
             raise
-        log.warning("the daemon's rights cannot be checked, so it assumes that it has them: %s", error)
+        log.warning("the daemon's rights cannot be checked, so the daemon assumes that it has all of them: %s", error)
         return ()
     return tuple(sorted(one for one in found if one is not None))
 

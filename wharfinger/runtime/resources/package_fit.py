@@ -1,5 +1,6 @@
 """The checks whether a package fits the resource that requests it."""
 
+from wharfinger.formats.listing import with_article
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.definition.requirements import resolved
 from wharfinger.runtime.resources.identity import IdentityError, PackageId
@@ -8,10 +9,9 @@ from wharfinger.runtime.resources.identity import IdentityError, PackageId
 def check_kind(definition: Definition, identity: PackageId) -> None:
     """Check that a package's type fits the kind of the resource that installs it. Raises IdentityError if it does not fit."""
     if definition.type is not None and definition.type.value != identity.kind:
-        article = "an Application" if identity.kind == "Application" else "a Module"
         raise IdentityError(
-            f"package {definition.name} {definition.version} is of type {definition.type.value}, and {article} asks for it; "
-            f"use a resource of kind {definition.type.value}"
+            f"package {definition.name} {definition.version} is of type {definition.type.value}, and "
+            f"{with_article(identity.kind)} asks for it; use a resource of kind {definition.type.value}"
         )
 
 

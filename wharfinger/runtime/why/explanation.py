@@ -138,9 +138,7 @@ def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
 def _causes(
     known: Known, name: str, package: PackageSnapshot | None, needed_by: NodeSnapshot | None
 ) -> tuple[Cause, ...]:
-    """Return all causes of one package, in their order. There are none if the package is ready, and no further run of it has
-    to wait.
-    """
+    """Return all causes of one package, in their order; () if the package is ready and no further run of it has to wait."""
     if package is None:
         return (absence_cause(known, name, needed_by),)
     if (aside := aside_cause(known, package)) is not None:
