@@ -4,10 +4,10 @@ A story has objects that are added, changed and deleted, relabelled namespaces, 
 packages that start late, and failing hooks. Each hook is modelled by the contexts of its successful runs. For every binding,
 these properties are checked:
 
-* no event before the Synchronization succeeded;
-* Added only for objects that the hook did not know, Modified and Deleted only for objects that it knew;
-* the snapshots of one run are of one moment, and current at that moment;
-* in the end the hook knows exactly the existing objects in their last state.
+* no event is reported before the Synchronization has succeeded;
+* Added is reported only for objects that the hook did not know, and Modified and Deleted only for objects that it knew;
+* the snapshots of one run show the same moment, and are current at that moment;
+* in the end, the hook knows exactly the existing objects in their last state.
 
 Inboxes and backlogs are very small here, so they are reduced frequently.
 """

@@ -191,7 +191,7 @@ async def test_lookups_work_for_both_install_and_upgrade(program: str, tmp_path:
 
 
 async def test_helm_4_reads_the_kubernetes_version_from_the_cluster(program: str, tmp_path: Path) -> None:
-    """Helm 3 uses the version that it is given, for which the daemon always passes the version of the cluster."""
+    """Helm 3 uses the version that it is given. The daemon always gives it the version of the cluster."""
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
         server = await world.client.server_version()

@@ -1,6 +1,6 @@
 """Runs of real children: no process survives, and no limit is exceeded, whatever a child does and whenever it is cancelled.
 
-The fixture ``tag`` checks the system after each test: no process with the test's tag, no unreaped child, no open descriptor.
+The fixture ``tag`` checks after each test that no process with the test's tag, no unreaped child and no open descriptor is left.
 """
 
 import random

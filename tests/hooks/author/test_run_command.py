@@ -83,9 +83,7 @@ SCHEMA = "type: object\nproperties: {ticks: {type: integer, default: 0}, port: {
 
 
 def clock(folder: Path, script: str) -> Path:
-    """Write a hook in a package called ``clock``. The schema has the default of one setting, and the static values that of
-    another.
-    """
+    """Write a hook in a package called ``clock``. Its schema sets the default of one setting, and values.yaml another."""
     files = {
         "package.yaml": "name: clock\nversion: 1.0.0\n",
         "openapi/settings.yaml": SCHEMA,

@@ -92,7 +92,7 @@ def refused(document: JsonValue) -> HookConfigError:
 
 
 def kubernetes(**fields: JsonValue) -> KubernetesBinding:
-    """Return the binding of a batch entry that has these fields in addition to its kind."""
+    """Return the kubernetes binding of a batch entry. The binding watches Pods and has these fields."""
     (entry,) = batch([{"kubernetes": [{"kind": "Pod", **fields}]}]).hooks
     (binding,) = entry.config.kubernetes
     return binding

@@ -149,7 +149,7 @@ START: dict[str, str] = {
 
 
 async def test_hooks_start_by_order_then_path(tmp_path: Path) -> None:
-    """OnStartup hooks run first, by order and then by path. Then the hooks are synchronized one after the other, by path."""
+    """Hooks with ``onStartup`` run first, by order and then by path. Then one hook after the other is synchronized, by path."""
     notes, folder = tmp_path / "notes", tmp_path / "modules" / "001-mod"
     (folder / "hooks").mkdir(parents=True)
     for name, config in START.items():

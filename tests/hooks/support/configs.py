@@ -62,7 +62,7 @@ def refused(document: str | bytes | JsonObject) -> tuple[str, ...]:
 
 
 def kubernetes(**fields: JsonValue) -> KubernetesBinding:
-    """Return the only kubernetes binding of a document that has these fields in addition to its kind."""
+    """Return the only kubernetes binding of a document. The binding watches Pods and has these fields."""
     return kubernetes_of(fields)
 
 

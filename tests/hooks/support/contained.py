@@ -63,7 +63,7 @@ def sandbox() -> Path | None:
 
 @cache
 def no_sandbox() -> str:
-    """Return why no sandbox can be made here; empty if one can be made."""
+    """Return the reason why no sandbox can be made here, or an empty text if one can be made."""
     program = sandbox()
     if program is None:
         return "bubblewrap is not installed"

@@ -56,7 +56,7 @@ FILTERS = PythonFilters(
 
 
 class Meddling(httpx.AsyncBaseTransport):
-    """A transport to a control plane that makes another change just before requests of one method."""
+    """A transport to a control plane. Just before each request of a given method, it makes another change."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner

@@ -23,7 +23,7 @@ LIMITS = Limits(wall_s=60.0, stdout_bytes=100_000, term_grace_s=0.05, cancel_gra
 
 @dataclass
 class Ship:
-    """Runners of hooks with and without pods, and the cluster that has the pods."""
+    """A runner of hooks in pods, a runner of local hooks, and the cluster of the pods."""
 
     kubelet: Kubelet
     runs: PodRuns

@@ -25,7 +25,7 @@ class PythonFilters:
         self._running = 0
 
     def of(self, owner: str) -> "PythonFilters":
-        """Record the owner, and return the same filters: no time is shared out among owners here."""
+        """Record the owner, and return the same filters, because owners do not compete for workers here."""
         self.owners.append(owner)
         return self
 

@@ -32,7 +32,7 @@ class Ran:
 
 
 def write_shell_hook(folder: Path, body: str, *, library: str = f"${FRAMEWORK_DIR}/shell_lib.sh") -> Path:
-    """Write a hook that sources the library, contains this body, and runs."""
+    """Write a hook that sources the library, has this body, and calls ``hook::run``."""
     return write_hook(folder, f'#!/usr/bin/env bash\nsource {library}\n{body}\nhook::run "$@"\n')
 
 
@@ -84,7 +84,7 @@ def sandbox() -> tuple[str, ...] | None:
 
 
 def counting_jq(folder: Path) -> tuple[dict[str, str], Path]:
-    """Return environment variables that put a counting jq first in PATH, and the file that gets one line for each start of it."""
+    """Return environment variables with a jq in PATH that counts its starts, and the file that gets a line for each start."""
     jq = shutil.which("jq")
     assert jq, "jq is needed here: hooks use it"
     tools, count = folder / "tools", folder / "jq-starts"

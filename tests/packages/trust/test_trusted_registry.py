@@ -342,9 +342,7 @@ class _WithoutSignatures(OciLayout):
 
 
 async def test_an_artifact_requested_by_digest_must_have_the_expected_version(tmp_path: Path) -> None:
-    """The version of a range is requested by the digest that a scan found. By then, the tag may have pointed to an old
-    package.
-    """
+    """A version range requests the digest that a scan has found. Before, the tag may have been moved to an old package."""
     registry = OciLayout(tmp_path)
     old = await push(registry, "2.0.0")
     await sign(registry, REPOSITORY, old.digest, "1.0.0")

@@ -362,7 +362,7 @@ async def test_claims_never_exceed_the_limit_and_waiting_claims_hold_no_member(
 async def test_a_storm_of_requests_with_conflicts_and_a_shutdown(
     autojump_clock: trio.testing.MockClock, *, conflicting: bool
 ) -> None:
-    """Send 600 requests for 200 reusable members, with conflicts in a third of the claims, and shut down half-way."""
+    """Send 600 requests for 200 reusable members, with conflicts in a third of the claims, and shut down halfway."""
 
     def third(member: Member, spec: str) -> None:
         if conflicting and member.version % 3 == 0:

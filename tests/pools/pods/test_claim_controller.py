@@ -183,7 +183,7 @@ async def test_a_bug_in_one_reconciliation_does_not_stop_other_claims(
 
 
 async def test_two_daemons_never_bind_one_pod_to_two_claims(autojump_clock: trio.testing.MockClock) -> None:
-    """The Lease prevents two daemons at work. If two are at work nevertheless, conditional writes decide which one gets a pod."""
+    """The Lease keeps a second daemon on standby. If two are at work nevertheless, conditional writes decide which gets a pod."""
     names = [f"claim-{number}" for number in range(10)]
     async with open_cluster() as cluster, open_pools(cluster, "first"), open_pools(cluster, "other"):
         await cluster.user.create(pool_object(size=3, max=40))
