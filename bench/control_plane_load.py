@@ -237,7 +237,7 @@ class Run:
             poll.unregister(descriptor)
             return
         self._tally.event_bytes += size
-        self._tally.events += self._buffer.count(b'{"type":', 0, size)  # may miss an event that two reads split
+        self._tally.events += self._buffer.count(b'{"type":', 0, size)  # It misses an event that is split.
         self._tally.last_event = time.monotonic()
 
     def _write(self, writer: Writer) -> None:

@@ -166,7 +166,7 @@ async def _path_of(starts: WarmStarts | None) -> float:
             watching(world, HOOK) as patched,
         ):
             await event_time(world, patched, "first")
-            await trio.sleep(1.0 if starts else 0.0)  # time to fill the pool that has just been opened
+            await trio.sleep(1.0 if starts else 0.0)  # The new pool needs time to fill.
             return statistics.median([await event_time(world, patched, str(number)) for number in range(TRIPS)])
 
 

@@ -1,6 +1,6 @@
 """Tests that cover the cases of the reference that this runtime has to fulfil.
 
-The *reference* is the public peer whose behaviour the specification describes. Each case has the name from the reference, below
+The *reference* is the public peer that spec/runtime describes. Each case has the name from the reference, below
 the name of its suite. Its value is the test or tests that cover it. If a case does not apply here, the value is
 :class:`Elsewhere`, with the reason, and with tests of the actual behaviour. `tests/test_spec_cases.py` checks that every test
 exists, and that every case has a test or a reason.

@@ -1,6 +1,6 @@
-"""Tests that cover the cases of the reference for the claim scheduler, and tests against weaknesses of the reference.
+"""Tests that cover the cases of the claim scheduler that spec/schedulers describes (C.9, C.12), and tests against its weaknesses.
 
-The notation is that of `tests/spec_cases.py`, and the order is that of the reference.
+The notation is that of `tests/spec_cases.py`, and the order is that of the specification.
 """
 
 from typing import Final

@@ -1,5 +1,6 @@
-"""Tests against the weaknesses of the reference, by the number that the reference gives them. Each fails on the weak
-behaviour.
+"""Tests against the weaknesses of the public peer that spec/runtime describes, by their numbers in §13.
+
+Each test fails on the weak behaviour.
 """
 
 from typing import Final

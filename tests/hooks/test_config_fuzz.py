@@ -1,4 +1,4 @@
-"""Mutated configurations: the only exception is HookConfigError."""
+"""Mutated configurations: reading them raises no other exception than HookConfigError."""
 
 import json
 import random

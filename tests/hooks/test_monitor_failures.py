@@ -1,4 +1,4 @@
-"""Failing filters, and bindings that cannot or may not be watched."""
+"""Filters that fail, and bindings that cannot or may not be watched."""
 
 import pytest
 from trio.testing import MockClock

@@ -1,4 +1,6 @@
-"""Cases of the reference for stored hooks: every binding of every hook is retained in order, and cannot be changed."""
+"""Cases of the hook storage of the public peer that spec/runtime describes: every binding is retained in order and
+unchangeable.
+"""
 
 from tests.hooks.running.test_package_hooks import unopened
 from tests.hooks.support.hooked import hook

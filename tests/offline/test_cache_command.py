@@ -1,4 +1,4 @@
-"""``wharfinger cache``, as a user runs it."""
+"""The command ``wharfinger cache`` as a user runs it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""``wharfinger check`` as a user runs it."""
+"""The command ``wharfinger check`` as a user runs it."""
 
 import json
 from pathlib import Path

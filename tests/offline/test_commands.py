@@ -1,4 +1,4 @@
-"""``wharfinger build`` as a user runs it."""
+"""The command ``wharfinger build`` as a user runs it."""
 
 import io
 import subprocess

@@ -1,4 +1,4 @@
-"""``wharfinger diff`` as a user runs it."""
+"""The command ``wharfinger diff`` as a user runs it."""
 
 import json
 import shutil

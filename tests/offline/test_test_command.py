@@ -1,4 +1,4 @@
-"""``wharfinger test`` as an author runs it."""
+"""The command ``wharfinger test`` as an author runs it."""
 
 import json
 from pathlib import Path

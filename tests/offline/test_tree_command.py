@@ -1,4 +1,4 @@
-"""``wharfinger tree`` as a user runs it."""
+"""The command ``wharfinger tree`` as a user runs it."""
 
 import json
 from pathlib import Path

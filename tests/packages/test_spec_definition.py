@@ -1,4 +1,7 @@
-"""A case of the reference for loading packages that the tests of definitions do not cover: a minimal package."""
+"""A case of the package loader of the public peer that spec/runtime describes: a minimal package.
+
+The tests of definitions do not cover this case.
+"""
 
 from pathlib import Path
 

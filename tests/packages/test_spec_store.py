@@ -1,4 +1,7 @@
-"""Cases of the reference for deploying packages that the tests of the store do not cover in this form."""
+"""Cases of the deployer of the public peer that spec/runtime describes.
+
+The tests of the store do not cover these cases in this form.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

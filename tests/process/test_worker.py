@@ -59,7 +59,7 @@ async def test_data_is_exchanged_with_a_worker(tag: str) -> None:
             await worker.send(word)
             assert await read_until(worker, b"\n") == word
     assert not is_alive(worker.pid)
-    assert await worker.wait() in {0, -signal.SIGTERM}  # ended by its input or by the signal
+    assert await worker.wait() in {0, -signal.SIGTERM}  # It ends by its input or by the signal.
 
 
 async def test_large_messages_go_both_ways_at_once(tag: str) -> None:

@@ -1,4 +1,4 @@
-"""How queues end: drained, removed, or cancelled."""
+"""The ends of queues: drained, removed, or cancelled."""
 
 import pytest
 import trio

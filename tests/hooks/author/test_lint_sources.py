@@ -1,4 +1,4 @@
-"""Finding the file and line that a message of a check is about."""
+"""The search for the file and line that a message of a check is about."""
 
 from pathlib import Path
 

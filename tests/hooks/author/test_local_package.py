@@ -1,4 +1,4 @@
-"""Finding the package of a hook file on its author's disk."""
+"""The search for the package that a hook file on its author's disk belongs to."""
 
 from pathlib import Path
 

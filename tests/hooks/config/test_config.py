@@ -1,4 +1,4 @@
-"""Reading the output of --config: every field and its default."""
+"""The output of ``--config`` as it is read: every field and its default."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Rewriting of version 0 documents as version 1."""
+"""Documents of version 0, rewritten as documents of version 1."""
 
 import pytest
 

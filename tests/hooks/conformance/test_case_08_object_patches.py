@@ -52,7 +52,7 @@ async def cluster() -> AsyncIterator[HttpClusterClient]:
 async def done(client: HttpClusterClient, text: str) -> tuple[OperationFailure, ...]:
     operations = read_operations(read_object_patches(text.encode(), hook="h"), hook="h")
     failures = await apply_operations(client, JqHere(), operations, jitter=lambda: 0.5)
-    await trio.sleep(30)  # time for the garbage collection of objects whose owner is gone
+    await trio.sleep(30)  # Objects whose owner is gone are garbage-collected in this time.
     return failures
 
 

@@ -1,4 +1,4 @@
-"""Reading configurations from real programs: caching, arguments, and failures."""
+"""The reader of configurations, with real programs: caching, arguments, and failures."""
 
 from pathlib import Path
 

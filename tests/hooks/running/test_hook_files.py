@@ -1,4 +1,6 @@
-"""Which files are hooks, and how each is started. The folders are real, and the only program that is run is an interpreter."""
+"""The files that are hooks, and the commands that start them. Folders are real, and the only program that is run is an
+interpreter.
+"""
 
 import os
 import socket

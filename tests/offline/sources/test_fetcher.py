@@ -1,4 +1,4 @@
-"""Errors of sources are transient or permanent."""
+"""Errors of sources, each of which is transient or permanent."""
 
 from wharfinger.offline.sources.fetcher import OfflineError, SourceError
 

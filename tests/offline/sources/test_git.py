@@ -1,4 +1,4 @@
-"""Git repositories, with the real git."""
+"""Git repositories as sources of a tree, read with the real git."""
 
 import subprocess
 from pathlib import Path

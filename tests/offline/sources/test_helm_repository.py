@@ -1,4 +1,4 @@
-"""Helm repositories over HTTP, from a real server on this machine."""
+"""Helm repositories as sources of a tree, over HTTP from a real server on this machine."""
 
 import base64
 import json

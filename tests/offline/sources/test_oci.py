@@ -1,4 +1,4 @@
-"""OCI artifacts, from a real registry on this machine."""
+"""OCI artifacts as sources of a tree, from a real registry on this machine."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Reading Chart.yaml and packing folders, compared with the real helm."""
+"""The readers of Chart.yaml and the packing of folders, compared with the real helm."""
 
 import gzip
 import io

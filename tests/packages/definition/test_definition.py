@@ -1,4 +1,4 @@
-"""Reading a whole package in each of three layouts, and the errors of invalid packages."""
+"""The reader of a whole package, with each of three layouts, and its errors for invalid packages."""
 
 from pathlib import Path
 

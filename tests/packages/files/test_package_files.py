@@ -1,4 +1,4 @@
-"""Reading the files of a tree that may be hostile."""
+"""The reader of a tree's files, which may be hostile."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The contract with a real registry, and wrong answers of a faulty one."""
+"""The contract of registries with a real registry, and the wrong answers of a faulty one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The metadata of a package that is pushed with it."""
+"""The metadata that is pushed together with a package."""
 
 from pathlib import Path
 

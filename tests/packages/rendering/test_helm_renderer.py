@@ -1,4 +1,4 @@
-"""Rendering with the real helm 4 and helm 3."""
+"""Renders with the real helm 4 and helm 3."""
 
 import json
 import os

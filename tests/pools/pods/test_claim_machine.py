@@ -194,7 +194,7 @@ class World:
             case RequestPod():
                 self.asked = RequestState()
             case WriteStatus(status):
-                if self.exists and self.seen_version == self.version:  # as in the API server
+                if self.exists and self.seen_version == self.version:  # The API server checks this, too.
                     self.results += status.phase in (BOUND, FAILED, EXPIRED)
                     self.written, self.version = status, self.version + 1
             case ReleasePods(pods, withdraw):
