@@ -1,7 +1,8 @@
 """The charts of ``tests/charts``, each in two versions.
 
-A folder there is the first version. In its ``ci/`` is what makes the second of it: ``two/`` holds files that replace or join
-those of the chart, ``two-values.yaml`` the values that a person gives. What would be large is made here.
+Each folder there is the first version of a chart. Its ``ci/`` contains the difference to the second version: ``two/`` has files
+that replace files of the chart or are added to them, and ``two-values.yaml`` has the values that a user gives. Large files
+are not stored there, but made by this module.
 """
 
 import base64
@@ -26,7 +27,7 @@ LOAD_BYTES: Final = 300 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a chart: a folder that helm takes, and a file of values."""
+    """One version of a chart: its folder, and a file with values."""
 
     chart: str
     number: int
@@ -41,7 +42,7 @@ class Version:
 
 
 def unpack(name: str, folder: Path) -> tuple[Version, Version]:
-    """Both versions of a chart, below ``folder``."""
+    """Make both versions of a chart below ``folder``, and return them."""
     versions: list[Version] = []
     for number in (1, 2):
         target = folder / name / str(number)
@@ -62,7 +63,7 @@ def _nothing(_: Path) -> None:
 
 
 def _loads(count: int, folder: Path) -> None:
-    """Files that no compression makes smaller; the same ones every time."""
+    """Write files that no compression makes smaller. Their contents are the same at each call."""
     (folder / "loads").mkdir()
     for number in range(count):
         load = hashlib.shake_256(str(number).encode()).digest(LOAD_BYTES)

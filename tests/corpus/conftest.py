@@ -1,4 +1,4 @@
-"""What the tests of the corpus share."""
+"""Fixtures that the tests of the corpus share."""
 
 from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
@@ -14,7 +14,7 @@ Arguments = TypeVarTuple("Arguments")
 
 @pytest.fixture(scope="session")
 def charts(tmp_path_factory: pytest.TempPathFactory) -> Charts:
-    """Charts rendered by real helm, once for each session."""
+    """Return the charts, each rendered by the real helm once in a session."""
     return keep(tmp_path_factory.mktemp("rendered"))
 
 

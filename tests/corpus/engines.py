@@ -1,4 +1,4 @@
-"""The release engine as the corpus uses it: the one place that knows how it is opened and what it is asked."""
+"""The release engine as the tests of the corpus open and use it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ from wharfinger.packages.rendering.renderer import Rendered
 
 @dataclass(slots=True)
 class Told:
-    """The reports of an engine to its listener."""
+    """A listener that records the reports of an engine."""
 
     drifts: list[str] = field(default_factory=list)
     foreign: list[tuple[Owner, int]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An open engine."""
+    """An open engine, with the reports that its listener got."""
 
     releases: ReleaseEngine
     told: Told
@@ -64,20 +64,20 @@ class Engine:
     async def bring(
         self, version: Version, rendered: Rendered, *, release: str = RELEASE, namespace: str = NAMESPACE
     ) -> ReleaseResult:
-        """Install or upgrade."""
+        """Install or upgrade a release."""
         return await self.releases.upgrade(request(version, rendered, release=release, namespace=namespace))
 
     async def uninstall(
         self, *, delete_protected: bool = False, release: str = RELEASE, namespace: str = NAMESPACE
     ) -> UninstallResult:
-        """Take it away."""
+        """Uninstall a release."""
         return await self.releases.uninstall(release, namespace, delete_protected=delete_protected)
 
 
 def request(
     version: Version, rendered: Rendered, *, release: str = RELEASE, namespace: str = NAMESPACE
 ) -> ReleaseRequest:
-    """Return the request that the daemon would make."""
+    """Return the request that the daemon would make for a rendered chart."""
     return ReleaseRequest(
         name=release,
         namespace=namespace,
@@ -93,7 +93,7 @@ def request(
 
 @asynccontextmanager
 async def open_engine(client: ClusterClient) -> AsyncIterator[Engine]:
-    """An engine with everything that it needs running."""
+    """Open an engine, with the watches that it needs and a listener."""
     told = Told()
     async with (
         open_shared_watches(client, jitter=lambda: 0.5) as watches,

@@ -1,7 +1,7 @@
-"""A network on which one request goes wrong, once; and what went over it.
+"""A network on which one request fails once, and the record of all requests.
 
-A request is named by its method, its path, whether it is a watch, and how many like it came before: tasks may run in any order,
-and the same request is hit all the same.
+A request is identified by its method, its path, whether it is a watch, and the number of such requests before it. So the same
+request is hit even if tasks run in another order.
 """
 
 import json
@@ -21,7 +21,7 @@ BUSY_S: Final = 40
 
 
 class Fault(StrEnum):
-    """The outcome of a request under a fault."""
+    """The way in which a request fails."""
 
     SILENCE = "silence"
     """No answer, ever."""
@@ -40,7 +40,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Call:
-    """One request of a run."""
+    """One request of a run, identified in a way that is the same in all runs."""
 
     method: str
     path: str
@@ -48,7 +48,7 @@ class Call:
     before: int
 
     def __str__(self) -> str:
-        """``PATCH /api/v1/namespaces/web/secrets/web #2``."""
+        """Return a text such as ``PATCH /api/v1/namespaces/web/secrets/web #2``."""
         return f"{'WATCH' if self.watch else self.method} {self.path} #{self.before + 1}"
 
     def faults(self) -> tuple[Fault, ...]:
@@ -60,7 +60,7 @@ class Call:
 
 
 class FaultyNetwork(httpx.AsyncBaseTransport):
-    """Passes requests on, but for the one ``fault`` names. Counts from when it is armed."""
+    """A transport that passes requests on, except the one that fails. It counts requests only while it is armed."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -71,21 +71,21 @@ class FaultyNetwork(httpx.AsyncBaseTransport):
         self.hit = False
 
     def arm(self, fault: tuple[Call, Fault] | None = None) -> None:
-        """From here on requests count."""
+        """Begin to count requests, and let the given one fail."""
         self._fault = fault
         self._armed = True
 
     def disarm(self) -> None:
-        """From here on they do not."""
+        """Stop counting requests."""
         self._armed = False
 
     @property
     def writes(self) -> list[Call]:
-        """Requests that were not to read."""
+        """Return the requests that were not reads."""
         return [call for call in self.calls if call.method != "GET"]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One request."""
+        """Pass a request on, or let it fail."""
         if not self._armed:
             return await self._inner.handle_async_request(request)
         watch = request.url.params.get("watch") in {"1", "true"}
@@ -123,7 +123,7 @@ class FaultyNetwork(httpx.AsyncBaseTransport):
 
 
 class _Broken(httpx.AsyncByteStream):
-    """A body that says something, and then the connection ends."""
+    """A response body that sends some bytes, after which the connection breaks."""
 
     def __init__(self, said: bytes) -> None:
         self._said = said

@@ -1,8 +1,9 @@
-"""Install a chart with real helm, then with the daemon, on one control plane, and compare what is there.
+"""Install a chart with the real helm and then with the daemon on one control plane, and compare the objects.
 
-``python -m tests.corpus.installs CHART_FOLDER…`` prints a table: for each chart its objects, the fields that differ, and the
-objects that an uninstall leaves on each side. ``FOLDER.values.yaml`` beside a chart's folder holds its values. The
-exit code is 1 if anything differs. Values that a chart draws at random are found by rendering it twice, and left out.
+``python -m tests.corpus.installs CHART_FOLDER…`` prints a table. It has, for each chart, the number of objects, the fields that
+differ, and the number of objects that an uninstall leaves on each side. The file ``FOLDER.values.yaml`` next to the folder of a
+chart contains its values. The exit code is 1 if anything differs. Random values in a chart are not compared; they are found
+by rendering the chart twice.
 """
 
 import argparse
@@ -45,7 +46,7 @@ OWN_NAMESPACE: Final = "wharfinger-system"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The outcome for one chart. ``failure`` is set if one side did not install it."""
+    """The result for one chart. ``failure`` is set if helm or the daemon did not install it."""
 
     chart: str
     objects: int
@@ -57,14 +58,14 @@ class Comparison:
 
     @property
     def good(self) -> bool:
-        """Both sides installed it, with equal objects."""
+        """Return whether both sides installed the chart with equal objects."""
         return not self.failure and not self.differences
 
 
 async def compare(chart: Path, scratch: Path, *, helm: str = "helm", quiet_s: float = 5) -> Comparison:
-    """Install the chart folder with helm and with the daemon, each uninstalled again.
+    """Install and uninstall the chart with helm, then with the daemon, and return the comparison.
 
-    A control plane in which nothing changes for ``quiet_s`` seconds has come to rest.
+    The control plane counts as settled if nothing changes in it for ``quiet_s`` seconds.
     """
     values = scratch / "values.yaml"
     given = chart.parent / f"{chart.name}.values.yaml"
@@ -105,7 +106,7 @@ async def compare(chart: Path, scratch: Path, *, helm: str = "helm", quiet_s: fl
 
 
 async def same(backend: Backend, before: AbstractSet[str], theirs: State, seconds: float) -> tuple[State, list[str]]:
-    """Our state and its differences from helm's, once there are none or nothing changes any more."""
+    """Wait until no differences from helm's state are left, or nothing changes any more. Return our state and the differences."""
     while True:
         ours = without_marks(added(state_of(backend), before))
         said = difference(ours, theirs)
@@ -114,12 +115,12 @@ async def same(backend: Backend, before: AbstractSet[str], theirs: State, second
 
 
 def added(state: State, before: AbstractSet[str]) -> State:
-    """The objects that were not there before, without the daemon's own."""
+    """Return the objects that did not exist before, except those of the daemon itself."""
     return chosen(state, lambda name, _: name not in before and OWN_GROUP not in name and OWN_NAMESPACE not in name)
 
 
 async def next_change(backend: Backend, seconds: float) -> bool:
-    """Wait for the next change of an object that is compared; False if nothing changes for so many seconds."""
+    """Wait for the next change of a compared object. Return False if nothing changes for ``seconds``."""
     was = state_of(backend)
     with trio.move_on_after(seconds):
         await changed_until(backend, lambda: state_of(backend) != was)
@@ -128,14 +129,14 @@ async def next_change(backend: Backend, seconds: float) -> bool:
 
 
 async def quiet(backend: Backend, seconds: float) -> State:
-    """The state once nothing changes any more."""
+    """Wait until nothing changes any more, and return the state."""
     while await next_change(backend, seconds):
         pass
     return state_of(backend)
 
 
 async def changed_until(backend: Backend, holds: Callable[[], bool]) -> None:
-    """Wait until ``holds()``, looking again after each change. Raises trio.TooSlowError after PATIENCE_S seconds."""
+    """Wait until ``holds()`` is true, which is checked after each change. Raises trio.TooSlowError after PATIENCE_S seconds."""
     changed = trio.Event()
 
     def notice(_: Change) -> None:
@@ -149,7 +150,7 @@ async def changed_until(backend: Backend, holds: Callable[[], bool]) -> None:
 
 
 async def clear(server: Server, before: AbstractSet[str]) -> None:
-    """Delete everything that was not there before, and make the namespace anew."""
+    """Delete all objects that did not exist before, and create the namespace again."""
     namespaces = await server.client.resource_type("v1", "Namespace")
     await server.client.delete(ObjectKey(namespaces, "", NAMESPACE))
     backend = server.plane.backend
@@ -162,7 +163,7 @@ async def clear(server: Server, before: AbstractSet[str]) -> None:
                 ObjectKey(kind, find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name"))
             )
         except (NotFoundError, UnknownKindError):
-            continue  # It went with its owner or with its definition.
+            continue  # It was deleted with its owner or with its definition.
     await changed_until(backend, lambda: not added(state_of(backend), before))
     await make_namespace(server.client)
     await server.client.merge_patch(
@@ -173,7 +174,7 @@ async def clear(server: Server, before: AbstractSet[str]) -> None:
 
 @asynccontextmanager
 async def open_daemon(server: Server, packages: Path, scratch: Path) -> AsyncIterator[Path]:
-    """A daemon of this checkout on the server, in a process of its own; yields its log."""
+    """Run a daemon of this checkout on the server, in a process of its own, and yield the path of its log."""
     log = scratch / "daemon.log"
     command = wharfinger(
         "run",
@@ -194,7 +195,7 @@ async def open_daemon(server: Server, packages: Path, scratch: Path) -> AsyncIte
 
 
 def defines_own_kinds(backend: Backend) -> bool:
-    """Return whether the daemon's definitions are established."""
+    """Return whether the daemon's own CustomResourceDefinitions are established."""
     own = [
         obj
         for name, obj in everything(backend).items()
@@ -207,7 +208,7 @@ def defines_own_kinds(backend: Backend) -> bool:
 
 
 def repository(folder: Path) -> JsonObject:
-    """A PackageRepository of a folder of charts."""
+    """Return a PackageRepository of a folder of charts."""
     return {
         "apiVersion": "wharfinger.dev/v1alpha1",
         "kind": "PackageRepository",
@@ -217,7 +218,7 @@ def repository(folder: Path) -> JsonObject:
 
 
 def application(version: Version) -> JsonObject:
-    """An Application of a chart, in its own version."""
+    """Return an Application of a chart in the version that its Chart.yaml names."""
     chart = read_yaml((version.folder / "Chart.yaml").read_bytes(), what="Chart.yaml")
     assert isinstance(chart, dict)
     return {
@@ -233,12 +234,12 @@ def application(version: Version) -> JsonObject:
 
 
 def applications(backend: Backend) -> list[JsonObject]:
-    """The Applications that are there."""
+    """Return the existing Applications."""
     return [obj for name, obj in everything(backend).items() if name.startswith("Application.wharfinger.dev ")]
 
 
 async def installed(backend: Backend) -> str:
-    """Wait until the Application's release is applied, ready or not, or has failed; its summary in the second case."""
+    """Wait until the Application's release is applied, ready or not, or has failed. Return the summary if it failed, else ""."""
 
     def is_decided() -> bool:
         return any(
@@ -253,19 +254,19 @@ async def installed(backend: Backend) -> str:
 
 
 def is_installed(app: JsonObject) -> bool:
-    """Return whether there is a revision: ``helm install`` waits for no more, and some charts need what is not there."""
+    """Return whether an Application has a revision. Like ``helm install``, this does not wait until the release is ready."""
     return find_int(app, "status", "release", "revision") > 0
 
 
 def random_paths(first: State, second: State) -> tuple[str, ...]:
-    """The starts of those difference lines that two renders of the chart have between themselves."""
+    """Return the beginnings of the lines that describe the differences between two renders of a chart."""
     return tuple(
         {re.split(r": ours| only ours| only theirs", line, maxsplit=1)[0] for line in difference(first, second)}
     )
 
 
 def rendered(version: Version, scratch: Path, helm: str) -> State:
-    """The chart's objects by name, as ``helm template`` gives them."""
+    """Return the chart's objects by name, as ``helm template`` renders them."""
     arguments = [
         "template",
         RELEASE,
@@ -285,7 +286,7 @@ def rendered(version: Version, scratch: Path, helm: str) -> State:
 
 
 def with_data(obj: JsonObject) -> JsonObject:
-    """A Secret as servers store it: ``stringData`` is in ``data``."""
+    """Return an object as an API server stores it: the ``stringData`` of a Secret is moved into ``data``."""
     text = find(obj, "stringData")
     if not isinstance(text, dict):
         return obj
@@ -294,7 +295,7 @@ def with_data(obj: JsonObject) -> JsonObject:
 
 
 def row(one: Comparison) -> str:
-    """One line of the table."""
+    """Return a comparison as a line of the table."""
     if one.failure:
         return f"| {one.chart} | {one.objects} | **failed** | {one.failure[:600]} | |"
     left = f"{len(one.left_by_helm)} / {len(one.left_by_us)}"
@@ -303,7 +304,7 @@ def row(one: Comparison) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Compare the charts named on the command line; write a row for each as it ends."""
+    """Compare the charts on the command line, and write the row of each chart when its comparison ends."""
     parser = argparse.ArgumentParser(prog="python -m tests.corpus.installs", description=__doc__)
     parser.add_argument("charts", nargs="+", type=Path, help="folders of charts")
     parser.add_argument("--helm", default="helm", help="helm or helm3")
@@ -322,7 +323,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def write(line: str) -> None:
-    """Write a line of the table at once."""
+    """Write a line of the table without delay."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Tests that fail with the error itself, and not with the dozen groups of the tasks that surround it."""
+"""Tests that fail with their error itself, and not with a dozen nested exception groups of trio's nurseries."""
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
@@ -8,7 +8,7 @@ Parameters = ParamSpec("Parameters")
 
 
 def plainly(test: Callable[Parameters, Awaitable[None]]) -> Callable[Parameters, Awaitable[None]]:
-    """A test whose only error is raised by itself; several still come as a group."""
+    """Return a test that raises a single error without its exception groups. Several errors are still raised as a group."""
 
     @wraps(test)
     async def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> None:
@@ -24,7 +24,7 @@ def plainly(test: Callable[Parameters, Awaitable[None]]) -> Callable[Parameters,
 
 
 def leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
-    """The errors in a group of groups."""
+    """Return all errors in nested exception groups."""
     found: list[BaseException] = []
     for error in group.exceptions:
         found += leaves(error) if isinstance(error, BaseExceptionGroup) else [error]

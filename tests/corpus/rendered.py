@@ -1,4 +1,4 @@
-"""Charts rendered beforehand, so that tests on simulated time start no processes."""
+"""Charts that are rendered beforehand, so that tests in virtual time start no processes."""
 
 import subprocess
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ API_VERSIONS = ("gauges.example/v1/Gauge", "watch.example/v1/Watcher")
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One version of a chart, ready to be brought as the release ``release`` in the namespace of that name."""
+    """A rendered version of a chart, to be installed as the release ``release`` in the namespace with the same name."""
 
     version: Version
     rendered: Rendered
@@ -30,7 +30,7 @@ Charts: TypeAlias = Callable[[str], tuple[Prepared, Prepared]]
 
 
 def keep(folder: Path) -> Charts:
-    """Rendered charts, kept below ``folder``; a release is named after its chart."""
+    """Return a function that renders both versions of a chart below ``folder``, once for each chart. Its release has the same name."""
     kept: dict[str, tuple[Prepared, Prepared]] = {}
 
     def get(name: str) -> tuple[Prepared, Prepared]:

@@ -1,4 +1,4 @@
-"""Rendering as the daemon does it."""
+"""Rendering of charts in the same way as by the daemon."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ async def render(
     release: str = RELEASE,
     namespace: str = NAMESPACE,
 ) -> Rendered:
-    """One version of a chart, for the server behind ``client``; ``kubeconfig`` is for charts that look into it."""
+    """Render a version of a chart for the server of ``client``. Charts that look up objects use ``kubeconfig``."""
 
     async def access() -> JsonObject:
         return as_object(read_yaml(await trio.Path(kubeconfig).read_bytes(), what="kubeconfig"), "kubeconfig")

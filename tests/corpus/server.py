@@ -1,4 +1,4 @@
-"""A control plane over loopback TCP, with real helm on it; and what helm is asked."""
+"""A control plane over loopback TCP, and commands of the real helm on it."""
 
 import os
 from collections.abc import AsyncIterator
@@ -23,12 +23,12 @@ HELM_S: Final = 180
 
 
 class HelmFailedError(Exception):
-    """The output of a helm command."""
+    """The error that a helm command failed. Its text is the output of the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A control plane, a client on it, and a home for helm."""
+    """A control plane, a client of it, and a home folder for helm."""
 
     plane: ControlPlane
     client: HttpClusterClient
@@ -36,11 +36,11 @@ class Server:
 
     @property
     def kubeconfig(self) -> Path:
-        """How others connect."""
+        """Return the path of the kubeconfig for other clients."""
         return self.folder / "kubeconfig"
 
     async def helm(self, program: str, *argv: str, **env: str) -> str:
-        """Run helm in the corpus's namespace; its standard output. Raises HelmFailedError."""
+        """Run helm in the corpus's namespace, and return its standard output. Raises HelmFailedError."""
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
@@ -57,19 +57,19 @@ class Server:
         return done.stdout.decode()
 
     async def helm_brings(self, program: str, verb: str, version: Version, **env: str) -> None:
-        """``helm install`` or ``helm upgrade`` of a version, with its values and no others."""
+        """Run ``helm install`` or ``helm upgrade`` with a version of a chart and with its values only."""
         flags = [f"--values={version.values_file}", *(["--reset-values"] if verb == "upgrade" else [])]
         await self.helm(program, verb, RELEASE, str(version.folder), *flags, **env)
 
     async def settled(self) -> State:
-        """Return the objects that exist when all deletions are complete."""
+        """Wait until all deletions are complete, and return the remaining objects."""
         await wait_settled(self.plane.backend)
         return state_of(self.plane.backend)
 
 
 @asynccontextmanager
 async def open_server(folder: Path) -> AsyncIterator[Server]:
-    """A server with the corpus's namespace in it; its controllers are running."""
+    """Run a server with the corpus's namespace and with controllers."""
     folder.mkdir(parents=True)
     path = folder / "kubeconfig"
     async with serve_control_plane(Address("127.0.0.1", 0), path, "test-token") as serving:
@@ -80,6 +80,6 @@ async def open_server(folder: Path) -> AsyncIterator[Server]:
 
 
 async def make_namespace(client: HttpClusterClient, name: str = NAMESPACE) -> None:
-    """A namespace to install into."""
+    """Create a namespace."""
     namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     await client.create(namespace)

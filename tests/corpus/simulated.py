@@ -1,4 +1,4 @@
-"""A control plane in memory, on simulated time, with its controllers, an engine, and a network between them."""
+"""A control plane with controllers in memory and virtual time, an engine, and a network between them that can fail."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ from wharfinger.control_plane.service import LOCAL, ControlPlane, open_control_p
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """``other`` is a client of somebody else, whose requests neither count nor fail."""
+    """A control plane and an engine on it. ``other`` is another user's client, whose requests are not counted and do not fail."""
 
     plane: ControlPlane
     network: FaultyNetwork
@@ -26,7 +26,7 @@ class Simulation:
     engine: Engine
 
     async def bring(self, prepared: Prepared) -> ReleaseResult:
-        """Install or upgrade a release in its namespace."""
+        """Install or upgrade a prepared release in its namespace."""
         return await self.engine.bring(
             prepared.version, prepared.rendered, release=prepared.release, namespace=prepared.release
         )
@@ -36,7 +36,7 @@ class Simulation:
 async def simulate(
     *namespaces: str, armed: bool = False, fault: tuple[Call, Fault] | None = None
 ) -> AsyncIterator[Simulation]:
-    """With these namespaces there; ``armed``: requests count, and one goes wrong, from when the engine begins."""
+    """Open a simulation with these namespaces. If ``armed``, requests count and may fail from the start of the engine."""
     async with open_control_plane(simulate=True) as plane:
         network = FaultyNetwork(plane.transport())
         options = ClientOptions(user_agent="somebody/else")
@@ -46,7 +46,7 @@ async def simulate(
         ):
             for namespace in namespaces:
                 await make_namespace(other, namespace)
-            # A server that does not even answer what it serves: then the daemon does not begin, and is begun again.
+            # Discovery must not fail here, because a daemon that cannot discover the API does not start.
             await client.api_versions()
             if armed:
                 network.arm(fault)

@@ -1,8 +1,8 @@
-"""The objects of a control plane, in a form in which two control planes can be compared.
+"""The objects of a control plane, in a form that can be compared with another control plane.
 
-Left out is everything in which two servers always differ (uids, versions, times, managers, allocated addresses, ports and
-names), everything that controllers write (``status``) or create (a StatefulSet's claims, objects with owners, the default
-objects of a namespace, the APIServices of definitions), and release records, which are compared separately.
+This form lacks everything in which two servers always differ: uids, versions, times, managers, and allocated addresses, ports
+and names. It also lacks what controllers write (``status``) or create: a StatefulSet's claims, objects with owners, the default
+objects of a namespace, and the APIServices of definitions. Release records are compared separately.
 """
 
 import json
@@ -32,7 +32,7 @@ _PASSING: Final = (
     ("metadata", "generation"),
     ("metadata", "creationTimestamp"),
     ("metadata", "managedFields"),
-    ("metadata", "annotations", "wharfinger.dev/applied-digest"),  # for the daemon itself, after a quick change
+    ("metadata", "annotations", "wharfinger.dev/applied-digest"),  # the daemon writes it at a quick change
     ("metadata", "annotations", "deployment.kubernetes.io/revision"),
     ("metadata", "annotations", "pv.kubernetes.io/bind-completed"),
     ("metadata", "annotations", "pv.kubernetes.io/bound-by-controller"),
@@ -52,7 +52,7 @@ _FURNITURE: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccou
 
 
 def everything(backend: Backend) -> dict[str, JsonObject]:
-    """All objects as they are stored, by ``Kind.group namespace/name``."""
+    """Return all stored objects by ``Kind.group namespace/name``."""
     found: dict[str, JsonObject] = {}
     for kind in backend.catalog.kinds():
         for obj in backend.storage.list(kind.collection):
@@ -70,7 +70,7 @@ def state_of(backend: Backend) -> State:
 
 
 def without_marks(state: Mapping[str, JsonObject], marks: tuple[tuple[tuple[str, ...], str], ...] = OUR_MARKS) -> State:
-    """The state with what only we put on objects taken off."""
+    """Return the state without the marks that only our engine puts on objects."""
     result: State = {}
     for name, obj in state.items():
         copied = obj
@@ -81,12 +81,12 @@ def without_marks(state: Mapping[str, JsonObject], marks: tuple[tuple[tuple[str,
 
 
 def marked(state: Mapping[str, JsonObject]) -> frozenset[str]:
-    """The objects that bear all of our marks."""
+    """Return the names of the objects that have all of our marks."""
     return frozenset(name for name, obj in state.items() if all(find(obj, *path, key) for path, key in OUR_MARKS))
 
 
 def difference(ours: Mapping[str, JsonObject], theirs: Mapping[str, JsonObject]) -> list[str]:
-    """In words: which objects only one side has, and which fields differ. Empty where there is nothing."""
+    """Return a line for each object that only one side has, and for each field that differs."""
     said = [f"only ours: {name}" for name in sorted(ours.keys() - theirs.keys())]
     said += [f"only theirs: {name}" for name in sorted(theirs.keys() - ours.keys())]
     for name in sorted(ours.keys() & theirs.keys()):
@@ -95,7 +95,7 @@ def difference(ours: Mapping[str, JsonObject], theirs: Mapping[str, JsonObject])
 
 
 async def wait_settled(backend: Backend) -> None:
-    """Wait until nothing is on its way out any more. Fails after five minutes, naming what is."""
+    """Wait until no object is being deleted any more. After five minutes, fail with the names of these objects."""
     changed = trio.Event()
 
     def notice(_: Change) -> None:
@@ -114,7 +114,7 @@ def _going(backend: Backend) -> list[str]:
 
 
 def records_of(backend: Backend, release: str) -> list[JsonObject]:
-    """The Secrets of a release's records, oldest first."""
+    """Return the Secrets with a release's records, the oldest first."""
     found = [
         obj
         for name, obj in everything(backend).items()
@@ -138,7 +138,7 @@ def _is_beside_the_point(obj: JsonObject) -> bool:
 
 
 def comparable(obj: JsonObject) -> JsonObject:
-    """One object in the form of :func:`state_of`, except that UIDs in it stay."""
+    """Return an object in the form of :func:`state_of`, except that it retains references to UIDs."""
     return _comparable(obj, {})
 
 
@@ -154,7 +154,7 @@ def _comparable(obj: JsonObject, uids: Mapping[str, str]) -> JsonObject:
 
 
 def _without(obj: JsonObject, path: tuple[str, ...]) -> JsonObject:
-    """A copy without the field, and without a map that was only there for it."""
+    """Return a copy without the field at a path, and without maps that are then empty."""
     name, rest = path[0], path[1:]
     if name not in obj:
         return obj
@@ -192,12 +192,12 @@ Predicate: TypeAlias = Callable[[str, JsonObject], bool]
 
 
 def chosen(state: Mapping[str, JsonObject], predicate: Predicate) -> State:
-    """Those objects of a state that ``predicate`` takes."""
+    """Return the objects of a state for which ``predicate`` is true."""
     return {name: obj for name, obj in state.items() if predicate(name, obj)}
 
 
 def managers_of(backend: Backend) -> State:
-    """Return the managers of the fields of the objects in :func:`state_of`, without versions and times."""
+    """Return the managers of the objects in :func:`state_of` with their fields, without versions and times."""
     found: State = {}
     for name, obj in everything(backend).items():
         if _is_beside_the_point(obj):
@@ -211,12 +211,13 @@ def managers_of(backend: Backend) -> State:
 
 
 def without(state: State, names: set[str]) -> State:
-    """A state without some objects."""
+    """Return a state without the objects of these names."""
     return chosen(state, lambda name, _: name not in names)
 
 
 def names_of(objects: Iterable[JsonObject], namespace: str = "shop") -> set[str]:
-    """Return the names of objects as states have them; an object without a namespace is in that of the release, or in none."""
+    """Return the names that objects may have in a state. An object without a namespace gets two names: one with the release's
+    namespace, and one without a namespace."""
     found: set[str] = set()
     for obj in flattened(objects):
         group, _, _ = find_str(obj, "apiVersion").rpartition("/")

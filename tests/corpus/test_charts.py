@@ -1,4 +1,4 @@
-"""The corpus is what it says: each chart has two versions, and the second adds, changes or removes objects or fields."""
+"""The charts of the corpus. Each has two versions, and the second one adds, changes or removes objects or fields."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_big_is_big_and_heavy_is_heavy(charts: Charts) -> None:
 
 
 def by_name(prepared: Prepared) -> dict[str, JsonObject]:
-    """All that a chart renders to."""
+    """Return all objects of a rendered chart by name."""
     rendered = prepared.rendered
     return {
         f"{find_str(obj, 'kind')} {find_str(find_object(obj, 'metadata'), 'namespace')}/{find_str(obj, 'metadata', 'name')}": obj

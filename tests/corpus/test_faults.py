@@ -1,9 +1,9 @@
-"""Every request of an install, an upgrade and an uninstall goes wrong once, in turn: the end is the same each time. So it is when
-somebody tampers with what was brought, and the requests go wrong by which that is found and put right.
+"""Installs, upgrades, uninstalls and corrections of drift, in which one request fails. The test lets each request fail in a run
+of its own. The final state must always be the same.
 
-Who asked tries again what failed in passing, after as long as the server given, as the daemon does. The end is everything in
-the cluster, who manages which fields, and the records: where the engine itself got over the fault, the very same ones; where it
-had to be asked again, a failed revision may have been left behind.
+As in the daemon, an operation with a transient error is tried again, after the pause that the server asked for. The final state
+consists of all objects, the managers of their fields, and the records. If the operation itself succeeded in spite of the
+fault, the records must be identical. If it had to be tried again, there may be additional failed revisions.
 """
 
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ LIMIT_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The result of a run. ``errors`` are those of the operation before it succeeded."""
+    """The final state after a run. ``errors`` are the errors of the attempts before the operation succeeded."""
 
     state: State
     managers: State
@@ -47,22 +47,22 @@ class Ending:
 
 
 async def install(at: Simulation, one: Prepared, _two: Prepared) -> None:
-    """The operation of an install."""
+    """Install the first version."""
     await at.bring(one)
 
 
 async def upgrade(at: Simulation, _one: Prepared, two: Prepared) -> None:
-    """The operation of an upgrade."""
+    """Upgrade to the second version."""
     await at.bring(two)
 
 
 async def uninstall(at: Simulation, one: Prepared, _two: Prepared) -> None:
-    """The operation of an uninstall."""
+    """Uninstall the release."""
     await at.engine.uninstall(release=one.release, namespace=one.release)
 
 
 async def repair(at: Simulation, _one: Prepared, _two: Prepared) -> None:
-    """Somebody changes an object and deletes another; nobody asks for anything."""
+    """Change an object and delete another one as another user. The engine corrects both without a request."""
     secret = ObjectKey(await at.other.resource_type("v1", "Secret"), CHART, CHART)
     deployment = ObjectKey(await at.other.resource_type("apps/v1", "Deployment"), CHART, CHART)
     image: JsonValue = "registry.example/else:9"
@@ -75,7 +75,7 @@ OPERATIONS = {"install": install, "upgrade": upgrade, "uninstall": uninstall, "r
 
 
 async def run(operation: str, charts: Charts, fault: tuple[Call, Fault] | None = None) -> Ending:
-    """One operation, with one fault."""
+    """Run an operation with at most one fault, and return the final state."""
     one, two = charts(CHART)
     errors: list[str] = []
     with trio.fail_after(LIMIT_S):
@@ -111,12 +111,12 @@ async def run(operation: str, charts: Charts, fault: tuple[Call, Fault] | None =
 
 
 def compared(ending: Ending, undisturbed: Ending) -> list[str]:
-    """Return the differences from the undisturbed run."""
+    """Return the differences from the run without a fault."""
     said = difference(ending.state, undisturbed.state)
     said += [f"managers: {line}" for line in difference(ending.managers, undisturbed.managers)]
     records = ending.records
     if ending.errors:
-        # Revisions of attempts that failed are between; the last is what counts.
+        # Failed attempts leave additional revisions, so only the other revisions are compared.
         last = [record.split(" ", 1)[1] for record in records if " failed " not in record]
         wanted = [record.split(" ", 1)[1] for record in undisturbed.records]
         if last != wanted:
@@ -127,7 +127,7 @@ def compared(ending: Ending, undisturbed: Ending) -> list[str]:
 
 
 def check(operation: str, ending: Ending, charts: Charts) -> None:
-    """An undisturbed ending is right by itself, too."""
+    """Check that the final state of a run without a fault is the wanted one."""
     one, two = charts(CHART)
     wanted = {"install": one.rendered.objects, "uninstall": ()}.get(operation, two.rendered.objects)
     stays = {name for name, obj in ending.state.items() if is_kept(obj) or name.startswith("PersistentVolumeClaim ")}
@@ -144,7 +144,7 @@ def check(operation: str, ending: Ending, charts: Charts) -> None:
 
 
 def sampled(calls: list[Call], fault: Fault) -> list[Call]:
-    """Some of the calls; other ones for each fault."""
+    """Return a sample of the calls, which is a different one for each fault."""
     wanted = scaled(len(calls), 1)
     start = list(Fault).index(fault)
     step = max(len(calls) // max(wanted, 1), 1)
@@ -153,7 +153,7 @@ def sampled(calls: list[Call], fault: Fault) -> list[Call]:
 
 @pytest.fixture(scope="module")
 def endings() -> dict[str, Ending]:
-    """Return the results of the operations without faults, as far as they were tried."""
+    """Return a cache of the final states of operations without a fault."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""A release whose record no Secret can hold: helm cannot install it, ours is there, and helm can look at it."""
+"""A release whose record is too large for a Secret. Helm cannot install it. Our engine can, and helm can then show it."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ async def test_more_than_a_mebibyte(helm: str, tmp_path: Path) -> None:
 
 
 async def check(server: Server, version: Version, count: int, revision: str) -> None:
-    """The loads are there, these and no others, as they are in the chart."""
+    """Check that exactly these loads exist, with the content that they have in the chart."""
     state = await server.settled()
     names = {f"ConfigMap {NAMESPACE}/load-{number}" for number in range(count)}
     assert marked(state) == names == {name for name in state if name.startswith("ConfigMap ")}

@@ -1,4 +1,4 @@
-"""The comparison of whole installs: by the daemon as by helm, and honest about what one of them refuses."""
+"""The comparison of an install by the daemon with an install by helm. It reports a chart that one of them refuses as failed."""
 
 from pathlib import Path
 

@@ -1,7 +1,8 @@
-"""All charts installed, upgraded, and left alone: while nothing that is ours changes, not one write and not one drift told.
+"""All charts of the corpus, installed, upgraded and then left alone. If nobody changes our fields, the engine neither writes nor
+reports drift.
 
-Time is simulated and nobody waits for it. Meanwhile others do what they do in every cluster: controllers report, an autoscaler
-scales, somebody fills certificates in, a person restarts a workload, labels a namespace.
+Time is virtual. Meanwhile, others do what they do in every cluster: controllers write statuses, an autoscaler scales a
+Deployment, a controller injects certificates, and a user restarts a workload and labels a namespace.
 """
 
 import pytest
@@ -31,18 +32,18 @@ CA = "Y2VydGlmaWNhdGU="
 
 
 async def key(at: Simulation, api_version: str, kind: str, namespace: str, name: str) -> ObjectKey:
-    """A key, by what a person would write."""
+    """Return the key of an object."""
     return ObjectKey(await at.other.resource_type(api_version, kind), namespace, name)
 
 
 async def scale(at: Simulation, minute: int) -> None:
-    """An autoscaler changes its mind."""
+    """Change the replicas of a Deployment, as an autoscaler does."""
     worker = await key(at, "apps/v1", "Deployment", "autoscaled", "autoscaled-worker")
     await at.other.merge_patch(worker, {"spec": {"replicas": 3 + minute % 5}}, subresource="scale")
 
 
 async def inject(at: Simulation, minute: int) -> None:
-    """Certificates are filled in where they belong, and renewed once."""
+    """Write CA bundles into webhooks, an APIService and a definition, as a controller does. Renew them once."""
     bundle = CA if minute < MINUTES // 2 else CA.replace("Y2", "Y3")
     for kind, name in (
         ("MutatingWebhookConfiguration", "admission-defaulting"),
@@ -62,7 +63,7 @@ async def inject(at: Simulation, minute: int) -> None:
 
 
 async def restart(at: Simulation, minute: int) -> None:
-    """``kubectl rollout restart``, and labels of a person's own."""
+    """Restart a workload as ``kubectl rollout restart`` does, and set a label on a namespace."""
     workload = await key(at, "apps/v1", "StatefulSet", "database", "database-db")
     annotations: JsonObject = {"kubectl.kubernetes.io/restartedAt": f"2026-01-01T00:{minute:02}:00Z"}
     await at.other.merge_patch(workload, {"spec": {"template": {"metadata": {"annotations": annotations}}}})
@@ -111,7 +112,7 @@ async def test_nothing_is_written_while_nothing_changes(
 
 
 def check_all(state: State, wanted: dict[str, Rendered]) -> None:
-    """The objects of these releases are there with our marks, and beside them only what is never deleted unasked."""
+    """Check that all objects of these releases exist with our marks. Other marked objects must be retained or protected ones."""
     ours = marked(state)
     names = {name for release, rendered in wanted.items() for name in names_of(rendered.objects, release)}
     assert len(names & ours) == sum(len(rendered.objects) for rendered in wanted.values())

@@ -1,8 +1,11 @@
-"""Each chart brought by our engine and by real helm, to two servers of one kind: the same objects, field for field.
+"""Each chart, installed by our engine on one server and by the real helm on another one. All fields of all objects must be equal.
 
-Differences that are meant, and nothing else, are named here: the marks on objects of a release (docs/apply.md); definitions in
-``crds/``, which helm never writes again; kinds that hold what cannot be made again, which stay unless their deletion is asked
-for; hooks at a rollback, which of ours is an upgrade.
+Only these differences are intended:
+
+- Our engine puts marks on the objects of a release (docs/apply.md).
+- Helm never updates definitions in ``crds/``.
+- Our engine retains objects of protected kinds, whose data would be lost, unless their deletion is requested.
+- At a rollback, the hooks differ, because a rollback by our engine is an upgrade.
 """
 
 from collections.abc import AsyncIterator, Iterable
@@ -49,7 +52,7 @@ NO_ROLLBACK = {("keepsakes", "helm3")}
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two servers: one with our engine, one with helm."""
+    """Two servers, one with our engine and one with helm."""
 
     ours: Server
     theirs: Server
@@ -58,11 +61,11 @@ class Pair:
     scratch: Path
 
     async def states(self) -> tuple[State, State]:
-        """Ours and theirs, when nothing is on its way out."""
+        """Wait until all deletions are complete, and return the states of our server and of helm's."""
         return await self.ours.settled(), await self.theirs.settled()
 
     async def rendered(self, version: Version, *, upgrade: bool = False) -> Rendered:
-        """For our server, by the same helm, with the kinds there that charts in the chart define."""
+        """Render a version for our server with the same helm, after the definitions of its subcharts were applied."""
         ours = self.ours
         crds = subchart_crds(version.folder, version.values, is_package=False)
         await self.engine.releases.ensure_crds(RELEASE, NAMESPACE, crds)
@@ -80,7 +83,7 @@ async def open_pair(folder: Path, helm: str) -> AsyncIterator[Pair]:
 
 
 class Comparison:
-    """Both sides, step by step; what differs is gathered, so that one run tells all of it."""
+    """A comparison of both servers after each step. It collects all differences, so that one run shows all of them."""
 
     def __init__(self, pair: Pair) -> None:
         self._pair = pair
@@ -89,11 +92,11 @@ class Comparison:
         self.differences: list[str] = []
 
     def leave_out(self, objects: Iterable[JsonObject]) -> None:
-        """From here on these are not compared."""
+        """Do not compare these objects from now on."""
         self._apart += objects
 
     async def compare(self, when: str, objects: Iterable[JsonObject]) -> None:
-        """``objects`` are those of the release now: they bear our marks, and so does what was kept, and nothing else."""
+        """Compare both servers. Only the release's current ``objects`` and retained objects may have our marks."""
         ours, theirs = await self._pair.states()
         current = names_of(objects) & ours.keys()
         theirs = {**chosen(self._kept, lambda name, _: name not in current), **theirs}
@@ -106,7 +109,7 @@ class Comparison:
         self._kept |= without_marks(chosen(ours, lambda _, obj: is_protected(obj) and bool(marked({"": obj}))))
 
     def _left_with_marks(self, ours: State) -> set[str]:
-        """Return the names of objects that the chart's author marked to be retained."""
+        """Return the names of our objects that are retained because the chart's author marked them."""
         return {name for name, obj in ours.items() if is_kept(obj)} & marked(ours)
 
 
@@ -165,10 +168,10 @@ def records_apart(pair: Pair) -> list[str]:
 
 
 def documents(manifest: str) -> list[JsonValue]:
-    """The objects of a manifest, in order."""
+    """Return the objects of a manifest, in order."""
     return [document for document in read_yaml_all(manifest, what="manifest") if document is not None]
 
 
 def hook_names(release: Release) -> list[str]:
-    """The hooks in a record; helm sorts them by what they are run for."""
+    """Return the hooks in a record in sorted order, because helm sorts them by their events."""
     return sorted(f"{find_str(hook, 'kind')} {find_str(hook, 'name')} {find(hook, 'events')}" for hook in release.hooks)

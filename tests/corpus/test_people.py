@@ -1,4 +1,4 @@
-"""A person's helm on releases of ours: what it does stays done, is noticed, and what is asked for next goes on from there."""
+"""A user's helm on releases of our engine. The engine notices and keeps its changes, and the next upgrade continues there."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -44,7 +44,7 @@ async def test_a_user_rolls_back_and_upgrades(name: str, helm: str, tmp_path: Pa
     async with open_server(tmp_path / "server") as server, open_engine(server.client) as engine:
 
         async def rendered_for(number: int) -> None:
-            """Bring a version."""
+            """Render a version, and install or upgrade it."""
             version = (one, two)[number - 1]
             made = await render(
                 version, server.client, tmp_path / "scratch", server.kubeconfig, upgrade=number == 2, program=helm
@@ -101,7 +101,7 @@ async def test_what_a_user_did_is_not_fought(charts: Charts, autojump_clock: Moc
 
 
 async def noticed(engine: Engine, revision: int) -> None:
-    """Wait until the engine says that somebody else made a revision."""
+    """Wait until the engine reports that somebody else has made a revision."""
     with trio.fail_after(PATIENCE_S):
         while (Owner(RELEASE, NAMESPACE), revision) not in engine.told.foreign:
             await engine.told.news.wait()

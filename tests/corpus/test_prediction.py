@@ -1,7 +1,8 @@
-"""What an upgrade is predicted to change is exactly what it then changes, for each chart of the corpus.
+"""Predictions of upgrades, for each chart of the corpus. The upgrade must then change exactly what was predicted.
 
-A prediction is applied to the state before; that must be the state after the upgrade. What hooks make is left out, as a
-prediction says itself; of objects that the server could not be asked about it is only checked that they are there.
+The predicted changes are applied to the state before the upgrade. The result must be the state after the upgrade. Objects that
+hooks create are not compared, because predictions do not cover them. Objects that the server could not be asked about must
+only exist.
 """
 
 from collections.abc import Iterable
@@ -27,7 +28,7 @@ CHARTS = [name for name in (NAMES if FULL else SAMPLE) if name != "heavy"]
 
 
 def foretold(before: State, changes: Iterable[ObjectChange]) -> State:
-    """The state before, with the predicted changes made."""
+    """Return the state before the upgrade, with the predicted changes applied."""
     after = dict(before)
     for each in changes:
         if each.change in (Change.CREATE, Change.CHANGE) and each.by is Source.DRY_RUN:
@@ -57,11 +58,11 @@ async def test_an_upgrade_changes_what_was_predicted(name: str, tmp_path: Path) 
             wanted = request(version, rendered)
             before = await server.settled()
             prediction = await engine.releases.predict(wanted)
-            assert await server.settled() == before  # nothing was written
+            assert await server.settled() == before  # the prediction wrote nothing
             await engine.releases.upgrade(wanted)
             after = await server.settled()
             by_chart = {each.object for each in prediction.changes if each.by is Source.CHART}
-            assert by_chart <= after.keys()  # the server, which was not asked, may write them otherwise
+            assert by_chart <= after.keys()  # the server was not asked, so their content may differ
             apart = names_of(hooks) | by_chart
             said = difference(without(foretold(before, prediction.changes), apart), without(after, apart))
             assert said == [], (version.number, said)

@@ -1,4 +1,4 @@
-"""The receipts of the corpus: sufficient and necessary for both versions of each chart, and growth that was planted in one."""
+"""Receipts of the charts in the corpus. All rights of a receipt are necessary, and together they are sufficient."""
 
 import random
 from pathlib import Path
@@ -24,7 +24,7 @@ UNREADY_S = 30.0
 
 
 def plan_of_chart(name: str, folder: Path, *, planted: bool = False) -> Plan:
-    """The plan for a chart of the corpus: its first version is installed, and upgraded to the second one."""
+    """Return the plan for a chart of the corpus. Its first version is installed, and then upgraded to the second one."""
     one, two = unpack(name, folder)
     if planted:
         (two.folder / "templates" / "planted.yaml").write_text(LEASE)
