@@ -30,7 +30,7 @@ Charts: TypeAlias = Callable[[str], tuple[Prepared, Prepared]]
 
 
 def keep(folder: Path) -> Charts:
-    """Return a function that renders both versions of a chart below ``folder``, once for each chart. Its release has the same name."""
+    """Return a function that renders both versions of a chart below ``folder`` at its first call for this chart."""
     kept: dict[str, tuple[Prepared, Prepared]] = {}
 
     def get(name: str) -> tuple[Prepared, Prepared]:

@@ -1,4 +1,4 @@
-"""Query parameters that server and client share."""
+"""Query parameters that the server and the client both know."""
 
 import pytest
 

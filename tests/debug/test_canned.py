@@ -1,4 +1,4 @@
-"""The fake Inspector satisfies the contract, and the contract detects violations."""
+"""The canned Inspector, which satisfies the contract of Inspectors. The contract detects violations."""
 
 from dataclasses import replace
 from datetime import datetime

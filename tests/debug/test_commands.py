@@ -1,4 +1,4 @@
-"""The commands, as a user types them: with a server in this process, and without a server."""
+"""The debug commands, as a user types them, with a server in this process and without a server."""
 
 import argparse
 import io
@@ -81,7 +81,7 @@ def typed(line: str) -> argparse.Namespace:
 
 
 def run(line: str) -> tuple[int, str, str]:
-    """Return the exit code, stdout and stderr of one command."""
+    """Run one command, and return its exit code, stdout and stderr."""
     args = typed(line)
     handler = cast("Callable[[argparse.Namespace], int]", args.handler)
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:

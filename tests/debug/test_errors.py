@@ -1,4 +1,4 @@
-"""The common base class of errors."""
+"""The common base class of the errors of this package."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fields of encoded snapshots: durations for people, and fields with a fixed type."""
+"""Fields of encoded snapshots: durations as text for users, and fields with a fixed type."""
 
 import pytest
 from hypothesis import given

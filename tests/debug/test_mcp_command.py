@@ -1,4 +1,4 @@
-"""The tools for agents, by the SDK's own client over stdio, against a daemon's socket."""
+"""`wharfinger mcp`, which offers tools to AI agents: used by the SDK's own client over stdio, with the socket of a daemon."""
 
 import os
 import signal

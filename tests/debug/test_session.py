@@ -123,7 +123,7 @@ def test_commands_print_the_golden_transcript(session: Session) -> None:
 
 
 def test_commands_print_the_golden_documents(session: Session) -> None:
-    """Show a package, a queue, a hook, … to a user as text, and to programs as a document."""
+    """Commands that show a package, a queue or a hook print text for users and documents for programs."""
     check_golden("documents.txt", documents(session))
 
 
@@ -160,7 +160,7 @@ def test_no_secret_is_in_any_answer_of_the_socket(session: Session) -> None:
 
 
 def first_lines(session: Session, path: str, query: dict[str, str]) -> bytes:
-    """Return the first lines of a watched document."""
+    """Watch a document, and return the first lines of the answer."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(60)
         client.connect(str(session.socket))
@@ -239,7 +239,7 @@ def test_logs_show_lines_of_a_real_hook(session: Session) -> None:
 
 
 def test_the_next_apply_changes_exactly_the_reported_difference(session: Session) -> None:
-    """Objects are changed while the package is suspended; when it is resumed, exactly that is undone."""
+    """Users change objects while the package is suspended. When the package is resumed, exactly these changes are undone."""
     kubectl = session.kubectl
     kubectl("patch", "application.wharfinger.dev", "shop", "--type=merge", '--patch={"spec":{"suspend":true}}')
     state = "--for=jsonpath={.status.summary.state}=Suspended"
@@ -265,7 +265,7 @@ def test_only_a_difference_is_coloured_on_a_terminal(session: Session) -> None:
 
 
 def test_a_local_package_is_installed_upgraded_rolled_back_and_removed(session: Session) -> None:
-    """The commands are compared with a golden transcript."""
+    """The output of the commands that do this is compared with a golden transcript."""
     for name, version in (("one", "1.0.0"), ("two", "1.1.0")):
         chart(session.folder / "charts" / name, "web", version)
     before = transcript(session, INSTALLING)
@@ -276,6 +276,6 @@ def test_a_local_package_is_installed_upgraded_rolled_back_and_removed(session: 
 
 
 def test_requests_print_the_golden_transcript(session: Session) -> None:
-    """The last test: it interrupts the work on the package."""
+    """This test runs last in the session, because it interrupts the work on the package."""
     check_golden("requests.txt", transcript(session, REQUESTS))
     session.kubectl("wait", "--for=condition=Ready", "application.wharfinger.dev/shop", "--timeout=100s")

@@ -1,7 +1,8 @@
-"""The smallest work of the daemon that needs each rule of its chart's roles, for test_daemon_rules.
+"""Cases for test_daemon_rules: for each rule in the roles of the daemon's chart, the smallest work of the daemon that needs it.
 
 A case names one resource of one rule, and the request that the API server refuses first if the rule is missing. Its work is a
-function of the product, called with the client of the daemon's service account: what it reports, it raises or logs.
+function of the product, which is called with the client of the daemon's service account. It reports problems by errors or in
+the log.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -62,7 +63,7 @@ Work = Callable[[HttpClusterClient], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One resource of a rule: the access that is refused without the rule, and the work that needs it."""
+    """A case for one resource of a rule: the access that is refused without the rule, and the work that needs this access."""
 
     refused: Access
     work: Work
@@ -71,18 +72,18 @@ class Case:
 
     @property
     def rule(self) -> tuple[str, str]:
-        """The group and the resource, by which its rule is found."""
+        """Return the group and the resource, by which the rule of this case is found."""
         return self.of or (self.refused.group, self.refused.resource)
 
     @property
     def name(self) -> str:
-        """The resource with its group, which names the case."""
+        """Return the name of the case: the resource with its group."""
         group, resource = self.rule
         return f"{resource}.{group}" if group else resource
 
 
 def first_objects() -> list[JsonObject]:
-    """Return the objects about which the work is: a package of each kind, a repository, a pool, and a claim of no pool."""
+    """Return the objects that the work needs: among others a package of each kind, a repository, a pool, and a claim."""
     spec: JsonObject = {"packageName": "app", "packageVersion": "1.0.0"}
     metadata: JsonObject = {"name": APP.instance, "namespace": NAMESPACE}
     api_version = f"{GROUP}/v1alpha1"
@@ -120,7 +121,7 @@ async def read_accounts(client: ClusterClient) -> None:
 
 
 def report(identity: PackageId) -> Work:
-    """Return the work of writing the status of a package."""
+    """Return work that writes the status of a package."""
 
     async def write(client: ClusterClient) -> None:
         writer = StatusWriter(lambda _: None, lambda *_: None)
@@ -131,7 +132,7 @@ def report(identity: PackageId) -> Work:
 
 
 async def scan(client: ClusterClient) -> None:
-    """Scan a repository that cannot be reached, which its status reports."""
+    """Scan a repository that cannot be reached. Its status then reports that."""
 
     @asynccontextmanager
     async def open_away(_source: Source, package: str) -> AsyncIterator[tuple[Registry, str]]:
@@ -200,7 +201,7 @@ async def follow_a_package(client: ClusterClient) -> None:
 
 
 async def run_in_a_pod(client: HttpClusterClient) -> None:
-    """Run a command; that the pod does not exist is found only after the right was judged."""
+    """Run a command in a pod that does not exist. The API server checks the right before it finds that out."""
     try:
         await client.executor.run(
             PodCommand(ObjectKey(POD, NAMESPACE, "pod"), ("true",)), stdout=lambda _: None, stderr=lambda _: None

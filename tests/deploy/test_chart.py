@@ -1,4 +1,5 @@
-"""The daemon's own chart: judged by helm and an API server, installed by helm and by a daemon, its role compared with NEEDED."""
+"""The daemon's own chart: helm and an API server accept it, helm and a daemon can install it, and its role has the rights in
+NEEDED."""
 
 import json
 import re
@@ -54,7 +55,7 @@ WRONG = {
 
 
 def helm(*arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run helm to its end."""
+    """Run helm, and wait for its end."""
     where = () if kubeconfig is None else ("--kubeconfig", str(kubeconfig))
     return subprocess.run(
         [tool("helm"), *arguments, *where], capture_output=True, text=True, check=False, timeout=300, cwd=ROOT
@@ -62,7 +63,7 @@ def helm(*arguments: str, kubeconfig: Path | None = None) -> subprocess.Complete
 
 
 def rendered(*values: str) -> list[JsonObject]:
-    """Return the objects of the chart with these values."""
+    """Return the objects of the chart, rendered with these values."""
     sets = (f"--set={each}" for each in values)
     done = helm("template", "wharfinger", str(CHART), "--namespace", SYSTEM_NAMESPACE, *sets)
     assert done.returncode == 0, done.stderr
@@ -70,7 +71,7 @@ def rendered(*values: str) -> list[JsonObject]:
 
 
 def of_kind(kind: str, *values: str) -> list[JsonObject]:
-    """Return the objects of one kind."""
+    """Return the objects of one kind in the chart, rendered with these values."""
     return [each for each in rendered(*values) if each["kind"] == kind]
 
 
@@ -164,7 +165,7 @@ def test_an_api_server_accepts_every_object(tmp_path: Path) -> None:
     with control_plane(tmp_path) as admin:
         kubectl = Kubectl(admin)
         kubectl("create", "namespace", SYSTEM_NAMESPACE)
-        # The kinds of the Prometheus operator are not the cluster's own.
+        # These kinds belong to the Prometheus operator, so this cluster does not have them.
         foreign = {"ServiceMonitor", "PrometheusRule"}
         for values in ((), EVERYTHING, ("state.persistentVolumeClaim.enabled=true", "rbac.create=false")):
             objects = [each for each in rendered(*values) if each["kind"] not in foreign]
@@ -226,7 +227,7 @@ def test_the_daemon_installs_its_own_chart(tmp_path: Path) -> None:
 
 
 def application(folder: Path, kind: str, name: str, package: str) -> str:
-    """A resource for a package of a folder of this machine, with its repository."""
+    """Return the manifest of a package that is in a folder of this machine, and of its repository."""
     where = ", namespace: default" if kind == "Application" else ""
     return (
         "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"

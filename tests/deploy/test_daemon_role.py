@@ -1,6 +1,7 @@
-"""The packages of the demo under the role of the daemon's own chart: a real token, and an API server that judges every request.
+"""The packages of the demo, with a daemon that has the role of its own chart, a real token, and an API server that checks its
+rights.
 
-The daemon may only do what its role allows, and watch what packages contain; the packages act as accounts of their own.
+The daemon may only do what its role allows, and watch the kinds that packages contain. Packages act as their own accounts.
 """
 
 import json
@@ -43,7 +44,7 @@ def resource(kind: str, name: str, spec: JsonObject, namespace: str = "") -> str
 
 
 def token_of(kubectl: Kubectl, folder: Path) -> Path:
-    """The kubeconfig of the daemon's service account, with a token of its own."""
+    """Return the path of a kubeconfig of the daemon's service account, with a new token."""
     token = kubectl("create", "token", "wharfinger", "--namespace=wharfinger-system").strip()
     config = read_yaml(kubectl.kubeconfig.read_bytes(), what="kubeconfig")
     assert isinstance(config, dict)
@@ -64,7 +65,7 @@ def make_roles(kubectl: Kubectl, folder: Path, *values: str) -> None:
 
 @contextmanager
 def prepared(folder: Path) -> Iterator[tuple[Kubectl, Path]]:
-    """A cluster with the daemon's account and its roles from the chart; the daemon's kubeconfig."""
+    """Run a cluster with the daemon's account and its roles from the chart. Yield kubectl, and the daemon's kubeconfig."""
     with control_plane(folder) as admin:
         kubectl = Kubectl(admin)
         make_roles(kubectl, folder, *VALUES)
@@ -111,9 +112,7 @@ def test_each_removed_rule_is_reported_with_its_reason(tmp_path: Path) -> None:
     role = next(obj for obj in of_kind("ClusterRole", *VALUES) if find_str(obj, "metadata", "name") == "wharfinger")
     (lease,) = of_kind("Role", *VALUES)
     with prepared(tmp_path) as (kubectl, kubeconfig):
-        kubectl(
-            "delete", "clusterrolebinding", "wharfinger-packages"
-        )  # it allows reads that the following rules are about
+        kubectl("delete", "clusterrolebinding", "wharfinger-packages")  # it would allow what the removed rules allow
         connection = load_connection(kubeconfig)
 
         async def ask() -> dict[tuple[str, str], set[str]]:

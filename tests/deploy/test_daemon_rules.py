@@ -1,8 +1,9 @@
-"""Each rule of the chart's roles is needed: one case for each, named by its resource.
+"""The rules in the roles of the daemon's chart. Each of them is needed, which is shown by one case for each resource.
 
 A case runs the smallest work of the daemon that needs the rule, as the daemon's service account, with a real token, on an
-embedded control plane that judges every request. With all rules it is never refused. Without the rule it is refused, and what
-the daemon reports names the verb, the resource, the account and the missing rule. A rule without a case fails a test, too.
+embedded control plane that checks the rights for every request. With all rules, the work is never refused. Without the rule,
+it is refused, and the daemon reports the verb, the resource, the account and the missing rule. A test fails if a rule has no
+case.
 """
 
 import logging
@@ -48,7 +49,7 @@ ROLES = ("ClusterRole", "Role")
 
 @cache
 def roles(*values: str) -> tuple[JsonObject, ...]:
-    """The daemon's account, its roles, and their bindings."""
+    """Return the daemon's account, its roles, and their bindings from the chart with these values."""
     kinds = ("ServiceAccount", *ROLES, "ClusterRoleBinding", "RoleBinding")
     return tuple(obj for kind in kinds for obj in of_kind(kind, *OPTIONAL, *values))
 
@@ -62,7 +63,7 @@ def covers(rule: JsonObject, case: Case) -> bool:
 
 
 def removed(case: Case) -> list[tuple[str, str]]:
-    """The groups and resources of the rule of a case."""
+    """Return the groups and resources of the rules that are removed for a case."""
     rules = [rule for obj in roles(*PACKAGE_RULES) for rule in rules_of(obj) if covers(rule, case)]
     return [pair for rule in rules for pair in pairs_of(rule)]
 
@@ -77,7 +78,7 @@ def pairs_of(rule: JsonObject) -> list[tuple[str, str]]:
 
 @dataclass
 class Cluster:
-    """A control plane whose only roles for the daemon are those of the chart; everything that it judged."""
+    """A control plane in which the daemon has only the roles of the chart, and the requests for which it checked the rights."""
 
     plane: ControlPlane
     admin: ClusterClient
@@ -86,7 +87,7 @@ class Cluster:
     async def apply_roles(self, case: Case, *, without: bool = False) -> None:
         """Apply the roles, with or without the rule of a case.
 
-        The rules for packages are applied only in their own case, because they also allow what other rules are for.
+        The rules for packages are applied only in their own case, because they also allow what other rules allow.
         """
         for obj in roles(*(PACKAGE_RULES if case is OF_PACKAGES else ())):
             kept = [rule for rule in rules_of(obj) if not (without and covers(rule, case))]
@@ -94,7 +95,7 @@ class Cluster:
             await self.admin.apply(body, field_manager="helm", force=True)
 
     async def token(self) -> str:
-        """A token of the daemon's account."""
+        """Return a new token of the daemon's account."""
         path = f"/api/v1/namespaces/{DAEMON.namespace}/serviceaccounts/{DAEMON.name}/token"
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         headers = {"authorization": f"Bearer {ADMINISTRATOR}"}
@@ -103,7 +104,7 @@ class Cluster:
         return find_str(decode_json(answer.content, max_bytes=len(answer.content), what="token"), "status", "token")
 
     def refusals(self) -> list[Refusal]:
-        """Return the requests that the server refused the daemon."""
+        """Return the requests of the daemon that the server refused."""
         said = [
             find_str(decode_json(each.message.encode(), max_bytes=len(each.message) * 4, what="Status"), "message")
             for each in self.judged
@@ -112,7 +113,7 @@ class Cluster:
         return [refusal for text in said if (refusal := refusal_of(text)) is not None]
 
     def did(self, access: Access) -> bool:
-        """Return whether the daemon made a request that needs an access; to impersonate a user is to act as that user."""
+        """Return whether the daemon made a request that needs an access. A request as another account needs impersonation."""
         if access.verb.startswith("impersonate"):
             return any(each.user == ACCOUNT.user for each in self.judged)
         return any(access in each.accesses() for each in self.judged)
@@ -120,7 +121,7 @@ class Cluster:
 
 @asynccontextmanager
 async def prepared(plane: ControlPlane) -> AsyncIterator[Cluster]:
-    """Prepare the objects that all cases use."""
+    """Create the objects that all cases use, and yield the cluster."""
     async with open_client(Connection(LOCAL, bearer(ADMINISTRATOR)), transport=plane.transport()) as admin:
         await ensure_crds(admin, "admin", worker_pools=True)
         for name in (SYSTEM_NAMESPACE, NAMESPACE):
@@ -131,7 +132,7 @@ async def prepared(plane: ControlPlane) -> AsyncIterator[Cluster]:
 
 
 async def work(case: Case, cluster: Cluster, client: HttpClusterClient, log: pytest.LogCaptureFixture) -> str:
-    """Do the work of a case for WORK_S at most; return everything that the daemon reported."""
+    """Run the work of a case for at most WORK_S seconds. Return everything that the daemon reported."""
     cluster.judged.clear()
     cluster.plane.handler.audit = cluster.judged.append
     log.clear()
@@ -146,7 +147,7 @@ async def work(case: Case, cluster: Cluster, client: HttpClusterClient, log: pyt
 
 
 async def check(case: Case, cluster: Cluster, client: HttpClusterClient, log: pytest.LogCaptureFixture) -> None:
-    """Check that the work of a case is refused without its rule, and not with it."""
+    """Check that the work of a case is refused without its rule, and is not refused with it."""
     refused = case.refused
     log.set_level(logging.INFO, "wharfinger")
     await cluster.apply_roles(case, without=True)
@@ -221,6 +222,6 @@ def test_every_rule_of_the_chart_has_a_case() -> None:
     rules = [rule for obj in roles(*PACKAGE_RULES) for rule in rules_of(obj)]
     found = [pair for rule in rules for pair in pairs_of(rule)]
     assert sorted(found) == sorted(case.rule for case in (*CASES, OVER_TCP, OF_PACKAGES))
-    # A rule that depends on another value would be in a template, and not among the rules above.
+    # The rules above must be all rules in the templates. A rule that depends on another value would be missing.
     written = sum(template.read_text().count("apiGroups:") for template in (CHART / "templates").iterdir())
-    assert written == len(rules) - 1  # that of the values
+    assert written == len(rules) - 1  # one rule comes from the values

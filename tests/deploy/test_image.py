@@ -1,6 +1,6 @@
-"""The image: its instructions are safe, and the scripts that they run build what they promise, with the same bytes each time.
+"""The container image. Its instructions are safe, and their scripts build the documented files, with the same bytes each time.
 
-No container engine is needed: the scripts run in a copy of the files that the image file copies.
+No container engine is needed, because the scripts run in a copy of the files that the Containerfile copies.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ STAGES = re.split(r"^(?=FROM )", (IMAGE / "Containerfile").read_text(), flags=re
 
 
 def instructions(stage: str) -> list[list[str]]:
-    """Return the instructions of a stage, as words; continued lines are joined."""
+    """Return the instructions of a stage, each split into words. Continued lines are joined."""
     lines = stage.replace("\\\n", " ").splitlines()
     return [shlex.split(line) for line in lines if line.strip() and not line.startswith("#")]
 
@@ -36,7 +36,7 @@ def copied(stage: str) -> list[str]:
 
 
 def context(stage: str, into: Path) -> Path:
-    """Copy what the stage copies, and nothing else."""
+    """Copy exactly the files that a stage copies, and return the folder."""
     for source in copied(stage):
         target = into / source
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def context(stage: str, into: Path) -> Path:
 
 
 def build(script: str, stage: str, folder: Path) -> Path:
-    """Run a stage's script in a clean folder; return what it made."""
+    """Run a stage's script in a clean folder, and return the folder with its output."""
     made = folder / "made"
     done = subprocess.run(
         [context(stage, folder / "source") / "deploy" / "image" / script, made],
@@ -91,7 +91,7 @@ def test_programs_are_compiled_on_the_builders_own_platform() -> None:
 
 
 def added() -> set[str]:
-    """Return everything that the stages add to the last one: copied paths, built programs, packages, folders, hooks' library."""
+    """Return all that is added to the last stage: copied paths, built programs, packages, folders, and the library for hooks."""
     found = {"/shell_lib.sh"}
     for words in instructions(STAGES[-1]):
         if words[0] == "COPY" and not words[-1].startswith("/tmp/"):
@@ -110,7 +110,7 @@ def test_the_readme_lists_exactly_the_files_of_the_image() -> None:
     assert all(reason for _, reason in rows)
     listed = {name for names, _ in rows for name in re.findall("`([^`]+)`", names)}
     assert added() - listed == set()
-    # The library of hooks has several files; the list of components is in the folder of the daemon.
+    # The library for hooks has several files, and the list of components is in the folder of the daemon.
     assert listed - added() == {"/frameworks", "/framework", "/opt/wharfinger/sbom.cdx.json"}
 
 

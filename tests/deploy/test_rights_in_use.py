@@ -1,7 +1,7 @@
-"""The daemon uses each right of its role, and no other right: an API server that judges its requests shows it.
+"""The rights that the daemon uses, as an API server sees them: each right of its role, and no other right.
 
-The daemon runs under the role of its own chart, with a real token, and does the work for which the rights are there. So this test
-fails if nothing needs a right, and if some work needs a right that the role lacks.
+The daemon runs with the role of its own chart and a real token, and does all kinds of work that need rights. So this test fails
+if no work needs a right of the role, and if some work needs a right that the role lacks.
 """
 
 import os
@@ -65,13 +65,13 @@ SETTINGS = (
 
 @dataclass(slots=True)
 class Judge:
-    """An API server in a thread of this process, and the requests that it judged."""
+    """An API server in a thread of this process, and the requests for which it checked the rights."""
 
     requests: list[JudgedRequest] = field(default_factory=list)
     kubeconfig: Path = Path()
 
     def used(self) -> set[tuple[str, str, str]]:
-        """Group, resource and verb of everything that the daemon did; acting as an account of a package counts as a verb, too."""
+        """Return the group, resource and verb of all requests of the daemon. Acting as a package's account counts as a verb."""
         found = {
             (access.group, access.resource, access.verb)
             for each in self.requests
@@ -109,7 +109,7 @@ def judge(folder: Path) -> Iterator[Judge]:
 
 
 def write_packages(folder: Path) -> None:
-    """A chart that is followed, one that never becomes ready, a package with webhooks, and two module folders."""
+    """Write the packages: charts (one of which never becomes ready), packages with webhooks and hooks, and folders of modules."""
     packages, modules = folder / "packages", folder / "modules"
     chart(packages / "app", "app", "1.0.0", {"templates/a.yaml": MAP.format(name="mine")})
     chart(packages / "stuck", "stuck", "1.0.0", {"templates/a.yaml": NEVER_READY})
@@ -124,7 +124,7 @@ def write_packages(folder: Path) -> None:
 
 
 def write_module(folder: Path, name: str) -> None:
-    """A module whose hook writes ``a: 9`` back into the ConfigMap of settings."""
+    """Write a module whose hook writes ``a: 9`` back into the ConfigMap of settings."""
     template = MAP.format(name=name).replace(".Values.a", f".Values.{name}.a")
     values = f"{name}: {{a: 1}}\n{name}Enabled: true\n"
     write(
@@ -149,7 +149,7 @@ def stop(running: Program) -> None:
 
 
 def stop_while_a_hook_runs(folder: Path, kubectl: Kubectl, running: Program) -> None:
-    """Stop the daemon, and let the hook of a package fail meanwhile: its last status is written before the daemon ends."""
+    """Stop the daemon while the hook of a package runs, and let the hook fail. The daemon then writes a last status and ends."""
     spec: JsonObject = {"packageName": "held", "serviceAccountName": "package", **LASTING}
     kubectl.apply(folder / "held.json", resource("Application", "held", spec, "demo"))
     hook, _ = held(folder)
@@ -160,7 +160,7 @@ def stop_while_a_hook_runs(folder: Path, kubectl: Kubectl, running: Program) -> 
 
 
 def install(folder: Path, kubectl: Kubectl, running: Program) -> None:
-    """Install everything, and have drift corrected three times, which makes one Event a series."""
+    """Install everything, and cause drift three times. The three corrections turn an Event into a series."""
     wishes = [
         resource("PackageRepository", "default", {"folder": {"path": str(folder / "packages")}}),
         resource("PackageRepository", "lasting", {"folder": {"path": str(folder / "packages")}}),
@@ -181,9 +181,9 @@ def install(folder: Path, kubectl: Kubectl, running: Program) -> None:
 
 
 def remove(folder: Path, kubectl: Kubectl) -> None:
-    """Remove a module folder, packages, and the repository; two Applications stay.
+    """Remove a module folder, packages, and a repository. Two Applications stay.
 
-    The certificate is damaged, and the next start repairs it.
+    Also damage the certificate, which the next start of the daemon repairs.
     """
     shutil.rmtree(folder / "modules" / "002-other")
     wait(kubectl, "modules.wharfinger.dev/other", "delete")

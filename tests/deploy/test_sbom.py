@@ -1,4 +1,4 @@
-"""The list of the image's components."""
+"""The software bill of materials: the list of the image's components."""
 
 import json
 import subprocess

@@ -1,7 +1,7 @@
-"""Set-up on machines that lack things, and after it was interrupted: the real script, on a tree of its own.
+"""The real set-up script on a separate tree, on machines that lack programs, and after an interrupted set-up.
 
-The tree's project needs nothing, so nothing is fetched. PATH holds only what a minimal machine has, and apt-get, sudo and id
-as each case wants them.
+The project in the tree has no dependencies, so nothing is downloaded. PATH contains only the programs of a minimal machine, and
+the apt-get, sudo and id that each case needs.
 """
 
 import os
@@ -61,7 +61,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 
 @dataclass
 class Machine:
-    """A checkout, in a folder with a space in its name, and the programs there are."""
+    """A machine with a checkout in a folder whose name contains a space, and with the programs on its PATH."""
 
     tree: Path
     programs: Path
@@ -69,13 +69,13 @@ class Machine:
     environment: dict[str, str] = field(default_factory=dict)
 
     def has(self, name: str, script: str) -> None:
-        """Put a program on PATH that notes its arguments and then runs ``script``."""
+        """Put a program on PATH that records its arguments and then runs ``script``."""
         path = self.programs / name
         path.write_text(f'#!/bin/sh\necho {name} "$@" >>"{self.calls}"\n{script}\n')
         path.chmod(0o755)
 
     def setup(self) -> tuple[int, str]:
-        """Return the exit code and the whole output."""
+        """Run the set-up script, and return its exit code and its whole output."""
         done = subprocess.run(
             [self.tree / "deploy" / "setup.sh"],
             cwd=self.tree.parent,
@@ -89,7 +89,7 @@ class Machine:
         return done.returncode, done.stdout
 
     def called(self, name: str) -> list[str]:
-        """The arguments of each call of a program."""
+        """Return the arguments of each call of a program."""
         lines = self.calls.read_text().splitlines() if self.calls.exists() else []
         return [line.removeprefix(f"{name} ") for line in lines if line.startswith(f"{name} ")]
 
@@ -100,7 +100,7 @@ class Machine:
 
 
 def poor_machine(folder: Path) -> Machine:
-    """A machine with everything except docker-registry, apt-get, root and sudo. Its tree does not exist yet."""
+    """Return a machine that lacks docker-registry, apt-get, sudo and a root user. Its tree does not exist yet."""
     programs = folder / "bin"
     programs.mkdir()
     made = Machine(folder / "a tree", programs, folder / "calls")
@@ -110,7 +110,7 @@ def poor_machine(folder: Path) -> Machine:
             made.has(name, "exit 0")
         else:
             (programs / name).symlink_to(found)
-    # Not the Python of the environment in which the tests run, because a user's machine has no such environment.
+    # This is not the Python of the tests' own environment, because a user's machine has no such environment.
     made.environment["PYTHON"] = os.path.realpath(sys.executable)
     made.has("id", "echo 1000")
     return made
@@ -118,7 +118,7 @@ def poor_machine(folder: Path) -> Machine:
 
 @pytest.fixture(scope="module")
 def done_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, int, str]:
-    """A machine on which set-up ran once, from an empty tree; with its exit code and its output."""
+    """Run set-up once on a machine with a new tree. Return the machine, the exit code and the output."""
     machine = poor_machine(tmp_path_factory.mktemp("done"))
     tree = machine.tree
     (tree / "deploy").mkdir(parents=True)
@@ -132,7 +132,7 @@ def done_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, int, s
 
 @pytest.fixture
 def machine(tmp_path: Path, done_once: tuple[Machine, int, str]) -> Machine:
-    """A machine of its own with that tree, set up."""
+    """Return a new machine with a copy of the tree on which set-up has run."""
     made = poor_machine(tmp_path)
     shutil.copytree(done_once[0].tree, made.tree, symlinks=True)
     return made
@@ -216,7 +216,7 @@ def test_an_old_or_missing_python_is_an_error(machine: Machine) -> None:
 
 @pytest.mark.slow
 def test_an_environment_without_pip_is_recreated(machine: Machine) -> None:
-    # The state after Ctrl-C between the link to Python and ensurepip.
+    # Ctrl-C after the link to Python was made, but before ensurepip ran, leaves this state.
     shutil.rmtree(machine.tree / ".venv")
     subprocess.run([machine.environment["PYTHON"], "-m", "venv", "--without-pip", machine.tree / ".venv"], check=True)
     assert not machine.pip_works()

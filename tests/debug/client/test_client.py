@@ -1,4 +1,4 @@
-"""The socket client is an Inspector, and reports clearly why it cannot answer."""
+"""The socket client, which is an Inspector, and reports the reason if it cannot answer."""
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -46,7 +46,7 @@ async def client_of(inspector: CannedInspector, path: Path) -> AsyncIterator[Deb
 
 
 async def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
-    """Python passes each invalid byte of such an argument to the command as a lone surrogate."""
+    """If an argument of the command is not UTF-8, Python turns each invalid byte into a lone surrogate."""
     async with client_of(CannedInspector(), tmp_path / "debug.sock") as client:
         for ask in (client.package, client.why, client.history, client.render, client.hook_snapshots):
             with pytest.raises(DebugAnswerError, match="is not UTF-8"):

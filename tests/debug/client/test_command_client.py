@@ -1,4 +1,4 @@
-"""Commands send requests to the daemon and print its answers."""
+"""The client of the commands, which sends requests to the daemon and prints its answers."""
 
 import argparse
 import io
@@ -32,7 +32,7 @@ PATIENCE_S = 300
 
 
 class Terminal(io.StringIO):
-    """A stream with a chosen encoding."""
+    """A terminal with a chosen encoding."""
 
     encoding = "utf-8"
 
@@ -113,7 +113,7 @@ async def test_a_full_disk_is_reported_in_one_line(command: str, tmp_path: Path)
 
 
 def test_a_closed_pipe_is_raised_as_broken_pipe() -> None:
-    """The error is raised, because the whole command then ends quietly."""
+    """The error must not be caught here, because it ends the whole command quietly."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as out, redirect_stdout(out):
@@ -148,7 +148,7 @@ def test_only_a_terminal_has_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_command_starts_without_an_event_loop(tmp_path: Path) -> None:
-    """Importing any of these modules takes longer than a request to the daemon."""
+    """Commands do not import these modules, because importing any of them takes longer than a request to the daemon."""
     program = (
         "import sys; from wharfinger.__main__ import main; code = main(sys.argv[1:]); "
         "print(code, sorted({'trio', 'httpx', 'yaml', 'kubernetes', 'jsonschema', 'rich', 'asyncio'} & set(sys.modules)))"

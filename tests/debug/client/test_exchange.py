@@ -1,4 +1,4 @@
-"""One request over a real socket, and the error if no daemon answers."""
+"""One request over a real socket, and the error message if no daemon answers."""
 
 import errno
 import socket
@@ -135,7 +135,7 @@ def test_errors_of_connect_are_reported(
 
 
 def test_a_stopped_daemon_is_reported_after_the_timeout(tmp_path: Path) -> None:
-    """The kernel accepts the connection, and no process answers."""
+    """If the daemon is stopped, the kernel accepts the connection, but no process answers."""
     path = tmp_path / "debug.sock"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))

@@ -1,4 +1,4 @@
-"""Completed names, and failures that complete nothing."""
+"""The completion of names in a shell, and errors, after which nothing is completed."""
 
 import argparse
 import socket

@@ -1,4 +1,4 @@
-"""The model of pages."""
+"""The blocks that pages of the dashboard are made of."""
 
 from wharfinger.debug.dashboard.blocks import Facts, Folded, Items, Picture, Preformatted, Table
 

@@ -1,4 +1,4 @@
-"""The events of a page."""
+"""The stream of events that updates an open page."""
 
 import json
 from contextlib import aclosing

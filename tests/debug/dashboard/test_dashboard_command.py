@@ -1,4 +1,4 @@
-"""`wharfinger dashboard` as a process."""
+"""`wharfinger dashboard`, run as a process."""
 
 import os
 import re

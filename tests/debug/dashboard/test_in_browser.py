@@ -1,4 +1,5 @@
-"""The page in a real browser: live, with the keyboard, for a screen reader, and in pictures of light, dark and narrow windows."""
+"""The page in a real browser: live updates, the use by keyboard and by screen reader, and pictures of light, dark and narrow
+windows."""
 
 import shutil
 from collections.abc import Callable
@@ -61,7 +62,7 @@ FOCUSED: Final = """
 
 
 async def shown(folder: Path, answers: CannedInspector, act: Callable[[Browser, str], None]) -> None:
-    """Do something with a browser that has opened the one-time address."""
+    """Open the one-time address of a daemon's page in a browser, and call ``act`` with the browser and the address."""
 
     def do(address: str) -> None:
         profile = folder / "profile"
@@ -106,7 +107,7 @@ async def test_the_keyboard_reaches_every_control(tmp_path: Path) -> None:
         reached: list[str] = []
         for _ in range(60):
             browser.press("Tab")
-            if browser.evaluate("document.activeElement === document.body"):  # the end of the page
+            if browser.evaluate("document.activeElement === document.body"):  # the focus has passed the end of the page
                 break
             reached.append(str(browser.evaluate(FOCUSED)))
             outline = browser.evaluate("getComputedStyle(document.activeElement).outlineStyle")

@@ -15,7 +15,7 @@ BAD = f"<script>alert(1)</script>\"'&{HOSTILE}"
 
 
 class Identifiers(HTMLParser):
-    """The identifiers of a page, and the tags that are open."""
+    """A parser that collects the identifiers and the start tags of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

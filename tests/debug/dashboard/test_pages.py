@@ -1,4 +1,4 @@
-"""The pages by their addresses."""
+"""The page that each address shows."""
 
 import pytest
 

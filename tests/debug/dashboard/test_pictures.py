@@ -1,4 +1,4 @@
-"""The drawings of pages."""
+"""The drawings of graphs on pages."""
 
 from dataclasses import replace
 

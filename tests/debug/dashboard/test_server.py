@@ -1,4 +1,4 @@
-"""The server of the page."""
+"""The server of the dashboard: its one-time address, its port and its cookies."""
 
 import re
 from pathlib import Path

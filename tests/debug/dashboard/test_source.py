@@ -15,7 +15,7 @@ from wharfinger.httpd.messages import Request, Response
 
 
 class Daemon:
-    """A daemon in memory; ``asked`` are the paths, ``takes_s`` is the time of each answer."""
+    """A daemon in memory. ``asked`` has the paths of all requests, and ``takes_s`` is the duration of each answer."""
 
     def __init__(self, takes_s: float = 0.0) -> None:
         self.asked: list[str] = []

@@ -1,4 +1,4 @@
-"""Snapshots to JSON and back."""
+"""Snapshots, encoded as JSON and decoded again."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The scheduler's nodes to JSON and back."""
+"""Nodes of the scheduler, encoded as JSON and decoded again."""
 
 import json
 from contextlib import suppress

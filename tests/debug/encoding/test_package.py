@@ -1,4 +1,4 @@
-"""Packages to JSON and back."""
+"""Packages, encoded as JSON and decoded again."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""A profile as documents, and back."""
+"""Profiles, encoded as documents and decoded again."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Records to JSON and back: explanations, and the daemon."""
+"""Explanations and the daemon's snapshot, encoded as JSON and decoded again."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The schema of the socket's answers matches the answers, and describes each of their keys."""
+"""The schema of the socket's answers. It matches the answers, and describes each of their keys."""
 
 import jsonschema
 
@@ -11,7 +11,7 @@ from wharfinger.httpd.messages import Request, Response, StreamingResponse
 
 
 def closed(schema: JsonValue) -> JsonValue:
-    """The schema with objects that allow no other key than those it names."""
+    """Return a copy of the schema whose objects allow no other keys than those that it names."""
     if isinstance(schema, list):
         return [closed(item) for item in schema]
     if not isinstance(schema, dict):
@@ -38,7 +38,7 @@ async def answer_of(path: str) -> JsonValue:
 
 
 def validator(made: JsonObject, path: str) -> jsonschema.Draft202012Validator:
-    """A validator of the answers of a path, by a closed schema."""
+    """Return a validator for the answers of a path."""
     definitions: JsonObject = {"$defs": made["$defs"]}
     return jsonschema.Draft202012Validator(definitions | as_object(find_object(made, "paths")[path], path))
 

@@ -1,4 +1,4 @@
-"""Statistics of a daemon to JSON and back."""
+"""The statistics of a daemon, encoded as JSON and decoded again."""
 
 import json
 from contextlib import suppress

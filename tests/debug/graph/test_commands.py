@@ -1,4 +1,4 @@
-"""`wharfinger graph`, as a person types it."""
+"""`wharfinger graph`, as a user types it."""
 
 import argparse
 import io
@@ -42,7 +42,7 @@ class Terminal(io.StringIO):
 
 
 def run(*words: str, out: io.StringIO | None = None) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of one command."""
+    """Run one `wharfinger graph` command, and return its exit code, stdout and stderr."""
     with redirect_stdout(out or io.StringIO()) as shown, redirect_stderr(io.StringIO()) as err:
         code = main(["graph", *words])
     return code, shown.getvalue(), err.getvalue()

@@ -1,4 +1,4 @@
-"""Graphs in DOT."""
+"""Graphs in the DOT language of Graphviz."""
 
 from hypothesis import given
 

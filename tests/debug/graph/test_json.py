@@ -1,4 +1,4 @@
-"""Graphs as JSON."""
+"""Graphs of packages as JSON."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Columns of a drawing."""
+"""The columns into which a drawing of a graph is divided."""
 
 import pytest
 from hypothesis import given
@@ -19,9 +19,9 @@ def edges(*pairs: tuple[int, int]) -> list[Edge]:
         (3, edges((0, 1), (1, 2)), [2, 1, 0]),
         (3, edges((0, 1), (1, 2), (0, 2)), [2, 1, 0]),
         (2, edges((0, 0), (0, 1)), [1, 0]),
-        # A node without dependencies stands right before the first node that depends on it.
+        # A node without dependencies is in the column right before the first node that depends on it.
         (4, edges((0, 1), (1, 2), (0, 3)), [2, 1, 0, 1]),
-        # A cycle is cut somewhere, at the same place every time.
+        # A cycle is cut at a place that is the same every time.
         (2, edges((0, 1), (1, 0)), [1, 0]),
         (3, edges((0, 1), (1, 2), (2, 0)), [2, 1, 0]),
     ],

@@ -1,4 +1,4 @@
-"""The order within the columns of a drawing."""
+"""The order of the nodes within each column of a drawing."""
 
 from itertools import pairwise
 
@@ -73,7 +73,7 @@ def test_rows_contain_every_node_and_edge_of_any_graph(graph: tuple[int, list[Ed
 
 @given(numbered_graphs())
 def test_later_sweeps_never_add_crossings(graph: tuple[int, list[Edge]]) -> None:
-    """The result of the first sweep is among the compared results."""
+    """The best result of all sweeps is used, so it is never worse than the result of the first sweep."""
     count, drawn = graph
     column = columns_of(count, drawn)
     with pytest.MonkeyPatch.context() as patched:

@@ -1,4 +1,4 @@
-"""Graphs as pictures."""
+"""Graphs as SVG pictures."""
 
 import re
 from dataclasses import replace
@@ -19,7 +19,7 @@ WORDS = {EdgeKind.NEEDS_IF_THERE: "needs if there", EdgeKind.ANY_OF: "any of"}
 
 
 def drawing(graph: Graph) -> ET.Element:
-    """The part of a picture below its legend."""
+    """Return the part of a picture below its legend."""
     root = read(graph)
     last = root[-1]
     assert last.tag == f"{SVG}g"

@@ -1,4 +1,4 @@
-"""Graphs for a terminal."""
+"""Graphs as text for a terminal."""
 
 import pytest
 from hypothesis import given

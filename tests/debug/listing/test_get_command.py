@@ -1,4 +1,4 @@
-"""`wharfinger get` as a user types it; the output of each list is tested with that list."""
+"""`wharfinger get`, as a user types it. The output of each list is tested in the module for that list."""
 
 import argparse
 import json
@@ -92,7 +92,7 @@ def test_names_of_formats_are_completed() -> None:
 
 
 async def got(inspector: CannedInspector, line: str, folder: Path) -> tuple[int, str, str]:
-    """Return the exit code, stdout and stderr of a `get` as a user types it."""
+    """Run a `get` command as a user types it, and return its exit code, stdout and stderr."""
     return await typed(add_get, line.split(), inspector, folder)
 
 

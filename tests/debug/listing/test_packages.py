@@ -1,4 +1,4 @@
-"""Lists of packages, for any Inspector."""
+"""Lists of packages, which an Inspector supplies."""
 
 from dataclasses import replace
 

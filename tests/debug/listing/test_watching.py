@@ -1,4 +1,4 @@
-"""A watched list: the first answer is the whole list; later answers contain only rows that are new, changed or deleted."""
+"""Watched lists. The first answer is the whole list, and later answers contain only rows that are new, changed or deleted."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`wharfinger logs`: the retained lines, the last lines, one hook's output, and lines that are logged later."""
+"""`wharfinger logs`: all retained lines, the last lines, the output of one hook, and lines that are logged later."""
 
 import argparse
 import json

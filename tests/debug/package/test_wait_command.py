@@ -1,4 +1,4 @@
-"""`wharfinger wait`: its exit codes, and its requests while it waits. The clock is simulated."""
+"""`wharfinger wait`: its exit codes, and its requests while it waits. Time is virtual."""
 
 import argparse
 from dataclasses import replace
@@ -22,9 +22,9 @@ Contents: TypeAlias = tuple[PackageSnapshot, ...] | str
 
 
 class Waiting:
-    """A waiting user: each pause ends at once, and then the daemon has the next contents.
+    """A waiting user. Each pause ends at once, and then the daemon has the next contents.
 
-    The contents AWAY are a daemon that does not answer, STARTING one that does not know its packages yet.
+    The contents AWAY stand for a daemon that does not answer, and STARTING for a daemon that does not know its packages yet.
     """
 
     def __init__(self, *contents: Contents) -> None:

@@ -1,4 +1,4 @@
-"""The scheduler's nodes in words."""
+"""Nodes of the scheduler as text."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone

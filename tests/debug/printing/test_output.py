@@ -1,4 +1,4 @@
-"""Documents: programs read back the same value, and no control character reaches a terminal."""
+"""Documents. Programs read back the same value, and no control character reaches a terminal."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Secrets do not leave the daemon, neither in settings nor in quoted errors."""
+"""Redaction of secrets. They leave the daemon neither in settings nor in quoted errors."""
 
 from dataclasses import replace
 
@@ -210,7 +210,7 @@ def test_details_of_a_package_are_redacted() -> None:
 
 
 def test_repositories_pools_and_the_daemon_are_redacted() -> None:
-    """Their texts quote answers of registries, programs and API servers."""
+    """Texts of repositories, pools and the daemon quote answers of registries, programs and API servers."""
     quoted = "401 for hunter2 at https://a:b-secret@registry.example/"
     indexed = next(each for each in REPOSITORIES if each.packages and each.packages[0].detailed)
     index = indexed.packages[0]

@@ -1,4 +1,4 @@
-"""The stage and the state of packages."""
+"""The stage and the state of packages as text."""
 
 from dataclasses import replace
 

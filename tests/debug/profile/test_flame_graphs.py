@@ -6,7 +6,7 @@ from wharfinger.formats.json.value import as_object, find_list, find_object
 
 
 def test_stacks_are_written_in_the_collapsed_format() -> None:
-    """Frames are separated by semicolons, so a name must not contain one; the last word of a line is the weight."""
+    """The format separates frames by semicolons, so these are replaced in names. The last word of a line is the weight."""
     assert collapsed_stacks(PROFILE) == (
         "main thread (waiting);run (trio/_core/_run.py:10);EpollIOManager.get_events (trio/_core/_io_epoll.py:243) 7500000\n"
         "main thread;run (trio/_core/_run.py:10);Worker.step (wharfinger/queue/worker.py:20);loads (json/__init__.py:300)"
@@ -19,7 +19,7 @@ def test_stacks_are_written_in_the_collapsed_format() -> None:
 
 
 def test_profiles_are_written_in_the_speedscope_format() -> None:
-    """Each profile has as many weights as samples, and a sample names frames of the shared list, outermost first."""
+    """Each profile has as many weights as samples. A sample refers to frames in the shared list, the outermost first."""
     found = speedscope_file(PROFILE)
     assert found["$schema"] == SPEEDSCOPE
     frames = find_list(find_object(found, "shared"), "frames")

@@ -1,4 +1,4 @@
-"""The duration of a profile, as users write it."""
+"""The option for the duration of a profile."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The sampling thread, in this process."""
+"""The thread that samples the other threads of this process."""
 
 import gc
 import sys
@@ -14,7 +14,7 @@ from wharfinger.debug.profile.samples import ProcessorTimes, Samples
 
 
 async def test_the_event_loop_continues_and_its_waiting_is_sampled() -> None:
-    """While the sampler runs, the main thread is in trio's wait for I/O, and so is nearly the whole profile."""
+    """The main thread waits for I/O in trio while the sampler runs, so most samples must show this wait."""
     sampler = Sampler(0.3, interval_s=0.002)
     found = await trio.to_thread.run_sync(sampler.run)
     assert found.seconds >= 0.3
@@ -53,7 +53,7 @@ async def test_the_sampler_ends_when_it_is_stopped() -> None:
 
 
 class Kept:
-    """Something that a frame refers to."""
+    """An object to which a frame refers."""
 
 
 def test_samples_retain_no_frame() -> None:

@@ -1,4 +1,4 @@
-"""Samples of real frames: they are counted by time, bounded, and never contain a value."""
+"""Samples of real frames. They are weighted by time, their number is bounded, and they never contain values of variables."""
 
 import dataclasses
 import os
@@ -32,7 +32,7 @@ def inner(_secret: str) -> FrameType:
 
 
 def named(file: str, function: str) -> FrameType:
-    """A frame of a function of this name in this file."""
+    """Return a frame of a function with this name in this file."""
     space: dict[str, Callable[[], FrameType]] = {}
     exec(compile(f"import sys\ndef {function}(): return sys._getframe()\n", file, "exec"), space)  # noqa: S102
     return space[function]()
@@ -103,7 +103,7 @@ def test_the_depth_of_a_stack_is_bounded() -> None:
     ],
 )
 def test_waiting_stacks_are_recognized(file: str, function: str, is_main: bool, waits: bool) -> None:
-    """A main thread that waits for a lock blocks the event loop, and is shown."""
+    """A main thread that waits for a lock blocks the event loop, so this does not count as waiting."""
     samples = Samples(main_thread=1)
     samples.add({1 if is_main else 2: named(file, function)}, 1.0)
     (stack,) = samples.profile(1.0, SPENT).stacks

@@ -1,4 +1,4 @@
-"""A profile as text."""
+"""Profiles as text."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ SELF     SELF%   TOTAL    TOTAL%   OTHER THREADS
 
 
 def test_functions_are_listed_by_their_time() -> None:
-    """A function that is twice in a stack is counted once, and waiting is not counted as work."""
+    """A function that occurs twice in a stack is counted once, and waiting is not counted as work."""
     assert "".join(f"{line}\n" for line in profile_lines(PROFILE, None)) == TEXT
 
 

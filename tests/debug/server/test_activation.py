@@ -1,4 +1,4 @@
-"""Sockets from systemd: activation by its own tool, and invalid sockets."""
+"""Sockets that systemd passes to the daemon: activation by systemd's own tool, and invalid sockets."""
 
 import os
 import socket
@@ -58,7 +58,7 @@ async def test_systemd_socket_activate_passes_the_listener(tmp_path: Path) -> No
                 assert await process.wait() == 0
         finally:
             process.kill()
-    assert path.exists()  # systemd owns the file
+    assert path.exists()  # the file belongs to systemd, so the daemon does not delete it
 
 
 def in_child(prepare: str) -> str:
@@ -112,7 +112,7 @@ def test_any_number_of_sockets_but_one_is_refused(count: str) -> None:
 
 @pytest.mark.parametrize("kind", ["listening", "not listening", "datagram", "a file"])
 async def test_the_inherited_descriptor_is_checked(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same in this process, on a descriptor that is free here (3 is not, and children that lose it cannot be measured)."""
+    """Check the descriptor in this process, where coverage is measured. Descriptor 3 is in use here, so another one is tested."""
     if kind == "a file":
         descriptor = os.open(tmp_path, os.O_RDONLY)
     else:

@@ -1,4 +1,4 @@
-"""The table of documents. Their answers are tested with the whole table of routes (test_routes.py)."""
+"""The table of documents that the socket serves. test_routes.py tests their answers with those of all other routes."""
 
 from wharfinger.debug.server.document_routes import DOCUMENT_ROUTES, metrics_answer
 

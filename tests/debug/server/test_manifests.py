@@ -1,4 +1,4 @@
-"""Redacted manifests contain the same objects without secrets."""
+"""Redacted manifests, which contain the same objects without secrets."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""Scrapers over the network: their answers, refused paths, and the bounded cost of many requests."""
+"""Metrics for scrapers over the network: answers, refused paths, and the bounded cost of many requests."""
 
 import dataclasses
 import socket

@@ -24,7 +24,7 @@ NAME = {"package": "prod.shop"}
 
 
 def leaky() -> CannedInspector:
-    """An Inspector whose texts all quote a secret of the package."""
+    """Return an Inspector whose texts all quote a secret of the package."""
     text = f"cannot use {SECRET}"
     change = replace(DIFFERENCE.changes[0], fields=(FieldChangeSnapshot("/a", f'"{SECRET}"', text),), note=text)
     return CannedInspector(

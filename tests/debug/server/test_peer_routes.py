@@ -1,4 +1,4 @@
-"""Paths and formats of the debug servers of addon-operator and Deckhouse."""
+"""Routes with the paths and formats of the debug servers of addon-operator and Deckhouse."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Profiles over a real socket: one at a time, and each ends with its client or with the daemon."""
+"""Profiles over a real socket. Only one runs at a time, and it ends when its client leaves or the daemon stops."""
 
 import json
 import socket
@@ -25,7 +25,7 @@ def by_hand(path: Path) -> httpx.AsyncClient:
 
 
 class Sampling:
-    """Counts the samplers, and reports when one begins and ends."""
+    """A factory that records its samplers, and reports when one begins and when it ends."""
 
     def __init__(self) -> None:
         self.begun = trio.Event()

@@ -424,7 +424,7 @@ async def test_a_package_must_be_named_to_be_explained() -> None:
 
 
 async def test_secrets_of_all_packages_are_masked_in_explanations() -> None:
-    """Texts of one package occur in the explanation of another."""
+    """The explanation of one package may quote texts of another package, whose secrets must be masked as well."""
     inspector = CannedInspector((*PACKAGES, package("ab.c", settings={"password": "hunter2"})))
     inspector.explanations = {
         "prod.shop": replace(

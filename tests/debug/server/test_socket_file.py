@@ -1,4 +1,4 @@
-"""The socket as a file: its mode, its folder, and sockets of other daemons."""
+"""The file of the debug socket: its mode, its folder, and sockets of other daemons."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""The socket under attack: little processor time is lost, memory is bounded, and a well-behaved client is still answered."""
+"""The debug socket under attack: little processor time is lost, memory is bounded, and a well-behaved client gets its answers."""
 
 import os
 import pwd
@@ -25,7 +25,7 @@ PATIENCE_S: Final = 60.0
 
 
 async def test_the_daemon_keeps_most_processor_time_under_attack(tmp_path: Path) -> None:
-    """The lowest share counts, because other work on the machine can only make processor time more expensive."""
+    """The lowest measured share of processor time counts, because other work on the machine can only increase it."""
     path = tmp_path / "s"
     async with open_debug_server(path, CannedInspector()):
         await answer_time(path)

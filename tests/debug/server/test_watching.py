@@ -1,4 +1,4 @@
-"""Documents that are followed as JSON lines."""
+"""Watched documents, which are sent as JSON lines."""
 
 import json
 from collections.abc import AsyncIterator
@@ -101,7 +101,7 @@ async def test_the_number_of_watches_is_bounded(autojump_clock: MockClock) -> No
 
 
 async def test_the_number_of_watches_opened_at_once_is_bounded(autojump_clock: MockClock) -> None:
-    """None of them sees another watch while it waits for its first answer."""
+    """Several watches may wait for their first answers at once, when none of them counts as open yet. The limit still holds."""
     watches, seen, all_begun = Watches(), list[bytes](), trio.Event()
 
     async def look(_request: Request) -> Response:
@@ -147,7 +147,7 @@ async def test_an_error_is_the_last_line_of_a_watch(autojump_clock: MockClock) -
 
     inspector = Failing()
     async with watch(make_handler(inspector), "/api/v1/why", package="prod.shop") as chunks:
-        assert await lines(chunks) == [{"type": "BOOKMARK"}]  # null: there is nothing of that name
+        assert await lines(chunks) == [{"type": "BOOKMARK"}]  # the document is null, because no package has that name
     answered = [Response(200, b"{}"), Response(503, b"not available: away\n")]
 
     async def look(_request: Request) -> Response:

@@ -1,7 +1,7 @@
 """An attack on the debug socket, by a process of its own.
 
-200 clients send one byte at a time and never complete a request; others send garbage, requests that are too large, and halves of
-requests, or disconnect at once.
+200 clients send one byte at a time and never complete a request. Other clients send garbage, halves of requests, or requests
+that are too large, or they disconnect at once.
 """
 
 import subprocess

@@ -1,6 +1,6 @@
-"""A headless browser for tests, driven over a pipe by the protocol of its developer tools.
+"""A headless browser for tests, controlled over a pipe by the protocol of its developer tools.
 
-Pages are loaded, keys pressed and scripts evaluated as a user would do it; the accessibility tree stands for a screen reader.
+Tests load pages, press keys and evaluate scripts on the page. The accessibility tree shows what a screen reader would read.
 """
 
 import base64
@@ -29,7 +29,7 @@ _TEXTS: Final = {"Enter": "\r", "Space": " "}
 
 
 class BrowserError(AssertionError):
-    """The browser refused a command, or a script on the page failed."""
+    """The error that the browser refused a command, or that a script on the page failed."""
 
 
 class Browser:
@@ -125,7 +125,7 @@ def _text(node: JsonObject, key: str) -> str:
 
 @contextmanager
 def open_browser(folder: Path) -> Iterator[Browser]:
-    """Start a browser with its own profile in ``folder``; it is killed at the end."""
+    """Start a browser with its own profile in ``folder``, and kill it at the end of the block."""
     assert PROGRAM is not None
     its_commands, commands = os.pipe()
     answers, its_answers = os.pipe()

@@ -1,4 +1,4 @@
-"""An Inspector that returns the answers of a test."""
+"""An Inspector with the answers that a test gives to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -58,7 +58,7 @@ FACTS = RequirementsSnapshot("1.34.1", "1.70.0", "EE", "Default", bootstrapped=T
 
 @dataclass
 class CannedInspector:
-    """Fixed answers, sorted and counted as a daemon sorts and counts them."""
+    """An Inspector with fixed answers, which are sorted and counted as by a daemon."""
 
     contents: tuple[PackageSnapshot, ...] = PACKAGES
     base: DaemonSnapshot = DAEMON
@@ -124,7 +124,9 @@ class CannedInspector:
         return tuple(sorted(self.nodes, key=lambda node: node.name))
 
     async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
-        """Return the test's explanation of a package, or None if the test has none. The past is known from ``begins`` on."""
+        """Return the test's explanation of a package, by default that it is ready.
+
+        Return None for an unknown package, and for times before ``begins``."""
         if at is not None and at < self.begins:
             return None
         known = any(package.name == name for package in self.contents)
@@ -132,7 +134,7 @@ class CannedInspector:
         return self.explanations.get(name, unexplained) if known else None
 
     async def history(self, name: str) -> HistorySnapshot | None:
-        """Return the test's history of a package; it is empty if the test has none."""
+        """Return the test's history of a package, or None."""
         return self.histories.get(name)
 
     async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
@@ -142,7 +144,7 @@ class CannedInspector:
         return self.happened if name is None or self._knows(name) else None
 
     async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
-        """Return the lines of the package that has a log; all other logs are empty."""
+        """Return the lines of the package that has a log, an empty log for other packages, and None for an unknown package."""
         if self.logged.package != name:
             return LogSnapshot(name, (), run="1") if self._knows(name) else None
         return replace(self.logged, lines=tuple(line for line in self.logged.lines if line.number > after))
@@ -163,14 +165,14 @@ class CannedInspector:
         return self.facts
 
     async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
-        """Return the test's rendering of a package; a package without one has no chart."""
+        """Return the test's rendering of a package, by default that it has no chart; None for an unknown package."""
         if shown_to:
             self.seen_by.append(shown_to)
         known = any(package.name == name for package in self.contents)
         return self.rendered.get(name, RenderSnapshot("", problem="", has_chart=False)) if known else None
 
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
-        """Return the test's answer about settings; without an answer, all settings of a package are valid."""
+        """Return the test's answer about settings of a package, by default that they are valid; None for an unknown package."""
         self.asked.append((name, settings, version))
         known = any(package.name == name for package in self.contents)
         return self.answers.get(name, ValidSettings("1.2.3")) if known else None

@@ -30,7 +30,7 @@ def inspector() -> CannedInspector:
 
 
 def request(target: str = "/", method: str = "GET", **headers: str) -> Request:
-    """Return a request as a browser sends it; ``_`` in the name of a header is a hyphen."""
+    """Return a request as a browser sends it. ``_`` in the name of a header stands for a hyphen."""
     path, _, query = target.partition("?")
     pairs = [each.partition("=") for each in query.split("&") if each]
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -39,7 +39,7 @@ def request(target: str = "/", method: str = "GET", **headers: str) -> Request:
 
 @asynccontextmanager
 async def opened(folder: Path, answers: Inspector) -> AsyncIterator[tuple[str, httpx.AsyncClient]]:
-    """Return the one-time address of a daemon's page, and a client that has not opened an address yet."""
+    """Yield the one-time address of a daemon's page, and a client that has not opened it yet."""
     path = folder / "s"
     async with (
         open_debug_server(path, answers),

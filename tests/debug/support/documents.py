@@ -51,7 +51,7 @@ _RENDERER: Final = re.compile(r"(rendered by |renderer\"?: \"?)[^\"\n]*")
 
 
 def documents(session: Session) -> str:
-    """Return the output of the commands, without the parts that depend on chance."""
+    """Return the output of the commands, without the parts that differ between two runs."""
     (session.folder / "settings.yaml").write_text("{mode: 7}")
     parts = []
     for line in DOCUMENTS:
@@ -66,7 +66,7 @@ def documents(session: Session) -> str:
 
 
 def _shortened(line: str, text: str) -> str:
-    """Return a text without the decisions after the first, whose number and order depend on chance, and without numbers that
+    """Return the output of a command without parts that differ between two runs: decisions after the first one, and numbers that
     only grow.
     """
     command, form = line.split(maxsplit=1)[0], line.rpartition(" -o ")[2]

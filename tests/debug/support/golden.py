@@ -1,6 +1,6 @@
-"""Golden transcripts: the output of commands is compared with a file, after texts that differ between two runs were replaced.
+"""Golden transcripts: files with the output of commands, in which texts that differ between two runs are replaced.
 
-`WHARFINGER_REWRITE=1` rewrites the files. Commands are written as a user types them; FOLDER means a folder of the test.
+`WHARFINGER_REWRITE=1` rewrites the files. Commands are written as a user types them. FOLDER stands for a folder of the test.
 """
 
 import difflib
@@ -37,7 +37,7 @@ def transcript_of(commands: Sequence[str], run: Run, folder: Path) -> str:
 
 
 def ran(line: str, done: subprocess.CompletedProcess[str]) -> str:
-    """Return a command with its output; lines of stderr begin with an exclamation mark."""
+    """Return a command and its output as text. Lines of stderr begin with an exclamation mark."""
     err = "".join(f"! {each}\n" for each in done.stderr.splitlines())
     code = f"exit code {done.returncode}\n" if done.returncode else ""
     out = done.stdout if done.stdout.endswith("\n") or not done.stdout else f"{done.stdout}\n"
@@ -60,7 +60,7 @@ def unchanging(text: str, folder: Path) -> str:
 
 
 def check_golden(name: str, text: str) -> None:
-    """Compare a text with a golden file, or write the file."""
+    """Compare a text with a golden file. If golden files are to be rewritten, write the file first."""
     path = GOLDEN / name
     if REWRITES:
         path.write_text(text)

@@ -1,4 +1,5 @@
-"""Graphs to draw: an ordinary graph, graphs with hostile names, and readers that accept only well-formed drawings."""
+"""Graphs for tests of drawings: an ordinary graph, and graphs with hostile names. Also readers that accept only well-formed
+drawings."""
 
 import html
 import re
@@ -106,7 +107,7 @@ GRAPHS: st.SearchStrategy[Graph] = st.builds(
 
 
 def ends(graph: Graph) -> list[tuple[int, int, GraphEdge]]:
-    """Return the edges as pairs of the numbers of their ends."""
+    """Return each edge, after the numbers of its source and its target."""
     number = {node.name: at for at, node in enumerate(graph.nodes)}
     return [(number[edge.source], number[edge.target], edge) for edge in graph.edges]
 
@@ -146,7 +147,7 @@ def _attributes(written: str) -> dict[str, str]:
 
 
 def _dot_text(value: str) -> str:
-    """Return the text that Graphviz shows: first the escapes of quoted strings and of labels are decoded, then entities."""
+    """Return the text that Graphviz shows for a value. Escapes of strings and labels are decoded first, and then entities."""
     if not value.startswith('"'):
         return value
     known = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}

@@ -1,4 +1,4 @@
-"""The contract of every Inspector, whatever its content: the daemon's own, the socket client's, and the canned one of tests."""
+"""The contract of every Inspector: the daemon's own one, the socket client, and the canned one for tests."""
 
 from dataclasses import FrozenInstanceError, astuple
 from itertools import pairwise
@@ -23,7 +23,7 @@ UNKNOWN_NAMES = ("", "no.such", "../../etc/passwd", "a b&name=c", "%", "ü✓", 
 
 
 async def check_inspector(inspector: Inspector) -> None:
-    """Check the whole contract. The inspected daemon must not gain or lose packages meanwhile."""
+    """Check the whole contract of an Inspector. The inspected daemon must not gain or lose packages meanwhile."""
     await check_packages(inspector)
     await check_queues(inspector)
     await check_scheduler(inspector)
@@ -39,7 +39,7 @@ async def check_inspector(inspector: Inspector) -> None:
 
 
 async def check_packages(inspector: Inspector) -> None:
-    """Check that packages are sorted and can be found by name, and that any other name gives None."""
+    """Check that packages are sorted and can be found by name, and that the answer for any other name is None."""
     packages = await inspector.packages()
     names = [package.name for package in packages]
     assert names == sorted(set(names))
@@ -74,8 +74,8 @@ def check_package(package: PackageSnapshot) -> None:
 
 
 def check_work(package: PackageSnapshot) -> None:
-    """Check that every operation occurs once, each of its steps is in one phase, monitors belong to existing hooks, and
-    progress has a subject.
+    """Check the work on a package: each operation occurs once, each of its steps is in one phase, monitors belong to existing
+    hooks, and progress counts remaining objects.
     """
     assert len({operation.operation for operation in package.operations}) == len(package.operations)
     for operation in package.operations:
@@ -95,7 +95,7 @@ def check_hook(hook: HookSnapshot) -> None:
 
 
 async def check_scheduler(inspector: Inspector) -> None:
-    """Check that nodes are sorted, and that states and decisions are those of existing nodes."""
+    """Check that the scheduler's nodes are sorted and consistent."""
     nodes = await inspector.scheduler()
     names = [node.name for node in nodes]
     assert names == sorted(set(names))
@@ -114,8 +114,8 @@ def check_node(node: NodeSnapshot) -> None:
 
 
 async def check_explanations(inspector: Inspector) -> None:
-    """Check that every package, and nothing else, has an explanation, which begins with the package, and has one remedy if a
-    remedy is needed.
+    """Check that exactly the existing packages have an explanation, which begins with the package itself, and has a remedy if the
+    package is not ready.
     """
     names = {package.name for package in await inspector.packages()}
     for name in names:
@@ -133,8 +133,8 @@ async def check_explanations(inspector: Inspector) -> None:
 
 
 async def check_rendering(inspector: Inspector) -> None:
-    """Check that every package, and nothing else, has a rendering, which is a manifest, a problem, or the answer that there
-    is no chart.
+    """Check that exactly the existing packages have a rendering: a manifest, a problem, or the answer that the package has no
+    chart.
     """
     names = {package.name for package in await inspector.packages()}
     for name in names:
@@ -148,9 +148,7 @@ async def check_rendering(inspector: Inspector) -> None:
 
 
 async def check_validation(inspector: Inspector) -> None:
-    """Check that every package, and nothing else, has an answer about settings, which names problems if the settings are not
-    valid.
-    """
+    """Check that exactly the existing packages have an answer about settings, which names problems of invalid settings."""
     names = {package.name for package in await inspector.packages()}
     for name in names:
         for version in (0, 1):
@@ -177,16 +175,14 @@ async def check_queues(inspector: Inspector) -> None:
 
 
 def check_queue(queue: QueueSnapshot) -> None:
-    """Check that tasks are numbered from the head, and that their times are possible."""
+    """Check that the tasks of a queue are numbered from its head, and that each task is consistent."""
     assert [task.index for task in queue.tasks] == list(range(1, len(queue.tasks) + 1))
     for task in queue.tasks:
         check_task(task)
 
 
 def check_task(task: TaskSnapshot) -> None:
-    """Check that a task which waits for another attempt is not running, and has an error. A running task may wait for
-    something.
-    """
+    """Check that one task is consistent. For example, a task that waits for another attempt is not running, and has an error."""
     assert task.name
     assert task.enqueued_s_ago >= 0
     assert task.attempt >= 0
@@ -201,7 +197,7 @@ def check_task(task: TaskSnapshot) -> None:
 
 
 async def check_daemon(inspector: Inspector) -> None:
-    """Check that the daemon's numbers match its content, and that it is not ready while it drains."""
+    """Check that the daemon's numbers match its packages, and that it is not ready while it drains."""
     daemon = await inspector.daemon()
     assert daemon.packages == len(await inspector.packages())
     assert daemon.version
@@ -211,7 +207,7 @@ async def check_daemon(inspector: Inspector) -> None:
 
 
 async def check_statistics(inspector: Inspector) -> None:
-    """Check that a ready daemon has numbers, that no number is negative, and that no part exceeds its total."""
+    """Check that a ready daemon has statistics, that no number is negative, and that no part exceeds its total."""
     found = await inspector.statistics()
     if found is None:
         assert not (await inspector.daemon()).ready
@@ -232,7 +228,7 @@ async def check_statistics(inspector: Inspector) -> None:
 
 
 async def check_memory(inspector: Inspector) -> None:
-    """Check that a process takes memory, and that each part is named once."""
+    """Check that the process uses memory, and that each part of it is named once."""
     found = await inspector.memory()
     assert found.own_bytes > 0
     assert found.peak_bytes > 0
@@ -244,7 +240,7 @@ async def check_memory(inspector: Inspector) -> None:
 
 
 async def check_metrics(inspector: Inspector) -> None:
-    """Check that a scraper can read all metrics together: no metric of a hook has the name of one of the daemon's metrics."""
+    """Check that a scraper can read all metrics together: metrics of hooks must not have the names of the daemon's metrics."""
     own, hooks = await inspector.metrics(), await inspector.hook_metrics()
     assert {name.split("_")[0] for name in parse(own)} == {"wharfinger"}
     assert set(parse(own + hooks)) == {*parse(own), *parse(hooks)}
@@ -252,7 +248,7 @@ async def check_metrics(inspector: Inspector) -> None:
 
 
 async def check_many_at_once(inspector: Inspector) -> None:
-    """Check that several questions can be asked at the same time."""
+    """Check that several requests can be made at the same time."""
     answers: list[list[str]] = []
 
     async def ask() -> None:
@@ -270,7 +266,7 @@ CHANGES = {"create", "change", "delete", "keep", "unknown"}
 
 
 async def check_details(inspector: Inspector) -> None:
-    """Check the details of a package, from its objects to its next apply, and the tasks of the daemon."""
+    """Check the tasks of the daemon, and the details of each package, such as its objects, its events and its next apply."""
     for name in UNKNOWN_NAMES:
         assert await inspector.resources(name) is None
         assert await inspector.events(name) is None

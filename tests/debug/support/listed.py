@@ -1,4 +1,4 @@
-"""The text of a list, as `wharfinger get` prints it, for any Inspector."""
+"""A helper that prints a list of an Inspector as `wharfinger get` does."""
 
 from wharfinger.debug.listing.listing import Selection, listed_text
 from wharfinger.debug.listing.lists import listing_of
@@ -19,7 +19,7 @@ async def listed(
     labels: str = "",
     headers: bool = True,
 ) -> str:
-    """Return the output of `get` for a list."""
+    """Return the output of `wharfinger get` for a list."""
     listing = listing_of(what, arrow)
     selection = Selection(name, namespace, parse_label_selector(labels) if labels else None)
     rows = await listing.rows(inspector, selection)

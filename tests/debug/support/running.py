@@ -1,4 +1,4 @@
-"""One command as a user types it, run against an Inspector behind a real socket in this process."""
+"""Helpers that run one command, as a user types it, with an Inspector behind a real socket in this process."""
 
 import argparse
 import io
@@ -17,14 +17,14 @@ Handler = Callable[[argparse.Namespace], int]
 
 
 def parsed(add: Add, words: list[str], path: Path) -> argparse.Namespace:
-    """Return the parsed arguments of the command, with the socket."""
+    """Return the parsed arguments of a command, to which the path of the socket is added."""
     parser = argparse.ArgumentParser()
     add(parser)
     return parser.parse_args([*words, "--socket", str(path)])
 
 
 def captured(call: Callable[[], int]) -> tuple[int, str, str]:
-    """Return the exit code, stdout and stderr of a call."""
+    """Make a call, and return its exit code, stdout and stderr."""
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
         code = call()
     return code, out.getvalue(), err.getvalue()
@@ -33,7 +33,7 @@ def captured(call: Callable[[], int]) -> tuple[int, str, str]:
 async def typed(
     add: Add, words: list[str], inspector: Inspector, folder: Path, *, handler: Handler | None = None
 ) -> tuple[int, str, str]:
-    """Run a command; ``handler``, if given, replaces the command's handler."""
+    """Run a command, and return its exit code, stdout and stderr. ``handler``, if given, replaces the command's handler."""
     path = folder / "s"
     args = parsed(add, words, path)
     run = handler or cast("Handler", args.handler)

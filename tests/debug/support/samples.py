@@ -1,4 +1,4 @@
-"""Snapshots for tests of output: ordinary ones, and ones with hostile texts."""
+"""Snapshots for tests of output. Some are ordinary, and some contain hostile texts."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -321,7 +321,7 @@ NODE_SNAPSHOTS = st.builds(
 
 @st.composite
 def packages(draw: st.DrawFn) -> PackageSnapshot:
-    """Draw any package; its queue has the package's name, as in the runtime."""
+    """Draw a random package. Its queue has the package's name, as in a daemon."""
     name = draw(_NAME)
     return PackageSnapshot(
         name=name,

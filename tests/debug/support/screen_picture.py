@@ -1,4 +1,4 @@
-"""A picture (SVG) of a terminal's screen, for the documents and for readers of test results."""
+"""Pictures (SVG) of a terminal's screen, for the documents and for readers of test results."""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _TIME: Final = re.compile(r"\d\d:\d\d:\d\d(?= UTC)")
 
 
 def screen_svg(screen: pyte.Screen, label: str) -> str:
-    """Return a picture of a screen; every time of day in it is noon, so that two pictures of the same state are equal."""
+    """Return a picture of a screen. Every time of day in it is replaced by noon, so that two pictures of one state are equal."""
     width, height = screen.columns * _WIDE + 2 * _MARGIN, screen.lines * _HIGH + 2 * _MARGIN
     size = f'width="{width}" height="{height}"'
     lines = [
@@ -45,7 +45,7 @@ def screen_svg(screen: pyte.Screen, label: str) -> str:
 
 
 def _row(screen: pyte.Screen, row: int) -> Iterator[str]:
-    """Yield the backgrounds and the texts of a row. Each text has an exact width, whatever font there is."""
+    """Yield the backgrounds and the texts of a row as SVG. Each text has an exact width, which does not depend on the font."""
     cells = [screen.buffer[row][column] for column in range(screen.columns)]
     text = _TIME.sub("12:00:00", "".join(cell.data for cell in cells))
     top, at = _MARGIN + row * _HIGH, 0
@@ -64,7 +64,7 @@ def _row(screen: pyte.Screen, row: int) -> Iterator[str]:
 
 
 def _look(cell: Char) -> tuple[str, str, bool]:
-    """Return the colours of the text and of the background, and whether the text is bold."""
+    """Return the colour of the text, the colour of the background, and whether the text is bold."""
     ink, paper = _colour(cell.fg, _INK), _colour(cell.bg, _PAPER)
     return (paper, ink, cell.bold) if cell.reverse else (ink, paper, cell.bold)
 

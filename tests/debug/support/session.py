@@ -1,4 +1,4 @@
-"""A scripted session: a real daemon with a control plane of its own, a package with hooks and secrets, and commands."""
+"""A scripted session with a real daemon, which has its own control plane and a package with hooks and secrets."""
 
 import os
 import pty
@@ -102,12 +102,12 @@ class Session:
 
     @property
     def socket(self) -> Path:
-        """The daemon's socket."""
+        """Return the path of the daemon's socket."""
         return self.folder / "state" / "run" / "debug.sock"
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which commands find the daemon and its cluster."""
+        """Return the environment variables by which commands find the daemon and its cluster."""
         kubeconfig = self.folder / "state" / "embedded" / "kubeconfig"
         return {"WHARFINGER_SOCKET": str(self.socket), "KUBECONFIG": str(kubeconfig)}
 
@@ -116,7 +116,7 @@ class Session:
         return attempt(*wharfinger(*words), env={**self.environment, "NO_COLOR": ""})
 
     def in_terminal(self, *words: str, columns: int = 100) -> tuple[int, str]:
-        """Run one command of wharfinger in a terminal; return its exit code and all bytes that the terminal received."""
+        """Run one command of wharfinger in a terminal. Return its exit code and all output that the terminal received."""
         environment = {**os.environ, **self.environment, "COLUMNS": str(columns)}
         environment.pop("NO_COLOR", None)
         ours, its_end = pty.openpty()
@@ -167,7 +167,7 @@ def _receiver() -> Iterator[tuple[str, list[bytes]]]:
 
 @contextmanager
 def open_session(folder: Path) -> Iterator[Session]:
-    """Start a daemon, install the package, and wait until it is ready."""
+    """Start a daemon, install the package, wait until it is ready, and yield the session."""
     files = {
         "openapi/settings.yaml": _SETTINGS,
         "openapi/values.yaml": _VALUES,

@@ -1,4 +1,4 @@
-"""A client of the debug socket for tests whose daemon runs in the same process: each request is made in a thread."""
+"""A client of the debug socket for tests whose daemon runs in the same process. Each request is made in a thread."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A program in a terminal of its own: tests send keys, and a terminal emulator (pyte) shows the screen that a user would see.
+"""A program in a terminal of its own. Tests send keys, and a terminal emulator (pyte) shows the screen that a user would see.
 
 Tests wait for a screen or for the end of the program, and never for a fixed time.
 """
@@ -39,7 +39,7 @@ class OnTerminal:
 
     @property
     def marked(self) -> str:
-        """Return the lines of the screen, with ``>`` before those that begin with a bar."""
+        """Return the lines of the screen. Lines that begin in reverse video (a bar) get a leading ``>``, and others a space."""
         bars = [self._screen.buffer[row][0].reverse for row in range(self._screen.lines)]
         lines = self.text.splitlines()
         return "".join(f"{'>' if bar else ' '} {line}".rstrip() + "\n" for bar, line in zip(bars, lines, strict=True))
@@ -63,7 +63,7 @@ class OnTerminal:
         fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def wait(self, is_shown: Callable[[str], bool]) -> str:
-        """Return the text of the screen once it is as expected; lines with a bar begin with ``>``, others with a space."""
+        """Wait until the text of the screen is as expected, and return it. Its lines are marked as by `marked`."""
         end = time.monotonic() + PATIENCE_S
         while not is_shown(self.marked):
             assert time.monotonic() < end, f"it is not shown:\n{self.marked}"
@@ -71,7 +71,7 @@ class OnTerminal:
         return self.marked
 
     def wait_quiet(self) -> str:
-        """Return the text of the screen once nothing has been drawn for a while; only used to rewrite golden files."""
+        """Wait until nothing is drawn for a while, and return the text of the screen. Only used to rewrite golden files."""
         while select.select([self._ours], [], [], 0.4)[0]:
             self._read(time.monotonic() + PATIENCE_S)
         return self.marked
@@ -84,7 +84,7 @@ class OnTerminal:
         return self.process.wait(PATIENCE_S)
 
     def modes(self) -> list[object]:
-        """Return the modes of the terminal: echo, signals, lines."""
+        """Return the modes of the terminal, such as echo and line mode."""
         return list(termios.tcgetattr(self._ours)[:4])
 
     def _read(self, end: float) -> bool:
@@ -103,7 +103,7 @@ class OnTerminal:
 def on_terminal(
     command: Sequence[str], *, columns: int = 80, lines: int = 24, environment: dict[str, str] | None = None
 ) -> Iterator[OnTerminal]:
-    """Start a program in a terminal; if it still runs at the end of the block, it is killed."""
+    """Start a program in a terminal. If it still runs at the end of the block, it is killed."""
     ours, its_end = pty.openpty()
     try:
         fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))

@@ -1,4 +1,4 @@
-"""A daemon for tests of the live view, with packages in several states, and the time of its answers."""
+"""A daemon with packages in several states, and the time of its answers, for tests of the live view."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Columns that share a terminal."""
+"""The widths of columns that share a terminal."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The rows of the four lists."""
+"""The rows of the four lists of the live view."""
 
 from dataclasses import replace
 

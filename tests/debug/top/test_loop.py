@@ -19,7 +19,7 @@ from wharfinger.debug.top.wake import WakePipe, open_wake
 
 @dataclass
 class Keyboard:
-    """A terminal: before each wait for keys, the next action happens; ``drawn`` are the pictures."""
+    """A terminal in memory. After each drawing, the next action runs. ``drawn`` has all drawn screens."""
 
     reader: int
     writer: int

@@ -1,4 +1,4 @@
-"""State changes of the live view by keys and answers."""
+"""State changes of the live view, caused by keys and by answers of the daemon."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -27,7 +27,7 @@ FIRST = first_view(OVERVIEW, 80, 24)
 
 
 def stepped(view: View, *events: Event | str) -> tuple[View, list[Effect]]:
-    """Return the state and the effects after events; a text is a key."""
+    """Return the state and all effects after some events. A text stands for a key."""
     every: list[Effect] = []
     for event in events:
         view, effects = step(view, Pressed(event) if isinstance(event, str) else event)

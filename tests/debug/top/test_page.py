@@ -1,4 +1,4 @@
-"""The page of a package."""
+"""The page of a package in the live view."""
 
 from dataclasses import replace
 

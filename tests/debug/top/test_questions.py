@@ -1,4 +1,4 @@
-"""The thread that requests data from the daemon."""
+"""The thread with which the live view requests data from the daemon."""
 
 import queue
 from dataclasses import replace
@@ -61,7 +61,7 @@ async def test_a_newly_watched_package_is_requested_at_once(tmp_path: Path, monk
 
 
 def asked(questions: Questions, posted: "queue.SimpleQueue[Posted]") -> Posted:
-    """Return the first message that is posted about a package."""
+    """Start the thread for a package, and return the first message that it posts."""
     questions.start()
     try:
         questions.watch("prod.shop")

@@ -35,7 +35,7 @@ def shown(view: View) -> list[str]:
 
 
 def styles(view: View, word: str) -> set[Style]:
-    """Return the styles of the spans that contain a word."""
+    """Return the styles of all parts of the screen that contain a word."""
     return {span.style for line in render(view, view.columns, view.lines) for span in line if word in span.text}
 
 

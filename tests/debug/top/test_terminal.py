@@ -1,4 +1,4 @@
-"""curses on a separate terminal."""
+"""The terminal of the live view: curses on a separate terminal."""
 
 import sys
 from functools import partial

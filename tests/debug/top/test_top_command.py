@@ -1,4 +1,4 @@
-"""`wharfinger top` as a user sees it: a process on a terminal of 80 x 24, before a daemon behind its real socket."""
+"""`wharfinger top`, as a user sees it: a process on a terminal of 80 x 24, connected to a daemon by a real socket."""
 
 import re
 import signal
@@ -38,7 +38,7 @@ async def watched(
     *command: str,
     environment: dict[str, str] | None = None,
 ) -> None:
-    """Run actions on a view of a daemon with these answers."""
+    """Run actions on a live view of a daemon that gives these answers."""
     path = folder / "s"
     words = [*(command or wharfinger("top")), "--socket", str(path)]
 
@@ -169,8 +169,8 @@ async def test_the_terminal_is_restored(tmp_path: Path, end: str) -> None:
             assert shown.wait_end() == codes[end]
             assert shown.modes() == before
             last = shown.received[-400:]
-            assert b"\x1b[?1049l" in last  # the former screen is back
-            assert b"\x1b[?25h" in last or b"\x1b[?12l" in last  # the cursor, too
+            assert b"\x1b[?1049l" in last  # the previous screen is restored
+            assert b"\x1b[?25h" in last or b"\x1b[?12l" in last  # the cursor is visible again
             assert (b"error: no daemon answers" in last) == (end == "daemon")
 
     with trio.CancelScope() as serving:

@@ -1,4 +1,4 @@
-"""Sizes computed from the state of the view."""
+"""Sizes and orders that are computed from the state of the live view."""
 
 from tests.debug.support.top_samples import NOW, OVERVIEW
 from wharfinger.debug.top.lists import ListKind, Sorting

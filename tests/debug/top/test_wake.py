@@ -1,4 +1,4 @@
-"""The pipe by which signals and answers wake the loop."""
+"""The pipe by which signals and answers wake the event loop of the live view."""
 
 import os
 import select
