@@ -1,8 +1,7 @@
 """The load on a control plane: it creates objects, lists them page by page, opens watches, then writes at a steady rate.
 
-Run as ``python -m bench.control_plane_load PORT TOKEN LOAD`` by :mod:`bench.control_plane`: it prints a line when
-everything is prepared, a line when the last write is answered, and then its figures as JSON. It is one thread that waits
-with epoll.
+:mod:`bench.control_plane` runs it as ``python -m bench.control_plane_load PORT TOKEN LOAD``. It prints a line when everything is
+prepared, a line when the last write is answered, and then its figures as JSON. It is one thread that waits with epoll.
 """
 
 import base64

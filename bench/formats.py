@@ -53,9 +53,7 @@ PATCH: list[JsonValue] = [
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure YAML and archives against readers without limits; and schemas, patches, versions and schedules against plain
-    libraries.
-    """
+    """Measure YAML and archives against readers without limits, and schemas, patches, versions and schedules against libraries."""
     yield _yaml()
     with tempfile.TemporaryDirectory() as folder:
         yield _archive(Path(folder))

@@ -59,13 +59,11 @@ class Ratio:
         return self.ratio > self.budget
 
     def each_of(self, ours: int) -> "Ratio":
-        """Return the row for a single repetition, if a round of our code does the work ``ours`` times and the yardstick does it
-        once.
-        """
+        """Return the row for one repetition, if a round of our code does ``ours`` times what the yardstick does once."""
         return replace(self, ours=self.ours / ours)
 
     def per(self, count: int) -> "Ratio":
-        """Return the row for a single repetition, if a round of our code and of the yardstick does the work ``count`` times."""
+        """Return the row for one repetition, if a round of our code and a round of the yardstick both do the work ``count`` times."""
         return replace(self, ours=self.ours / count, theirs=self.theirs / count)
 
 
