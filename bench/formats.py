@@ -53,7 +53,10 @@ PATCH: list[JsonValue] = [
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure YAML and archives against readers without limits, and schemas, patches, versions and schedules against libraries."""
+    """Measure YAML and archives against readers without limits.
+
+    Also measure schemas, patches, versions and schedules against plain libraries.
+    """
     yield _yaml()
     with tempfile.TemporaryDirectory() as folder:
         yield _archive(Path(folder))

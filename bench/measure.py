@@ -63,7 +63,7 @@ class Ratio:
         return replace(self, ours=self.ours / ours)
 
     def per(self, count: int) -> "Ratio":
-        """Return the row for one repetition, if a round of our code and a round of the yardstick both do the work ``count`` times."""
+        """Return the row for one repetition, if a round of our code and one of the yardstick do the work ``count`` times each."""
         return replace(self, ours=self.ours / count, theirs=self.theirs / count)
 
 
