@@ -1,4 +1,4 @@
-"""JUnit reports: the number of cases."""
+"""JUnit reports: the numbers of cases and failures."""
 
 from xml.etree.ElementTree import Element, SubElement
 

@@ -1,4 +1,4 @@
-"""The check of the paths that kustomizations and charts load."""
+"""The check of the files that kustomizations and charts load."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""The container images that a package declares."""
+"""The container images of a package: their completed names, annotations, and digests."""
 
 import io
 import tarfile

@@ -1,4 +1,4 @@
-"""The values of the claim machine: invalid limits are refused."""
+"""The values of the claim machine: valid limits, and the defaults of a member."""
 
 import pytest
 
