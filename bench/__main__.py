@@ -1,7 +1,7 @@
 """Run the benchmarks: ``python -m bench [--long] [PART ...]``.
 
 Each measurement is a row on standard output, and standard error shows the progress. If a row exceeds its budget, its part is
-measured again, and the lower ratio counts, because other work on the machine can only make a ratio worse. Each run of a part is
+measured again, and the lower ratio counts, because other work on the machine usually makes a ratio worse. Each run of a part is
 a new process, because the heap and the threads of one part would slow down the next. The exit code is 1 if a budget is exceeded
 in every run, and 2 for a wrong command line.
 """

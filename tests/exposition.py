@@ -16,7 +16,7 @@ _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"(,|$)')
 _UNESCAPED = {"\\\\": "\\", "\\n": "\n", '\\"': '"'}
 
 Labels = tuple[tuple[str, str], ...]
-"""Sorted by name."""
+"""Labels sorted by name."""
 
 
 @dataclass

@@ -113,7 +113,7 @@ orphans
 ensurecrd
 """)
 
-"""The cases that §12 lists of this; its suites are in `tests/spec_cases.py`."""
+"""The cases that §12 lists for the runtime; their suites are in `tests/spec_cases.py`."""
 
 APPLICATION_GOLDENS: Final = _names("""
 resource-not-found

@@ -13,9 +13,9 @@ TAG = "WHARFINGER_TEST_TAG"
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 PATIENT = Limits(wall_s=1000.0, stdout_bytes=1_000_000, term_grace_s=100.0, drain_s=10.0)
-"""For a clock that stands still until the test moves it."""
+"""Limits for a clock that stands still until the test moves it."""
 SHORT = Limits(wall_s=60.0, stdout_bytes=1_000_000, term_grace_s=0.05, drain_s=0.05)
-"""For the real clock: only what must pass is short."""
+"""Limits for the real clock: only those that must pass are short."""
 
 
 def shell(script: str, tag: str = "", *, stdin: bytes = b"", cwd: str = "/") -> Command:

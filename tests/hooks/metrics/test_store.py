@@ -269,7 +269,7 @@ class AgainstModel(RuleBasedStateMachine):
         self.store = MetricStore(LIMITS)
         self.model: list[tuple[str, str, str, str, dict[str, str], list[float]]] = []
 
-    def taken(self, kind: str, name: str) -> bool:
+    def is_free(self, kind: str, name: str) -> bool:
         """Return whether a family may have this name: no other family uses it or the name of one of its samples."""
 
         def names(kind: str, name: str) -> set[str]:
@@ -287,9 +287,9 @@ class AgainstModel(RuleBasedStateMachine):
         try:
             self.store.publish(package, group, tuple(sorted(given.items())), operation)
         except Refused:
-            assert not self.taken(kind, operation.name)
+            assert not self.is_free(kind, operation.name)
             return
-        assert self.taken(kind, operation.name)
+        assert self.is_free(kind, operation.name)
         same = [each for each in self.model if (each[0], each[3], each[4]) == (package, operation.name, labels)]
         before = same[0][5] if same else []
         self.model = [each for each in self.model if each not in same]

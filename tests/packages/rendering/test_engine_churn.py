@@ -18,7 +18,7 @@ from wharfinger.process.command import Ending
 HOURS = scaled(24, 2)
 RENDERS_AN_HOUR = scaled(200, 20)
 LARGEST_HEAP = 64 * 1024
-"""Of a worker for these charts, in KiB; one that leaked its charts would have more."""
+"""The largest heap of a worker for these charts, in KiB. A worker that leaked charts would exceed it."""
 WORKERS = 2
 
 

@@ -26,7 +26,7 @@ from wharfinger.runtime.resources.custom_resources import ensure_crds
 
 NAMESPACE = "default"
 PATIENCE_S = 900.0
-"""Mostly on the simulated clock."""
+"""The limit of each wait, in seconds; most waits use the simulated clock."""
 CONTAINERS: list[JsonValue] = [{"name": "main", "image": "busybox:1"}, {"name": "side", "image": "side:1"}]
 OTHERS = ClientOptions(user_agent="somebody/else", random=lambda: 0.0)
 
