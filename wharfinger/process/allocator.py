@@ -18,7 +18,9 @@ _ARENA_MAX: Final = -8
 
 
 def return_freed_memory() -> None:
-    """Set the allocator of this process; call it before the first thread starts. If the C library has no mallopt, do nothing."""
+    """Set the options of this process's memory allocator, before the first thread starts. If the C library has no mallopt, do
+    nothing.
+    """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
         library.mallopt(_ARENA_MAX, 1)

@@ -31,20 +31,20 @@ async def run_child(
     ledger: ProcessLedger | None = None,
     prepare: Callable[[], None] | None = None,
 ) -> Outcome:
-    """Run ``command`` within ``limits``; when this returns or raises, no process of the run is alive.
+    """Run ``command`` within ``limits``, and end all processes of the run before returning or raising.
 
     ``prepare`` is called once, in the worker thread that starts the program, before the start; so the caller needs no
     additional thread for ``prepare``. If ``prepare`` raises, nothing is started, and the error is raised here.
 
     The caller limits how many commands run at once. The deadline counts from the moment the program runs.
 
-    Resource handling: on every way out the child's group, session and marked descendants are killed, its pipes closed, and
-    its row in ``ledger`` removed.
+    Resource handling: on every way out the child's group, session and marked descendants are killed, its pipes closed, and its
+    row in ``ledger`` removed. If a process cannot be killed, the row is kept for the next start of the daemon.
 
-    Error handling: SpawnError if the program could not be started, LedgerError if its start could not be recorded in the
-    ledger, StuckError if it does not die of SIGKILL. The error of a sink is raised in an exception group. Cancelled is raised
-    only when all processes of the run are dead: after at most ``cancel_grace_s``, SWEEP_S, DYING_S and FLUSH_CANCELLED_S
-    together, and usually a moment after the grace, however many runs are cancelled at once.
+    Error handling: SpawnError if the program could not be started, LedgerError if its start could not be recorded in the ledger,
+    StuckError if it does not die of SIGKILL. The error of a sink is raised in an exception group. Cancelled is raised only when
+    the run is over. This takes at most the sum of ``cancel_grace_s``, SWEEP_S, DYING_S and FLUSH_CANCELLED_S, and usually little
+    more than the grace, however many runs are cancelled at once.
     """
     child = await start(command, ledger, limits=limits, prepare=prepare)
     return await conduct(child, command, limits, sinks=sinks, ledger=ledger)

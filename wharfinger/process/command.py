@@ -77,9 +77,9 @@ class Ending(Enum):
 class Usage:
     """The resource usage of this child and of the descendants that it waited for (``wait4``).
 
-    ``max_rss_bytes`` is the maximum over these processes. ``max_rss_bytes`` is never less than the memory that this process
-    held when it started the child, because the kernel counts the moment between fork and exec (``setmax_mm_hiwater_rss`` in
-    its ``exec_mmap``).
+    ``max_rss_bytes`` is the maximum over these processes. ``max_rss_bytes`` is never less than the memory that the parent held
+    when it started the child, because the kernel counts the moment between fork and exec (``setmax_mm_hiwater_rss`` in its
+    ``exec_mmap``).
     """
 
     user_s: float
@@ -131,11 +131,11 @@ OutputSink = Callable[[bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class Sinks:
-    """The receivers of output while the child runs; without a sink, stdout is collected into the outcome."""
+    """The receivers of output while the child runs. stdout is collected into the outcome only if it has no sink."""
 
     stdout: OutputSink | None = field(default=None)
     stderr: OutputSink | None = field(default=None)
 
 
 NO_SINKS: Final = Sinks()
-"""No sinks: all output is collected into the outcome."""
+"""No sinks: stdout and the last bytes of stderr are collected into the outcome."""

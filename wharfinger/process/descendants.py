@@ -4,12 +4,12 @@ The *leader* of a run is the child that the daemon started. A process belongs to
 
 * the process group of the leader: one signal reaches the whole group;
 * its session: a shell with job control gives every pipeline a group of its own, but not a session;
-* the marker, a random token in the environment: a daemon that called ``setsid`` keeps it;
+* the marker, a random token in the environment: a program that has called ``setsid`` keeps it;
 * its user, if the run has a user of its own: a process cannot change its user.
 
 Without a user of its own, a process that leaves the session *and* drops its environment (``setsid env -i``) is not found.
 
-The kernel reuses pids, so a pid alone proves nothing. A process that started before the leader does not belong to the run. So the
+A process that started before the leader does not belong to the run. The kernel reuses pids, so a pid alone proves nothing: the
 group and the session count only if it is *proven* that the leader's pid still belongs to the run. There are three proofs: the
 leader is our own child and not reaped (``held``); it exists with the recorded start time; or a process with the token is in that
 session (the kernel does not reuse a pid while a group or a session has the same number).
@@ -36,7 +36,7 @@ _STAT_BYTES: Final = 4 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The signs of a run's processes. ``pid`` is the leader's, and so the group's and the session's.
+    """The signs of a run's processes. ``pid`` is the number of the leader, of its group and of its session.
 
     ``held``: the leader is a child of this process that is not reaped. `belonging` leaves such a leader out, because another
     task waits for its end. If ``pid`` is 0, only the token counts. ``uid``: the run's own user; never root, and 0 if the run
@@ -142,8 +142,9 @@ def highest_unrelated_pid(marks: Sequence[Mark], newest_pid: bytes) -> int:
     """Return the highest pid up to which no process can belong to ``marks``.
 
     ``newest_pid`` is the pid that the kernel gave out last. A leader starts nothing before it gets its work. The kernel gives out
-    pids in ascending order, and begins anew after the highest one (``alloc_pid``), which takes far longer than YOUNG_S. Consider
-    the last pid at the time when a leader got its work. All descendants of this leader have higher pids if three conditions hold:
+    pids in ascending order, and begins anew after the highest one (``alloc_pid``). It needs far longer than YOUNG_S to give out
+    all of them. Consider the last pid at the time when a leader got its work. All descendants of this leader have higher pids if
+    three conditions hold:
 
     * all leaders are held, and no run has a user of its own;
     * all leaders got their work less than YOUNG_S ago;

@@ -1,9 +1,9 @@
 """The end of a run as a pure machine. No trio, no clock, no signals here; :mod:`wharfinger.process.run` performs the effects.
 
-Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). The run is over when three things have
-happened, in this order: the leader has ended, no process of the run is alive any more, and the pipes have been read to their
-end. Until then the leader is not reaped. The kernel reuses neither the pid of a zombie nor the process group and the session
-of the same number, so signals sent to that number can only reach this run.
+Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). The run is over when three things have happened:
+the leader has ended, no process of the run is alive any more, and the pipes have been read to their end. Until then the leader is
+not reaped. The kernel reuses neither the pid of a zombie nor the process group and the session of the same number, so signals
+sent to that number can only reach this run.
 
 ::
 
@@ -19,7 +19,7 @@ of the same number, so signals sent to that number can only reach this run.
                                                                           └────────────┘
 
 * Every way to the end leads through Killing: even a child that exits by itself may leave processes behind.
-* There is at most one timer; each SetTimer replaces the one before. Killing has no timer, because KillEverything has a time
+* There is at most one timer; each SetTimer replaces the previous timer. Killing has no timer, because KillEverything has a time
   limit of its own.
 * The cancelling task waits for the end of the run. So a cancellation has a grace of its own. A cancellation can shorten two waits
   that have begun: the grace (Terminating), and the wait for output that no caller will see (Flushing). It never lengthens them.
@@ -39,7 +39,9 @@ PIPES: Final = 2
 DYING_S: Final = 10.0
 """The time in which the leader must end after SIGKILL, before it counts as stuck in the kernel."""
 FLUSH_S: Final = 5.0
-"""The time to wait for the end of the pipes once all processes are dead; it runs out only if an unreachable process holds one."""
+"""The time to wait for the end of the pipes once all processes are dead. It runs out only if a pipe is held by a process that was
+not found or cannot be killed.
+"""
 FLUSH_CANCELLED_S: Final = 0.1
 """The time that replaces FLUSH_S after a cancellation: enough to read the rest of the output for a sink."""
 
@@ -125,7 +127,7 @@ class OutputExceeded:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequested:
-    """The task that waits for the run was cancelled. This event comes at most once."""
+    """The run must end: the task that waits for it was cancelled, or a worker's block was left. This event comes at most once."""
 
 
 @dataclass(frozen=True, slots=True)

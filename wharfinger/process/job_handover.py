@@ -56,7 +56,7 @@ class JobHandover(Generic[AnyJob]):
                 self._senders.remove(sender)
 
     async def receive(self, *, warm: bool = False) -> AnyJob:
-        """Return the next request, for a slot with a ``warm`` worker or for one without.
+        """Return the next request. ``warm`` means that the slot has a running worker.
 
         A slot that has answered a request waits here again before the caller of that request continues, because there is no
         checkpoint in between. So the caller's next request is given to that slot. Raises trio.EndOfChannel after the close.

@@ -21,8 +21,8 @@ Invariants:
 * For each file or table that was set aside there is one sentence, which ``warnings`` contains and the callback of `report_to`
   gets.
 
-The journal's methods block for microseconds and may be called from any thread. If another process is writing to the file,
-opening it waits for BUSY_S. Later calls wait only for BUSY_IN_USE_S, because their callers block other tasks and can retry.
+The journal's methods block for microseconds and may be called from any thread. If another process is writing to the file, opening
+the file waits up to BUSY_S. Later calls wait only up to BUSY_IN_USE_S, because their callers block other tasks and can retry.
 """
 
 import hashlib
@@ -85,17 +85,17 @@ class TableSpec:
         return f"CREATE TABLE {self.name} ({columns}, checksum TEXT NOT NULL, PRIMARY KEY ({key})) WITHOUT ROWID"
 
     def select(self) -> str:
-        """Return the statement that reads the table, in the order of the key, the checksum last."""
+        """Return the statement that reads the rows in the order of their keys. The checksum is the last column."""
         key = ", ".join(list(self.columns)[: self.keys])
         return f"SELECT {', '.join(self.columns)}, checksum FROM {self.name} ORDER BY {key}"  # noqa: S608  our own names
 
     def put(self, row: Row) -> "Statement":
-        """Insert a row, or replace the one with the same key."""
+        """Return the statement that inserts a row, or replaces the row with the same key."""
         marks = ", ".join("?" * (len(self.columns) + 1))
         return f"INSERT OR REPLACE INTO {self.name} VALUES ({marks})", (*row, self.checksum(row))  # noqa: S608
 
     def delete(self, prefix: Row) -> "Statement":
-        """Delete the rows whose key begins with ``prefix``."""
+        """Return the statement that deletes the rows whose key begins with ``prefix``."""
         names = list(self.columns)[: len(prefix)]
         where = " AND ".join(f"{name} = ?" for name in names)
         return f"DELETE FROM {self.name} WHERE {where}", prefix  # noqa: S608
@@ -216,7 +216,8 @@ class JournalFile:
 
     @contextmanager
     def _translating_errors(self, what: str) -> Iterator[None]:
-        """Turn errors of SQLite, the file system, and values that SQLite cannot store into JournalFileError."""
+        """Turn errors of SQLite and of the file system, and errors about values that SQLite refuses, into JournalFileError.
+        """
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeError, OverflowError) as error:

@@ -3,9 +3,9 @@
 The child begins as ``setpriv`` or ``prlimit`` (util-linux), which apply the user and the limits to themselves and then become the
 program: same pid, same session, same environment. The alternatives do not work: a process with threads may run no code of its own
 in the child between fork and exec, and limits that are set from outside (prlimit(2)) come too late for a program that forks at
-once. ``setpriv`` comes first, so that a sandbox is opened as that user. Then comes ``command.wrapper``, and then ``prlimit``, so
-that the limits apply to the program inside its sandbox. docs/decisions/0011-hook-containment.md describes the rejected options
-and their costs.
+once. ``setpriv`` comes first, so that a sandbox is started as the command's user. Then comes ``command.wrapper``, and then
+``prlimit``, so that the limits apply to the program inside its sandbox. docs/decisions/0011-hook-containment.md describes the
+rejected options and their costs.
 """
 
 import errno
@@ -93,7 +93,8 @@ def _which(tool: str, search_path: str) -> str | None:
 def check(command: Command, found: Path | None) -> None:
     """Check that the program, the file ``found``, can be started as the command's user.
 
-    Blocking. Raises the OSError that the kernel would return.
+    Blocking. Raises the OSError that the kernel would return, or SpawnError if the user may not enter a folder above the file or
+    above the working folder.
     """
     if found is None:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -129,7 +130,7 @@ def _check_folders_above(path: Path, user: User) -> None:
 def _has_permission(status: os.stat_result, user: User | None, bit: int) -> bool:
     """Return whether a file's mode gives a permission to the user, or to anyone if ``user`` is None.
 
-    ``bit`` is this permission as the mode has it for the owner.
+    ``bit`` is the owner's bit for this permission, such as S_IXUSR.
     """
     if user is None or user.uid == 0:
         return bool(status.st_mode & (bit | bit >> 3 | bit >> 6))

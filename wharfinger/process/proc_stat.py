@@ -12,7 +12,7 @@ MARKER: Final = "WHARFINGER_RUN"
 """The environment variable that marks every child: the tokens of its runs, outermost first, joined by ``:``."""
 
 MARKER_BYTES_MAX: Final = 1024
-"""The longest chain of tokens that is passed on: runs that are nested some thirty deep are a loop."""
+"""The longest chain of tokens that is passed on: some thirty nested runs can only be a loop."""
 
 _MARKER_VALUE: Final = re.compile(rb"(?:\A|\0)" + MARKER.encode() + rb"=([^\0]*)")
 _UID: Final = re.compile(rb"^Uid:[ \t]+(\d+)[ \t]", re.MULTILINE)

@@ -81,7 +81,8 @@ async def start(
     open_stdin: bool = False,
     prepare: Callable[[], None] | None = None,
 ) -> Spawned:
-    """Call ``prepare``, then start the program, both in a worker thread. Of ``limits``, only those of the kernel are used.
+    """Call ``prepare``, then start the program, both in a worker thread. Of ``limits``, only those that the kernel enforces are
+    used.
 
     A child that was started is never lost: ``run_sync`` either raises Cancelled before its thread starts, or waits for the
     thread and returns its result even if the task is cancelled. Raises SpawnError or LedgerError, and the errors of ``prepare``.
@@ -104,7 +105,9 @@ async def start(
 
 
 async def in_thread(function: Callable[[], _T]) -> _T:
-    """Run a blocking function in a thread of its own, outside of trio's shared limit; the callers bound the number."""
+    """Run a blocking function in a thread of its own, outside of trio's shared limit; the callers limit the number of such
+    threads.
+    """
     return await trio.to_thread.run_sync(function, limiter=trio.CapacityLimiter(1))
 
 
@@ -140,9 +143,9 @@ class Run:
     ) -> Ended | Stuck:
         """Do ``jobs`` while the child lives, and wait for its end; ``pipes`` is the number of jobs that post PipeClosed.
 
-        When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. The wait is
-        shielded from cancellation; ``request_end`` ends the run early, within a bounded time. Jobs that are not done at the end
-        are cancelled.
+        When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. Only if a process
+        cannot be killed, the row is kept. The wait is shielded from cancellation; ``request_end`` ends the run early, within a
+        bounded time. Jobs that are not done at the end are cancelled.
         """
         with trio.CancelScope(shield=True):
             try:
@@ -178,8 +181,8 @@ class Run:
         return StuckError(self.program, self.child.mark.pid, DYING_S)
 
     async def _ensure_ended(self, ledger: ProcessLedger | None) -> None:
-        """Guarantee the end of the run on every exit, also after a bug in a sink and after Ctrl-C: all dead, the leader
-        reaped.
+        """On every exit, also after a bug in a sink and after Ctrl-C, kill all processes of the run and reap the leader. If none
+        is left, delete the run's row in ``ledger``.
         """
         if self.returncode is None and not self.stuck:
             self._signal_group(signal.SIGKILL)

@@ -2,8 +2,8 @@
 
 * The child has its own session, and so its own process group. It has no controlling terminal, no shell and no inherited
   descriptors.
-* No parent-death signal (prctl(2), PR_SET_PDEATHSIG): it fires when the *thread* that started the child ends, and worker
-  threads end. The processes of a dead daemon are found through the ledger and the marker.
+* The child has no parent-death signal (prctl(2), PR_SET_PDEATHSIG), which is sent when the *thread* that started the child ends,
+  and worker threads end. The processes of a dead daemon are found through the ledger and the marker.
 * The marker is in the environment before the program runs, and the intent is in the ledger before the child exists.
 * ``Spawned.popen`` is kept until the child is reaped. If it were dropped earlier, the next Popen of any other code would reap
   the child (``subprocess._cleanup``), and its pid could be reused while signals are still sent to it.
@@ -108,7 +108,7 @@ def spawn(
 ) -> Spawned:
     """Start ``command``, marked with ``token`` and recorded in ``ledger``; with ``open_stdin`` its stdin is always a pipe.
 
-    Of ``limits``, only those of the kernel are used. Blocking.
+    Of ``limits``, only those that the kernel enforces are used. Blocking.
 
     Raises SpawnError or LedgerError. In both cases no process runs, and the row is removed from the ledger if that is possible.
     """

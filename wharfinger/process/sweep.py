@@ -104,7 +104,7 @@ class SweptRun:
         self._was_empty = empty and (decided or self._was_empty)
 
     def record_unreadable(self) -> None:
-        """Record that no process could be read this time."""
+        """Record that no process could be read in this round, and kill the group of a held leader."""
         self.kill_group()
         if self._is_past_deadline():
             self._end(frozenset([_UNSEEN]))

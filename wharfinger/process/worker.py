@@ -1,5 +1,5 @@
-"""A child that keeps running. The caller talks to it over its stdin and stdout. At the end of the block, the child and all its
-descendants are dead.
+"""A child that keeps running during a ``with`` block. The caller talks to it over its stdin and stdout. At the end of the block,
+the child and all its descendants are dead.
 
 A worker is started, marked, recorded in the ledger, ended and swept like a child of :mod:`wharfinger.process.child`. There is
 no deadline and no output limit, because the caller reads continuously, with the pipe's back-pressure, and limits what it
@@ -39,8 +39,8 @@ STDERR_BYTES: Final = 64 * 1024
 class Worker:
     """A running worker. Made by :func:`open_worker`, and usable only in its block.
 
-    One task may send and one may receive at the same time. Raises trio.BusyResourceError if two tasks do the same, and
-    trio.ClosedResourceError after the block.
+    One task may send and one may receive at the same time. Raises trio.BusyResourceError if two tasks send or two tasks receive,
+    and trio.ClosedResourceError after the block.
     """
 
     def __init__(self, run: Run, on_stderr: OutputSink | None) -> None:
@@ -56,7 +56,7 @@ class Worker:
         """Write all of ``data`` to the worker's stdin. Raises trio.BrokenResourceError if the worker has closed its stdin, or
         has ended.
 
-        If a call is cancelled, an unknown part of the data was written, so no further data can be sent.
+        If a call is cancelled, an unknown part of the data was written, so the caller must not send further data.
         """
         stdin = self._open(None if self._input_ended else self._run.child.stdin)
         try:
@@ -169,8 +169,8 @@ async def open_worker(
     open_stdin: bool = True,
 ) -> AsyncGenerator[Worker, None]:
     """Run ``command`` for the duration of the block; ``command.stdin`` must be empty, since input goes through ``send``. Of
-    ``bounds``, only those of the kernel apply. Without ``open_stdin`` the worker's stdin is /dev/null, and ``send`` raises
-    trio.ClosedResourceError.
+    ``bounds``, only those that the kernel enforces apply. Without ``open_stdin`` the worker's stdin is /dev/null, and ``send``
+    raises trio.ClosedResourceError.
 
     Resource handling: on every exit, also after an error in the block or a cancellation, the worker, its group, its session
     and its marked descendants are dead, its pipes closed, and its row in ``ledger`` removed. That takes at most

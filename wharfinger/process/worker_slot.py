@@ -1,5 +1,5 @@
-"""A slot of a pool, which has at most one worker at a time and serves one request after another: the common part of all pools of
-workers.
+"""A slot of a pool: it has at most one worker at a time, and serves one request after another. All pools of workers use this
+code.
 
 A slot takes its next request only while its worker is alive: the slot notices the death of an idle worker before it takes a
 request. If a request that a slot has taken gets no answer, its caller is notified.

@@ -7,10 +7,10 @@ Queues determine the order of the work of one package. Slots limit the amount of
 fairly: a namespace with five hundred packages waits in line with a namespace that has two. The rules are in
 :mod:`wharfinger.queue.slots_machine`.
 
-Rules for callers: a slot is for leaf work. A task that holds a work slot may also use API slots; a task that holds an API
-slot must not wait for another slot. Any other request for a second slot could cause a deadlock under load, so it is refused
-at once (RuntimeError), even if slots are free. These rules also apply to tasks in nurseries of the holder, but not to work
-that the holder has started elsewhere, such as a task on a queue or a service.
+Rules for callers: a slot is for leaf work. A task that holds a work slot may also use API slots; a task that holds an API slot
+must not wait for another slot. Any other request for a second slot could cause a deadlock under load, so it is refused at once
+(RuntimeError), even if slots are free. These rules also apply to tasks in nurseries of the holder, but not to work that the
+holder has started elsewhere, such as a service, or a task on a queue.
 
 If work holds its slot for SLOW_S and then raises (it failed, timed out or was cancelled), its package becomes slow: until its
 next success of that kind, it shares a quarter of the slots with all other slow packages.

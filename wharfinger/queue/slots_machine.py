@@ -410,8 +410,8 @@ def _slow_after(slow: Mapping[str, None], package: str, outcome: Outcome) -> Map
 
 
 def _after_serving(line: Mapping[str, Group], package: str, turn: int) -> dict[str, Group]:
-    """Return the line without the package's first request. If more of its requests wait, the package and its group move to the
-    end.
+    """Return the line without the package's first request. The package moves to the end of its group, and the group to the end of
+    the line, if requests of them still wait.
     """
     name = group_of(package)
     rest = dict(line)

@@ -134,5 +134,5 @@ def is_backing_off(state: QueueState, name: str) -> bool:
 
 
 def is_idle(state: QueueState) -> bool:
-    """Return whether nothing will happen without an event: every lane is empty, or its head is parked."""
+    """Return whether the queue is idle: it holds no task, or the head of each lane is parked."""
     return all(isinstance(lane.head, Parked) for lane in state.lanes.values())

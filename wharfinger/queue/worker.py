@@ -43,7 +43,9 @@ log = logging.getLogger(__name__)
 
 
 Observe: TypeAlias = Callable[[str, int, QueueState, Event, QueueState, tuple[Effect, ...]], None]
-"""A callback for each step: the name of the queue, its number, and the state before and after an event with its effects."""
+"""A callback for each step: it gets the name and the number of the queue, the state before the event, the event, the state after
+it, and the effects.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,8 @@ class QueueWorker:
     )
 
     def __init__(self, name: str, shared: SharedParts, after: trio.Event | None, number: int = 0) -> None:
-        """Begin a queue. If an earlier queue of the same name is still ending, ``after`` is set when it has ended, and no task
-        runs before.
+        """Begin a queue. If an earlier queue of the same name is still ending, ``after`` is the event of its end, and no task
+        runs before that event.
 
         ``number`` distinguishes the queues of one name for the observer.
         """
@@ -171,9 +173,10 @@ class QueueWorker:
         return next_wake(self.state) if is_backing_off(self.state, lane) else None
 
     def left(self, lane: LaneWork) -> None:
-        """Remove a lane that is no longer at work.
+        """Remove a lane that no trio task serves any more.
 
-        If its head is not parked, the lane was ended from outside or by a bug in this module; in both cases the daemon is ending.
+        If the lane still has a head that is not parked, its trio task was ended from outside or by a bug in this module; in both
+        cases the daemon is ending.
         """
         del self._lanes[lane.name]
         found = self.state.lanes.get(lane.name)

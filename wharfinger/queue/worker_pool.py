@@ -50,7 +50,7 @@ class WorkerPool:
         self._context.run(self._start, lane)
 
     def keep(self, worker: "_Worker") -> bool:
-        """Return whether a trio task may become idle. If it may, it is later given another lane or ended."""
+        """Make a trio task idle, so that it is later given another lane or ended. Return False if it must end now."""
         if self._dismissed.is_set() or len(self._idle) >= MAX_IDLE:
             return False
         self._idle.append(worker)
