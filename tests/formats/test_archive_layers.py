@@ -1,4 +1,4 @@
-"""The layers of an image, unpacked on top of each other, and layers that are refused."""
+"""The layers of an image, which are unpacked on top of each other, and layers that are refused."""
 
 import io
 import shutil
@@ -51,7 +51,7 @@ def test_layers_are_unpacked_on_top_of_each_other(into: Path) -> None:
 
 @pytest.mark.parametrize("first", [True, False])
 def test_whiteouts_remove_entries_of_lower_layers_only(into: Path, first: bool) -> None:
-    """image-spec 1.1: whiteouts apply only to lower layers, and may be anywhere in their own layer."""
+    """Whiteouts apply only to lower layers, and may come before or after other entries of their own layer (image-spec 1.1)."""
     below = tar(("d/old", b""), ("d/sub/old", b""), ("e/old", b""), ("e/sub/deep/old", b""), ("f", b""), ("g/x", b""))
     own: list[tuple[str, bytes | str | None]] = [("d/new", b""), ("d/sub/new", b""), ("e/sub/new", b""), ("f", b"own")]
     hide: list[tuple[str, bytes | str | None]] = [
@@ -198,7 +198,8 @@ MEMBERS = st.tuples(NAMES, st.binary(min_size=1, max_size=2) | st.none()) | st.t
 
 
 def model(layers: list[list[Member]]) -> dict[str, bytes | None]:
-    """Return the tree by a slow model of image-spec: whiteouts are applied first, to a copy of the lower layers; then entries."""
+    """Return the tree as a slow model of image-spec computes it. For each layer, whiteouts hide lower entries first, and then the
+    entries of the layer are added."""
     found: dict[str, bytes | None] = {}
     for layer in layers:
         for name, _ in layer:
@@ -233,7 +234,7 @@ def test_layers_agree_with_a_model_of_the_image_specification(
     try:
         layered(into, *(tar(*layer) for layer in layers))
     except ArchiveError as error:
-        # Refused intentionally: a name that occurs with two types, or a path through a file. The model knows neither.
+        # The reader intentionally refuses names that occur with two types, and paths through files. The model knows neither.
         assert "occurs twice" in str(error) or "would be written through" in str(error) or "would reach" in str(error)
         return
     found = {

@@ -1,6 +1,6 @@
-"""Schedules: the dialect (measured with robfig/cron v2), invalid texts, and both clock changes.
+"""Cron schedules: the dialect (measured with robfig/cron v2), invalid texts, and both clock changes.
 
-One test has a second implementation of schedules: it checks every minute of two days around a clock change.
+One test contains a second implementation of schedules, which checks every minute of two days around a clock change.
 """
 
 from datetime import UTC, datetime, timedelta, timezone
@@ -16,7 +16,7 @@ from wharfinger.formats.cron import MAX_CHARACTERS, Cron, CronError, parse_cron
 BERLIN: Final = ZoneInfo("Europe/Berlin")
 NEW_YEAR: Final = datetime(2026, 1, 1, tzinfo=UTC)
 DUE: Final[dict[str, str]] = {
-    # The first three times after midnight of 1 January 2026 (a Thursday), without the year and trailing zeros.
+    # Each schedule has its first three times after midnight of 1 January 2026 (a Thursday), without the year and trailing zeros.
     "* * * * *": "01-01T00:01 01-01T00:02 01-01T00:03",
     "? ? ? ? ?": "01-01T00:01 01-01T00:02 01-01T00:03",
     "* * * * * *": "01-01T00:00:01 01-01T00:00:02 01-01T00:00:03",
@@ -109,7 +109,7 @@ REFUSED: Final[dict[str, str]] = {
 
 
 def due(cron: Cron, start: datetime, count: int) -> list[datetime]:
-    """Return the next due times in UTC, each computed from the one before."""
+    """Return the next due times in UTC. Each is computed from the one before."""
     found = [start]
     for _ in range(count):
         found.append(cron.next_after(found[-1]).astimezone(UTC))
@@ -187,7 +187,7 @@ def test_the_due_time_is_in_the_schedules_zone() -> None:
     ],
 )
 def test_fixed_hour_runs_skipped_by_a_clock_change_are_made_up(cron: str, times: list[str]) -> None:
-    """29 March 2026: 01:59:59 is followed by 03:00:00."""
+    """On 29 March 2026 in Berlin, 01:59:59 is followed by 03:00:00."""
     assert local(cron, "2026-03-29T01:00:00+01:00", 3) == times
 
 
@@ -203,12 +203,12 @@ def test_fixed_hour_runs_skipped_by_a_clock_change_are_made_up(cron: str, times:
     ],
 )
 def test_fixed_hour_runs_are_not_repeated_when_the_clock_goes_back(cron: str, times: list[str]) -> None:
-    """25 October 2026: 02:59:59 is followed by 02:00:00."""
+    """On 25 October 2026 in Berlin, 02:59:59 is followed by 02:00:00."""
     assert local(cron, "2026-10-25T01:00:00+02:00", len(times)) == times
 
 
 def test_the_second_pass_of_a_repeated_hour_is_skipped_at_once() -> None:
-    """A schedule of every second of the hour from two to three, from a moment in the middle of the second pass."""
+    """A schedule for every second from two to three o'clock does not run in the second pass of this hour."""
     assert local("* * 2 * * *", "2026-10-25T02:20:00+01:00", 2) == ["26T02:00+0100", "26T02:00+0100"]
     assert local("59 59 2 * * *", "2026-10-25T02:59:59+02:00", 1) == ["26T02:59+0100"]
 
@@ -218,13 +218,13 @@ CHANGES: Final = [
     ("Europe/Berlin", datetime(2026, 10, 25, 1, tzinfo=UTC)),
     ("America/New_York", datetime(2026, 3, 8, 7, tzinfo=UTC)),
     ("America/New_York", datetime(2026, 11, 1, 6, tzinfo=UTC)),
-    ("America/Sao_Paulo", datetime(2018, 11, 4, 3, tzinfo=UTC)),  # both changes are at midnight
+    ("America/Sao_Paulo", datetime(2018, 11, 4, 3, tzinfo=UTC)),  # both clock changes are at midnight
     ("America/Sao_Paulo", datetime(2019, 2, 17, 2, tzinfo=UTC)),
-    ("Australia/Lord_Howe", datetime(2026, 10, 3, 15, 30, tzinfo=UTC)),  # by half an hour
+    ("Australia/Lord_Howe", datetime(2026, 10, 3, 15, 30, tzinfo=UTC)),  # the clock changes by half an hour
     ("Australia/Lord_Howe", datetime(2026, 4, 4, 15, tzinfo=UTC)),
-    ("Africa/Casablanca", datetime(2026, 2, 15, 2, tzinfo=UTC)),  # back for Ramadan, at 3 a.m.
+    ("Africa/Casablanca", datetime(2026, 2, 15, 2, tzinfo=UTC)),  # the clock goes back for Ramadan, at 3 a.m.
     ("Africa/Casablanca", datetime(2026, 3, 22, 2, tzinfo=UTC)),
-    ("Pacific/Apia", datetime(2011, 12, 30, 10, tzinfo=UTC)),  # by a day
+    ("Pacific/Apia", datetime(2011, 12, 30, 10, tzinfo=UTC)),  # the clock changes by a day
     ("Asia/Kolkata", datetime(2026, 1, 1, tzinfo=UTC)),
 ]
 AROUND: Final = timedelta(hours=24)
@@ -278,7 +278,7 @@ def test_due_times_around_a_clock_change_agree_with_a_model(
     st.sampled_from([text for text in DUE if "TZ" not in text]),
     st.datetimes(datetime(2000, 1, 1), datetime(2080, 1, 1), timezones=st.sampled_from([UTC, BERLIN])),  # noqa: DTZ001
 )
-@example("@every 5m", datetime(2000, 3, 26, 2, 55, tzinfo=BERLIN))  # a time that does not exist
+@example("@every 5m", datetime(2000, 3, 26, 2, 55, tzinfo=BERLIN))  # this local time does not exist
 @example("*/10 2 * * *", datetime(2000, 3, 26, 2, 55, tzinfo=BERLIN))
 def test_the_due_time_is_always_later(text: str, moment: datetime) -> None:
     cron = parse_cron(text, zone=BERLIN)

@@ -1,8 +1,8 @@
-"""Schedules around clock changes, as a table: four zones, both directions, every kind of schedule.
+"""Schedules around clock changes, as a table with four zones, both directions, and every kind of schedule.
 
-The rule is in :mod:`wharfinger.formats.cron`. If the hour is fixed, a schedule means wall-clock times: a skipped time runs right
-after the gap, and a repeated time runs at its first occurrence. If the hour is ``*``, every elapsed hour counts. ``@every`` does
-not depend on the wall clock.
+The rule is in :mod:`wharfinger.formats.cron`. A schedule with a fixed hour means wall-clock times. If a time is skipped,
+the run is right after the gap. If a time is repeated, the run is at its first occurrence. If the hour is ``*``, every elapsed
+hour counts. ``@every`` does not depend on the wall clock.
 """
 
 import itertools
@@ -14,7 +14,7 @@ import pytest
 
 from wharfinger.formats.cron import parse_cron
 
-# By zone: the clock change, and the moment from which the due times are computed.
+# Each row has a zone with its clock change, and the moment from which the due times are computed.
 CHANGES: Final[dict[str, tuple[str, str]]] = {
     "Europe/Berlin forward": ("02:00 -> 03:00", "2026-03-29T01:00:00+01:00"),
     "Europe/Berlin back": ("03:00 -> 02:00", "2026-10-25T01:00:00+02:00"),
@@ -93,7 +93,7 @@ def test_due_times_around_a_clock_change(change: str, cron: str) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_table_has_real_clock_changes(change: str) -> None:
-    """The clock changes as the table states, within two hours of its first moment."""
+    """The clock of each zone changes as the table states, soon after the moment in the table."""
     zone = ZoneInfo(change.partition(" ")[0])
     before, _, after = CHANGES[change][0].partition(" -> ")
     start = datetime.fromisoformat(CHANGES[change][1]).astimezone(UTC)
@@ -110,7 +110,7 @@ def test_the_table_has_real_clock_changes(change: str) -> None:
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("cron", ["* * * * *", "*/7 * * * *", "30 2 * * *", "@every 90s", "*/10 * * * * *"])
 def test_a_clock_change_neither_repeats_nor_omits_runs(change: str, cron: str) -> None:
-    """In the four hours around a clock change there are never two runs in one second, and no run of a fixed hour is omitted."""
+    """In the four hours around a clock change, no schedule runs twice in one second, and no run is omitted."""
     zone = ZoneInfo(change.partition(" ")[0])
     start = datetime.fromisoformat(CHANGES[change][1]).astimezone(UTC)
     schedule, moment, times = parse_cron(cron, zone=zone), start, list[datetime]()

@@ -1,4 +1,4 @@
-"""Durations: Go's own cases, invalid texts, and round trips."""
+"""Durations: the cases of Go's own tests, invalid texts, and round trips."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Text for streams whose encoding lacks some characters, and foreign bytes in messages."""
+"""Text for streams whose encoding lacks some characters, and bytes that are quoted in messages."""
 
 import io
 

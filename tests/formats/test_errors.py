@@ -1,4 +1,4 @@
-"""The errors of readers have one base, so that a caller can handle bad input at one place."""
+"""The errors of all readers, which have one base class, so that a caller can handle bad input in one place."""
 
 import io
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Metrics as text: a scraper reads the written numbers and labels, whatever foreign text they contain."""
+"""Metrics as text. A scraper reads back the written numbers and labels, whatever foreign text they contain."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Every reader with mutated input, in processes that may crash, and a proof that bad readers are found."""
+"""All readers with mutated input, in processes that may crash, and a proof that the fuzzer finds bad readers."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.unmeasured
 @pytest.mark.sampled
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_input_breaks_a_reader(target: str) -> None:
-    """A reader may raise only FormatError; it must not crash, hang, or exhaust memory."""
+    """A reader may raise only FormatError. It must not crash, hang or exhaust the memory."""
     count = scaled(100_000, 300)
 
     report = fuzz(target, count=count, seed=1)
@@ -48,7 +48,7 @@ def test_the_harness_finds_bad_readers(target: str, kind: str, detail: str) -> N
     assert (finding.kind, detail in str(finding)) == (kind, True)
     assert is_bad(finding.data)
     assert f"fuzz_child {target} 2 {finding.index} {finding.index + 1}" in str(finding)
-    # This is the first bad input: all inputs before it were run and were good.
+    # This is the first bad input. All inputs before it were run, and no reader failed on them.
     assert not any(is_bad(make_input("yaml", 2, index)) for index in range(finding.index))
 
 

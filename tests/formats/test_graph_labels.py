@@ -1,4 +1,4 @@
-"""Untrusted text in labels of graphs."""
+"""Untrusted text in the labels of graphs."""
 
 from hypothesis import given
 from hypothesis import strategies as st

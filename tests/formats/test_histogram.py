@@ -1,4 +1,4 @@
-"""Histograms with buckets as in Prometheus."""
+"""Histograms with cumulative buckets as in Prometheus."""
 
 import pytest
 

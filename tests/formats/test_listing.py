@@ -1,4 +1,4 @@
-"""Lists in messages: complete if they are short, otherwise with the number of omitted items."""
+"""Lists in messages. A short list is complete, and a long one ends with the number of omitted items."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The proxies of an environment, read as Go's programs read them."""
+"""The proxies in environment variables, read as by Go programs."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""The line on a terminal: the written characters, and its removal."""
+"""The line of progress on a terminal: the written characters, and its removal."""
 
 import io
 

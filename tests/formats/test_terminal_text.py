@@ -1,4 +1,4 @@
-"""Hostile text on a terminal."""
+"""Hostile text, which is escaped for a terminal."""
 
 import json
 

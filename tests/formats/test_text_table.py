@@ -1,4 +1,4 @@
-"""The layout of tables."""
+"""The layout of text tables."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Hostile text on a terminal."""
+"""The width of text on a terminal, and texts that are shortened to a width."""
 
 import pytest
 from hypothesis import given

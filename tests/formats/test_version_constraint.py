@@ -23,7 +23,7 @@ from wharfinger.formats.version_constraint import (
 )
 
 ALLOWS: Final[dict[str, tuple[str, str]]] = {
-    # constraint: versions it allows, versions it does not
+    # Each constraint has the versions that it allows, and versions that it does not allow.
     "": ("0 1 4.5.6 1.2.3-alpha.1", ""),
     "*": ("0 1 4.5.6 1.2.3-alpha.1", ""),
     "=2.0.0": ("2.0.0", "1.2.3 2.0.1"),
@@ -80,7 +80,7 @@ ALLOWS: Final[dict[str, tuple[str, str]]] = {
     # The installed version counts without its prerelease and build metadata.
     ">=1.2.0": ("1.2.0-rc1 v1.2.0+build", "1.1.9-rc1"),
     "<1.2.0": ("1.1.9-rc1", "1.2.0-rc1"),
-    # Masterminds/semver compares with 0.0.0; here a bare wildcard is taken literally.
+    # Masterminds/semver compares with 0.0.0. Here, a bare wildcard is taken literally.
     "<=*": ("0.0.0 5.0.0", ""),
     "^*": ("0.0.0 5.0.0", ""),
     ">=*": ("0.0.0 5.0.0", ""),

@@ -23,7 +23,7 @@ def test_a_worker_process_gets_resource_limits() -> None:
 
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> dict[int, tuple[int, int]]:
-    """The limits of this process, which are only recorded, because they could not be lifted again."""
+    """Return the limits that are requested for this process. They are only recorded, because they could not be lifted again."""
     held: dict[int, tuple[int, int]] = {}
     infinity = resource.RLIM_INFINITY
     monkeypatch.setattr(resource, "getrlimit", lambda limit: held.get(limit, (infinity, infinity)))

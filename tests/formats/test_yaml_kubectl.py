@@ -1,6 +1,6 @@
 """The table of yaml_table.py, compared with the real kubectl, which reads files without a cluster (``annotate --local``).
 
-These tests are skipped if kubectl is not on PATH; all other tests of YAML do not need it.
+These tests are skipped if kubectl is not on PATH. No other tests of YAML need it.
 """
 
 import json
@@ -30,7 +30,7 @@ def _object(spec: str) -> str:
 
 
 def _int64(digits: str) -> float:
-    """Return a JSON number as Kubernetes reads it: an integer if it fits 64 bits, else a float."""
+    """Return a JSON number as Kubernetes reads it: an integer if it fits into 64 bits, otherwise a float."""
     value = int(digits)
     return value if -(2**63) <= value < 2**63 else float(value)
 
@@ -48,7 +48,7 @@ def _answers(printed: bytes) -> list[JsonValue]:
 
 
 def _specs(texts: list[str]) -> list[JsonValue]:
-    """Return the value that kubectl reads for each text, in one call."""
+    """Return the values that kubectl reads from the texts, all in one call."""
     done = _kubectl("---\n".join(_object(text) for text in texts))
     assert done.returncode == 0, done.stderr.decode()
     return [find(answer, "spec") for answer in _answers(done.stdout)]

@@ -1,4 +1,4 @@
-"""A client of raw bytes for the tests of the server."""
+"""A client that sends and receives raw bytes, for tests of the server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -19,7 +19,7 @@ POST = b"POST %s HTTP/1.1\r\nHost: a\r\n%s\r\n\r\n%s"
 
 @dataclass
 class Recorder:
-    """A handler that records requests, and answers with method, path and body."""
+    """A handler that records requests, and answers with their method, path and body."""
 
     seen: list[Request] = field(default_factory=list)
 
@@ -30,7 +30,7 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Answer:
-    """One response as a client reads it; ``whole`` is True if it is complete."""
+    """A response as a client reads it. ``whole`` is True if the response is complete."""
 
     status: int
     headers: dict[str, str]
@@ -41,7 +41,7 @@ class Answer:
 async def exchange(
     data: bytes, handler: Handler | None = None, limits: HttpLimits = SMALL, *, fragment: int = 0, methods: str = ""
 ) -> list[Answer]:
-    """Send ``data`` in pieces of ``fragment`` bytes, close the sending side, and return all answers."""
+    """Send ``data``, close the sending side, and return all answers. ``fragment`` is the size of the sent pieces."""
     received = await send_bytes(data, handler, limits, fragment=fragment)
     return read_answers(received, methods)
 
@@ -67,7 +67,7 @@ async def send_bytes(
 
 
 async def read_open_ended(data: bytes, handler: Handler) -> list[Answer]:
-    """Do the same as `exchange`, but keep the sending side open, because a half-closed client has left its stream."""
+    """Send ``data`` and return all answers, but keep the sending side open, because closing it would end a streamed answer."""
     client, server = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_connection, server, handler, SMALL)
@@ -76,9 +76,9 @@ async def read_open_ended(data: bytes, handler: Handler) -> list[Answer]:
 
 
 def read_answers(received: bytes, methods: str = "") -> list[Answer]:
-    """The responses in ``received``, read by h11's client side; ``methods`` names the requests where it is not GET.
+    """Return the responses in ``received``, as h11 reads them. ``methods`` has the methods of the first requests; others are GET.
 
-    Informational responses are left out. Raises h11.RemoteProtocolError for invalid responses.
+    Informational responses are omitted. Raises h11.RemoteProtocolError for invalid responses.
     """
     answers: list[Answer] = []
     asked = methods.split()
@@ -109,7 +109,7 @@ def read_answers(received: bytes, methods: str = "") -> list[Answer]:
 
 
 class Ticker:
-    """A stream of chunks from a test; it records when its context was entered and left."""
+    """A streamed answer whose chunks come from a test. It records when its context was entered and left."""
 
     def __init__(self) -> None:
         self.send: trio.MemorySendChannel[bytes]
@@ -119,11 +119,11 @@ class Ticker:
 
     @asynccontextmanager
     async def open_chunks(self) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Yield the chunks, like ``StreamingResponse.open_chunks``."""
+        """Yield the stream of chunks, as ``StreamingResponse.open_chunks`` does."""
         try:
             async with (
                 trio.open_nursery()
-            ):  # as in a real watch: exceptions that pass through here are raised in a group
+            ):  # as in a real watch, exceptions that pass through here are raised in a group
                 self.opened.set()
                 with self._receive:
                     yield self._receive
@@ -131,7 +131,7 @@ class Ticker:
             self.closed.set()
 
     async def handler(self, request: Request) -> Response | StreamingResponse:
-        """Stream at /watch, and answer every other request."""
+        """Answer requests for /watch with the stream, and all others at once."""
         if request.path == "/watch":
             return StreamingResponse(200, self.open_chunks)
         return Response(200, request.path.encode())

@@ -1,4 +1,4 @@
-"""Connections that break, at every step."""
+"""Connections that break at any step of an exchange."""
 
 import pytest
 import trio
@@ -9,7 +9,7 @@ from wharfinger.httpd.server import serve_connection
 
 
 class Breaking(trio.abc.HalfCloseableStream):
-    """A stream that fails after its pieces were received, and after ``sends`` writes."""
+    """A stream that breaks after all its pieces were received, or after ``sends`` writes."""
 
     def __init__(self, *received: bytes, sends: int = 100, eof: bool = True) -> None:
         self._received = list(received)
@@ -83,7 +83,7 @@ async def test_a_broken_stream_ends_without_an_error_of_the_producer(
 
 
 async def test_a_request_over_a_stream_without_half_close_can_be_refused() -> None:
-    """TLS has no half-close."""
+    """A TLS stream has no half-close, so the server refuses a request without it."""
 
     class Whole(trio.abc.Stream):
         def __init__(self) -> None:

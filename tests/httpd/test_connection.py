@@ -1,4 +1,4 @@
-"""One connection: requests, answers, handlers that fail, and the end of the connection."""
+"""A single connection: requests, answers, handlers that fail, and the end of the connection."""
 
 import logging
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The deadlines for clients."""
+"""The deadlines after which the server disconnects clients."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""The progress that h11's framing reports. :mod:`~tests.httpd.test_lean` compares both framings."""
+"""The progress that the framing with h11 reports. :mod:`~tests.httpd.test_lean` compares both framings."""
 
 import h11
 

@@ -1,4 +1,4 @@
-"""Requests that h11 accepts and the server refuses."""
+"""The heads of requests, among them some that h11 accepts and the server refuses."""
 
 import h11
 import pytest

@@ -1,7 +1,7 @@
-"""The server against hostile bytes: mutated requests, whole and in pieces.
+"""The server with hostile input: mutated requests, sent as a whole and in pieces.
 
-For any input the answer is a sequence of valid responses and an end, and the handler gets only well-formed requests. The division
-of the input into pieces changes nothing, so it cannot be used for request smuggling.
+For any input, the server sends only valid responses and then closes the connection, and the handler gets only well-formed
+requests. The division of the input into pieces changes nothing, so it cannot be used for request smuggling.
 """
 
 import random
@@ -74,7 +74,7 @@ async def test_mutated_requests_are_answered_or_refused() -> None:
         seen = await check(mutate(chance), 0)
         served += len(seen)
         refused += not seen
-    assert served > 500  # enough mutated requests stay valid to test the code behind the parser
+    assert served > 500  # enough mutated requests are still valid, so the code behind the parser is tested, too
     assert refused > 100
 
 

@@ -1,4 +1,4 @@
-"""Memory for large bodies is shared by all connections of a server, and small bodies are never refused."""
+"""The memory for large bodies, which all connections of a server share. Small bodies are never refused."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -34,11 +34,11 @@ def test_memory_is_taken_and_released() -> None:
     bodies, first, second = LargeBodies(MOST), Client(), Client()
     bodies.take(second, SMALL_BODY)
     bodies.take(first, MOST)
-    bodies.take(first, MOST)  # for the same request
+    bodies.take(first, MOST)  # the same request takes its memory again
     bodies.take(second, SMALL_BODY)
     with pytest.raises(RefusedRequestError, match="too many large requests"):
         bodies.take(second, SMALL_BODY + 1)
-    bodies.give_back(second)  # nothing
+    bodies.give_back(second)  # the small body took no shared memory
     bodies.give_back(first)
     bodies.take(second, MOST)
     assert (first.retired, second.retired) == ("", "")
@@ -52,7 +52,7 @@ def test_slow_connections_are_closed_for_others() -> None:
         bodies.take(each, MOST)
     bodies.take(late, MOST)
     assert [bool(each.retired) for each in clients] == [True, False]
-    bodies.give_back(clients[0])  # when it is closed
+    bodies.give_back(clients[0])  # the closed connection releases its memory
     clients[1].slow = False
     with pytest.raises(RefusedRequestError):
         bodies.take(Client(), MOST)
@@ -76,7 +76,7 @@ async def test_a_large_body_beyond_the_limit_is_refused_while_small_ones_are_ans
 
     large = b"x" * (SMALL_BODY + 1)
     async with serving(hold, LIMITS) as port, asking(port) as client, trio.open_nursery() as nursery:
-        for number in range(3):  # memory of earlier requests is released
+        for number in range(3):  # each request releases its memory
             assert (await client.post(f"/{number}", content=b"x" * MOST)).status_code == 200
 
         async def held() -> None:

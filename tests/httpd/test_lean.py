@@ -1,4 +1,4 @@
-"""The fast path without h11: it reads and writes the same as h11."""
+"""The fast path without h11, which reads and writes the same bytes as h11."""
 
 import h11
 import pytest
@@ -32,7 +32,7 @@ pieces = st.sampled_from(
 
 
 def by_h11(data: bytes) -> tuple[str, str, dict[str, str], bytes] | None:
-    """Return the request as h11 reads it; None if h11 refuses it or needs more data."""
+    """Return the request as h11 reads it, or None if h11 refuses it or needs more data."""
     machine = h11.Connection(h11.SERVER)
     machine.receive_data(data)
     body = b""
@@ -144,7 +144,7 @@ def test_special_heads_are_written_by_h11() -> None:
 
 
 async def test_ordinary_and_other_requests_share_one_connection() -> None:
-    """The answers are the same, whether the requests are sent one by one or all at once."""
+    """The fast path reads ordinary requests, and h11 the others. The answers do not depend on how the requests are sent."""
     other = b"POST /2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"
     client, server = trio.testing.memory_stream_pair()
     handler = Recorder()
@@ -196,7 +196,7 @@ async def test_a_request_that_arrives_during_a_stream_is_answered_after_it() -> 
 
 
 async def test_a_full_socket_and_a_departed_client_are_handled() -> None:
-    """A large answer is sent in pieces over a real socket; a client that has left is noticed at the next write."""
+    """A large answer is sent in pieces over a real socket. If the client has left, the server notices it at the next write."""
     big = b"x" * 5_000_000
 
     async def handler(_request: object) -> Response | StreamingResponse:

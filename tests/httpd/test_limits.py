@@ -1,4 +1,4 @@
-"""The limits of a server are validated."""
+"""The validation of a server's limits."""
 
 from dataclasses import fields
 

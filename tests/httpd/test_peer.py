@@ -1,4 +1,4 @@
-"""The peer of a connection, from the kernel."""
+"""The peer of a connection, as the kernel reports it."""
 
 import os
 import socket

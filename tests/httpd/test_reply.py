@@ -1,4 +1,4 @@
-"""Responses as h11 events."""
+"""Responses, converted to h11 events."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager

@@ -1,4 +1,4 @@
-"""The server on real sockets, with a real client and with raw bytes, and its shutdown in every state."""
+"""The server on real sockets, used by a real client and with raw bytes, and its shutdown in every state."""
 
 import errno
 import socket
@@ -22,7 +22,7 @@ ROUNDS = scaled(50, 5)
 
 @asynccontextmanager
 async def serving(handler: Handler, limits: HttpLimits | None = None) -> AsyncIterator[int]:
-    """Run a server on a free loopback port."""
+    """Run a server on a free loopback port, and yield the port."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port: int = listeners[0].socket.getsockname()[1]
     async with open_server(listeners, handler, limits or HttpLimits()):
@@ -31,7 +31,7 @@ async def serving(handler: Handler, limits: HttpLimits | None = None) -> AsyncIt
 
 @asynccontextmanager
 async def asking(port: int) -> AsyncIterator[httpx.AsyncClient]:
-    """A client without connection limits, which would lose connections when cancelled."""
+    """Open a client without a limit on connections, because a limited pool loses connections when requests are cancelled."""
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", limits=limits, trust_env=False) as client:
         yield client
@@ -202,7 +202,7 @@ async def test_a_stream_is_not_displaced() -> None:
 
 
 class Arrivals(trio.abc.Listener[trio.abc.Stream]):
-    """A listener in memory, for virtual time; ``connect`` returns the client's end of a new connection."""
+    """A listener in memory, for tests in virtual time. ``connect`` returns the client's end of a new connection."""
 
     def __init__(self) -> None:
         self._send, self._receive = trio.open_memory_channel[trio.abc.Stream](100)
@@ -221,7 +221,7 @@ class Arrivals(trio.abc.Listener[trio.abc.Stream]):
 
 
 async def answered(client: trio.abc.Stream) -> bool:
-    """Send a request, and return whether it is answered."""
+    """Send a request, and return whether an answer arrives."""
     try:
         await client.send_all(GET % b"/")
     except trio.BrokenResourceError:
@@ -263,7 +263,7 @@ async def test_small_pieces_of_a_request_are_read_less_and_less_often(autojump_c
         assert (len(request) - 1) * 0.1 < trio.current_time() - began < (len(request) - 1) * 0.1 + 0.64
 
 
-@pytest.mark.parametrize("connection", ["keep-alive", "close"])  # close: the request is read by h11
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])  # with "close", h11 reads the request
 async def test_a_large_body_is_read_without_pauses(connection: str, autojump_clock: trio.testing.MockClock) -> None:
     arrivals = Arrivals()
     async with open_server([arrivals], Recorder(), HttpLimits(piece_pause_s=1.0)):
@@ -420,7 +420,7 @@ async def test_an_error_in_the_block_ends_the_server() -> None:
 
 
 class MemoryListener(trio.abc.Listener[trio.abc.Stream]):
-    """A listener in memory that can also raise errors of the kernel."""
+    """A listener in memory that can also raise operating system errors."""
 
     def __init__(self, *errors: int) -> None:
         self._errors = list(errors)

@@ -1,4 +1,4 @@
-"""Streamed answers: flushed, and ended by the client, the producer or the server."""
+"""Streamed answers, whose chunks are sent at once, and which the client, the producer or the server can end."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ async def test_each_chunk_is_sent_when_it_is_made() -> None:
         for text in ("one", "two"):
             await ticker.send.send(text.encode())
             assert await next_events() == [text]
-        await ticker.send.send(b"")  # would end the stream if it were sent as a chunk
+        await ticker.send.send(b"")  # an empty chunk on the wire would end the stream
         await ticker.send.send(b"three")
         assert await next_events() == ["three"]
         ticker.send.close()

@@ -1,4 +1,4 @@
-"""Connections that continue with another protocol."""
+"""Connections that change to another protocol, such as WebSocket."""
 
 import pytest
 import trio

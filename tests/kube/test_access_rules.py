@@ -1,4 +1,4 @@
-"""The missing rules, read from messages of the API server."""
+"""The access rules that a client lacks, read from messages of the API server."""
 
 import pytest
 import yaml

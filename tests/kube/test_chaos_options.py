@@ -1,4 +1,4 @@
-"""The options for intentional faults."""
+"""The command-line options for intentional faults."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""The table of cluster-scoped kinds against the kinds that the control plane serves."""
+"""The table of cluster-scoped kinds, compared with the kinds that the embedded control plane serves."""
 
 import json
 

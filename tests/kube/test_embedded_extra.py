@@ -1,4 +1,4 @@
-"""The extra with the libraries of the control plane."""
+"""The extra of the Python package that installs the libraries of the embedded control plane."""
 
 import tomllib
 

@@ -1,4 +1,4 @@
-"""Field sets: FieldsV1, the algebra, and how paths are printed."""
+"""Field sets: their FieldsV1 form, operations on sets, and how paths are printed."""
 
 from typing import Final
 

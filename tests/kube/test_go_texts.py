@@ -1,4 +1,4 @@
-"""Numbers, times, base64 and quantities: edge cases of Go's readers that the recordings do not contain."""
+"""Numbers, times, base64 and quantities, parsed as in Go: edge cases that no recording of a real API server covers."""
 
 import pytest
 

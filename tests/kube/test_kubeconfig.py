@@ -1,4 +1,4 @@
-"""Which kubeconfig files may be replaced."""
+"""The check whether an existing kubeconfig file may be replaced."""
 
 from pathlib import Path
 

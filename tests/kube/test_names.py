@@ -35,7 +35,7 @@ def test_qualified_names_are_checked() -> None:
 
 @given(NAMES)
 def test_qualified_names_follow_the_rule_of_the_api_server(name: str) -> None:
-    """``IsQualifiedName`` of apimachinery, as one pattern."""
+    """The rule is ``IsQualifiedName`` of apimachinery, written here as one pattern."""
     part, label = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
     whole = re.fullmatch(rf"({label}(\.{label})*/)?{part}", name) is not None
     assert is_qualified_name(name) == whole

@@ -1,4 +1,4 @@
-"""Go's errors for patterns; the recordings contain more."""
+"""Go's errors for invalid regular expressions. Recordings of a real API server cover more of them."""
 
 import pytest
 

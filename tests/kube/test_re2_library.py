@@ -1,4 +1,4 @@
-"""Matching; ``test_patterns`` tests the differences between Go's patterns and RE2's."""
+"""Matching with the RE2 library. ``test_patterns`` tests the differences between Go's patterns and RE2's."""
 
 import re
 

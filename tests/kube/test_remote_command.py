@@ -1,4 +1,5 @@
-"""Two ends of one WebSocket: every stream arrives as it was sent, however the bytes are cut; broken input is refused."""
+"""The two ends of a remote command over one WebSocket. Each stream arrives as it was sent, however its bytes are divided into
+pieces. Broken input is refused."""
 
 import json
 from contextlib import suppress
@@ -31,7 +32,7 @@ def received(end: RemoteStreams, data: bytes, size: int = 65536) -> list[StreamE
 
 
 def merged(events: list[StreamEvent]) -> list[StreamEvent]:
-    """The events with neighbouring parts of a stream joined."""
+    """Return the events, with adjacent parts of one stream joined."""
     found: list[StreamEvent] = []
     for event in events:
         last = found[-1] if found else None

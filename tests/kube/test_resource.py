@@ -1,4 +1,4 @@
-"""Names of kinds and objects."""
+"""The names and API paths of kinds and objects."""
 
 import pytest
 

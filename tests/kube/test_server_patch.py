@@ -1,4 +1,4 @@
-"""JSON and merge patches as the kube-apiserver's library does them."""
+"""JSON patches and merge patches, applied as by the kube-apiserver's library."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The names of character classes."""
+"""The names of Unicode character classes in Go's regular expressions."""
 
 import pytest
 

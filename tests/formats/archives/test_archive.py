@@ -1,4 +1,4 @@
-"""Tars that are unpacked onto a real disk, and content that must never be written."""
+"""Tars that are unpacked onto a real disk, and entries that must never be written."""
 
 import io
 import os
@@ -39,7 +39,7 @@ def refused(data: bytes, into: Path, limits: ArchiveLimits = SMALL) -> str:
 
 
 def tree(root: Path) -> dict[str, str]:
-    """Return every path with ``folder``, ``-> target`` or its content."""
+    """Return every path below the root, with ``folder``, ``-> target`` or the content of the file."""
     found = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
@@ -91,7 +91,7 @@ def test_a_tar_is_unpacked_to_a_tree(into: Path, zipped: bool) -> None:
 
 
 def test_names_that_contain_two_dots_are_unpacked(into: Path) -> None:
-    """Weakness (spec/runtime.md 13.6): a substring check for ``..`` refused valid names."""
+    """Names may contain ``..``. A peer refuses them by a substring check (spec/runtime.md 13.6)."""
     names = ["a..b", "..hidden", "dots..", "v1..v2/notes...txt", "..."]
 
     extract(tar(*((name, name.encode()) for name in names)), into)
@@ -100,7 +100,7 @@ def test_names_that_contain_two_dots_are_unpacked(into: Path) -> None:
 
 
 def test_links_are_unpacked_before_and_after_their_target(into: Path) -> None:
-    """Weakness (spec/runtime.md 13.6): links were resolved before their targets existed, and were silently dropped."""
+    """A link may come before its target. A peer silently drops such links (spec/runtime.md 13.6)."""
     report = extract(tar(("before", "target"), ("target", b"x"), ("after", "target"), ("d/up", "../target")), into)
 
     assert report.symbolic_links == 3
@@ -110,7 +110,7 @@ def test_links_are_unpacked_before_and_after_their_target(into: Path) -> None:
 
 
 def test_missing_parent_folders_are_created(into: Path) -> None:
-    """Weakness (spec/runtime.md 13.6): files whose folder had no separate entry failed."""
+    """An archive may have files in a folder that has no entry. A peer fails at such files (spec/runtime.md 13.6)."""
     report = extract(tar(("a/b/c/file", b"x"), ("d/e/link", "f"), ("g/h", None), ("a/b", None)), into)
 
     assert (into / "a/b/c/file").read_text() == "x"
@@ -309,7 +309,7 @@ def test_whiteouts_are_ordinary_files_outside_of_layers(into: Path) -> None:
 
 
 def test_a_hard_link_counts_as_a_separate_file(into: Path) -> None:
-    """A reader of the tree reads ten names of one file as ten files."""
+    """A program that reads the unpacked tree reads a file once for each of its names, so each name counts."""
     most = SMALL.max_bytes // 40_000
     links = [hard_link(f"link-{number}", "big") for number in range(most)]
 
@@ -320,7 +320,7 @@ def test_a_hard_link_counts_as_a_separate_file(into: Path) -> None:
 
 
 def test_links_that_leave_the_top_folder_are_refused(into: Path) -> None:
-    """After the folder is moved, such links would lead to other files."""
+    """The top folder may be moved later, and such links would then lead to other files."""
     for target in ("../secret", "../chart/a", "d/../../secret", ".."):
         data = tar(("chart/a", b""), ("chart/d", None), ("chart/l", target))
         extract(data, into, ArchiveLimits())
@@ -336,7 +336,7 @@ def test_links_that_leave_the_top_folder_are_refused(into: Path) -> None:
 
 
 def test_links_to_folders_that_multiply_paths_are_refused(into: Path) -> None:
-    """2 to the power of 30 paths of one file, in an archive of a few kilobytes."""
+    """With such links, an archive of a few kilobytes could have 2 to the power of 30 paths of one file."""
     doubling = [(f"d{n}/{name}", f"../d{n - 1}") for n in range(1, 15) for name in ("a", "b")]
     assert "more than 50 paths if links to folders are followed" in refused(tar(("d0/f", b""), *doubling), into)
     shutil.rmtree(into)

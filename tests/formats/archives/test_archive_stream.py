@@ -1,4 +1,4 @@
-"""The stream of an archive: bytes in pieces, verified gzip, and limits that are checked before memory is used."""
+"""The stream of an archive: input in pieces, verified gzip, and limits that are checked before memory is used."""
 
 import gzip
 import io
@@ -18,7 +18,7 @@ GENEROUS = StreamLimits(max_read=10**8, max_bytes=10**8, max_members=1000, max_r
 
 
 class Trickle:
-    """A stream that returns ``step`` bytes at a time, as a pipe may do, and counts its reads."""
+    """A stream that returns ``step`` bytes at a time, as a pipe may do. It counts its reads."""
 
     def __init__(self, data: bytes, step: int) -> None:
         self._data = io.BytesIO(data)
@@ -171,7 +171,7 @@ def test_too_many_gzip_members_are_refused() -> None:
 
 
 def test_a_full_chunk_of_output_may_leave_more_pending() -> None:
-    # Deflate retains output that did not fit; a reader must get it without more input.
+    # Deflate retains output that did not fit into a chunk. A reader must get it without more input.
     for size in range(65536 - 3, 65536 * 2 + 3, 65536):
         assert everything(opened(gzip.compress(b"\0" * size))) == b"\0" * size
 

@@ -1,4 +1,4 @@
-"""The model of an archive's tree, without a disk."""
+"""The model of the tree of files in an archive, without a disk."""
 
 import os
 from pathlib import Path
@@ -187,7 +187,7 @@ def test_invalid_link_targets_are_refused(target: str, reason: str) -> None:
 
 
 def test_a_link_through_a_link_is_followed_as_the_kernel_does() -> None:
-    # By its text p/q/x ends in p; through p/q/d, which is the root, it ends outside.
+    # The text of the link p/q/x leads to p. But p/q/d is a link to the root, so the link leads outside of the tree.
     assert "'p/q/x' is a symbolic link out of the tree" in refused(link("p/q/d", "../.."), link("p/q/x", "d/../.."))
 
 
@@ -234,7 +234,7 @@ def test_the_kernel_resolves_admitted_links_inside_the_tree(entries: list[Entry]
         try:
             placed = tree.place(entry)
         except ArchiveError:
-            return  # as an extraction would end here
+            return  # an extraction would end here, too
         for parent in placed.new_parents:
             admitted[parent] = folder("/".join(parent))
         admitted[placed.path] = entry
@@ -249,7 +249,7 @@ def _check_on_disk(admitted: dict[tuple[str, ...], Entry]) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as base:
-        # Deep enough that a link may climb without meeting the real root first.
+        # The tree is so deep that a link may climb out of it without reaching the real root.
         root = Path(base, "1", "2", "3", "4", "5", "6", "root")
         root.mkdir(parents=True)
         for path, entry in sorted(admitted.items(), key=lambda item: len(item[0])):

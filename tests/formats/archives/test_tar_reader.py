@@ -1,4 +1,4 @@
-"""The reader of tars: it reads what usual tools write, bounds each extension, and refuses everything else by name."""
+"""The reader of tars. It reads what usual tools write, limits the size of each extension, and refuses everything else by name."""
 
 import io
 import tarfile
@@ -16,7 +16,7 @@ GENEROUS = StreamLimits(max_read=10**7, max_bytes=10**7, max_members=100, max_ra
 
 
 def entries(data: bytes, *, max_header_bytes: int = 4096) -> list[tuple[Entry, bytes]]:
-    """Return every entry with its data."""
+    """Return every entry of a tar with its data."""
     stream = ArchiveStream(io.BytesIO(data), GENEROUS, what="layer", should_stop=lambda: False)
     reader = TarReader(stream, what="layer", max_header_bytes=max_header_bytes)
     found = []

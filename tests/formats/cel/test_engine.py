@@ -1,4 +1,4 @@
-"""Expressions of rules: those that Kubernetes documents, those that are missing here, and the content of errors."""
+"""Expressions of rules: those that Kubernetes documents, those that are not supported here, and the texts of errors."""
 
 from typing import Final
 
@@ -293,13 +293,13 @@ def test_error_texts_of_the_library_are_shortened_without_values(said: str, text
 
 
 def test_memory_is_not_bounded_by_the_library() -> None:
-    """It may use all memory of its process; tests/formats/cel/test_worker.py runs such a rule in a process with a limit."""
+    """An expression may use all memory of its process. tests/formats/cel/test_worker.py runs one in a process with a limit."""
     assert issubclass(OutOfMemoryError, CelError)
     assert answer("cel.bind(a, self + self, cel.bind(b, a + a, b.size())) == 400", "x" * 100) is True
 
 
 def test_docs_list_the_known_and_missing_functions() -> None:
-    """docs/cel.md names each added function and its differences."""
+    """docs/cel.md must name each added function, and each function that is missing."""
     page = (ROOT / "docs" / "cel.md").read_text()
     known = page.partition("## Functions in rules")[2].partition("\n## ")[0]
     for overload in (*FUNCTIONS, *INDEXES):

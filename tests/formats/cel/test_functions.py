@@ -1,4 +1,4 @@
-"""The table of functions that are added to the library's own."""
+"""The table of functions that are added to those of the CEL library."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Addresses, networks and URLs in rules."""
+"""Addresses, networks and URLs in CEL rules."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Lines between the daemon and a rule worker."""
+"""The lines that the daemon and a rule worker exchange."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Quantities and versions in rules."""
+"""Quantities and versions in CEL rules."""
 
 from fractions import Fraction
 

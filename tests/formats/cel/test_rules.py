@@ -1,4 +1,4 @@
-"""The evaluation of a schema's rules on values: the places, the values that rules see, and the findings."""
+"""The evaluation of a schema's rules on values: where rules apply, which values they see, and what they find."""
 
 from typing import Final
 
@@ -67,14 +67,14 @@ def test_rules_are_evaluated_at_every_level(schema: JsonObject, value: JsonValue
 
 
 def test_a_declared_property_without_keywords_is_not_additional() -> None:
-    """A declared property is not an additional one, as in Kubernetes."""
+    """As in Kubernetes, a property with an empty schema is declared, so rules about additional properties do not apply to it."""
     schema: JsonObject = {"properties": {"x": {}}, "additionalProperties": {DECKHOUSE: [ours("false")]}}
     assert findings(schema, {"x": 1, "y": 1}) == ["y: no"]
 
 
 @pytest.mark.parametrize("text", ["self.nope > 1", "self.deep.nope == 1"])
 def test_a_missing_key_never_satisfies_a_rule(text: str) -> None:
-    """Weakness: a rule about a missing key was skipped, so a misspelt key disabled the check."""
+    """Such a rule is an error. If it were skipped, a misspelt key would disable the check."""
     (finding,) = outcome({"properties": {"a": {DECKHOUSE: [ours(text)]}}}, {"a": {"deep": {}}}).findings
     assert finding.kind is FindingKind.ERROR
     assert finding.path == ("a",)
@@ -130,7 +130,7 @@ def test_rules_with_old_self_compare_changes(
 
 
 def test_nulls_are_skipped_and_count_as_no_old_value() -> None:
-    """No rule applies to a null, and an old null counts as no old value, as in Kubernetes."""
+    """As in Kubernetes, no rule applies to a null, and an old null counts as no old value."""
     schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed"), rule("self > 5", "small")]}}}
     assert findings(schema, {"a": None}, {"a": 1}) == []
     assert findings(schema, {"a": 1}, {"a": None}) == ["a: small"]
@@ -141,7 +141,7 @@ def test_nulls_are_skipped_and_count_as_no_old_value() -> None:
 
 @pytest.mark.parametrize("old", [0, 0.0, False, "", [], {}])
 def test_falsy_old_values_count_as_old_values(old: JsonValue) -> None:
-    """Only an old null counts as no old value; 0, false and empty values do not."""
+    """Old values such as 0, false and empty ones count as old values. Only null does not."""
     schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed")]}}}
     assert findings(schema, {"a": "other"}, {"a": old}) == ["a: changed"]
     told = rule("false", "static", messageExpression="oldSelf == 1 ? 'x' : 'there was one'")

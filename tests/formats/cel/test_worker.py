@@ -1,4 +1,4 @@
-"""The rule worker: its process, and hostile rules in it."""
+"""The process of a rule worker, and hostile rules that it evaluates."""
 
 import io
 import resource
@@ -45,7 +45,7 @@ def served(*lines: bytes) -> list[str | tuple[Finding, ...]]:
 
 @pytest.fixture(autouse=True)
 def _no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set no CPU limit in this process: a worker of the test run that has used much already would be killed by it."""
+    """Do not set the CPU limit in this process. It would kill a test process that has already used much CPU time."""
     monkeypatch.setattr(resource, "setrlimit", lambda _which, _limits: None)
 
 
@@ -121,7 +121,7 @@ def ask(*lines: bytes, seconds: float = 300) -> subprocess.CompletedProcess[byte
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_rule_that_exhausts_resources_is_reported(name: str) -> None:
-    """Each bomb fails within the limits of the process, and the next rule is evaluated."""
+    """A rule that needs too much time or memory fails within the limits of the process, and the next rule is evaluated."""
     text, value, why = BOMBS[name]
     done = ask(evaluation(value, text, "false || size('a') == 2"))
     assert done.returncode == 0
@@ -141,7 +141,7 @@ def test_the_worker_ends_after_running_out_of_memory() -> None:
 
 @pytest.mark.slow
 def test_an_endless_rule_is_ended_by_the_cpu_limit() -> None:
-    """The limit also ends a worker whose daemon has died, and the signal shows the reason to the pool."""
+    """The CPU limit also ends a worker whose daemon has died. The signal shows the reason to the pool."""
     line = evaluation(list(range(3_000)), *["self.map(x, x + 1).size() > 0"] * 900)
     command = [sys.executable, "-I", "-m", cel_worker.__name__, "1"]
     done = subprocess.run(command, input=line, capture_output=True, timeout=300, check=False)
@@ -180,7 +180,7 @@ def test_each_request_has_its_own_cpu_time(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_worker_cannot_write_files(tmp_path: Path) -> None:
-    """The kernel enforces the limit in the real program."""
+    """The real program runs here, so the kernel enforces its limit on the size of files."""
     target = tmp_path / "written"
     script = (
         "import sys; from wharfinger.formats.cel import worker as cel_worker;"

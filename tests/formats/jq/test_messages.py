@@ -1,4 +1,4 @@
-"""Messages about failed programs never contain their input."""
+"""Messages about failed jq programs, which never contain the input."""
 
 import jq
 import pytest

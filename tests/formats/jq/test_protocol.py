@@ -1,4 +1,4 @@
-"""Frames that arrive in pieces, and messages in both directions."""
+"""The protocol of jq workers: frames that arrive in pieces, and messages in both directions."""
 
 import pytest
 from hypothesis import given

@@ -32,7 +32,7 @@ POD: Final[JsonValue] = {
     "text": "a,b, c",
 }
 GIVES: Final[dict[str, list[JsonValue]]] = {
-    # As in gojq 0.12.17.
+    # These results are those of gojq 0.12.17.
     ".": [POD],
     ".metadata.name": ["web"],
     ".missing.deeper": [None],
@@ -62,7 +62,7 @@ GIVES: Final[dict[str, list[JsonValue]]] = {
     "# a comment\n.text # and another": ["a,b, c"],
     ".text | @base64 | @base64d": ["a,b, c"],
     '"\\u0000\\ud83d\\ude00"': ["\0\U0001f600"],
-    # gojq's library refuses to compile these; here they change nothing.
+    # gojq's library refuses to compile these functions. Here they change nothing.
     "debug | debug(.text) | stderr | .text": ["a,b, c"],
     ".metadata.labels | keys_unsorted": [["a", "b"]],
     # Differences that are left (docs/jq.md).
@@ -204,7 +204,7 @@ def test_a_run_does_not_affect_the_next_one() -> None:
 
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """Return the requested soft limits. None is set, because a test process that has used much CPU time would be killed."""
+    """Return a list of the soft limits that are requested. They are not set, because they could kill the test process."""
     found: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "setrlimit", lambda which, soft_and_hard: found.append((which, soft_and_hard[0])))
     return found
@@ -236,7 +236,7 @@ def read_answers(data: bytes) -> list[JqAnswer]:
 
 
 def run_worker(*programs: str) -> tuple[list[JqAnswer], subprocess.CompletedProcess[bytes]]:
-    """Run the real process with a secret in its environment, until it has answered all requests."""
+    """Run the real process with a secret in its environment, until it has answered a request for each program."""
     done = subprocess.run(
         [sys.executable, "-I", "-m", jq_worker.__name__],
         input=b"".join(framed(encode_request(JqRequest(program, b"null"))) for program in programs),

@@ -1,4 +1,4 @@
-"""Documents in compressed bytes: the text is unchanged and smaller, and equal texts are equal."""
+"""Documents as compressed bytes: unpacking returns the same text, the bytes are fewer, and equal texts have equal bytes."""
 
 import pytest
 from hypothesis import given

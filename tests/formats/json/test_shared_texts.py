@@ -1,4 +1,4 @@
-"""Shared texts: the value is equal, and equal short texts are one object."""
+"""Values with shared texts: the value stays equal, and equal short texts in it are one object."""
 
 from hypothesis import given
 
@@ -8,7 +8,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 
 
 def text(length: int) -> str:
-    """Return a text of this length, a new object at each call."""
+    """Return a text of this length, which is a new object at each call."""
     return ("a-" * length)[:length]
 
 
@@ -36,5 +36,5 @@ def test_deep_values_are_not_changed() -> None:
         assert isinstance(deep, list)
         found, deep = found[0], deep[0]
     assert found is deep
-    while isinstance(deep, list):  # free it level by level
+    while isinstance(deep, list):  # free the value level by level
         deep = deep.pop()

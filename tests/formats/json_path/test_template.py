@@ -1,4 +1,4 @@
-"""Templates of `-o jsonpath=`, as kubectl prints them."""
+"""Templates of `-o jsonpath=`, whose output is that of kubectl."""
 
 import pytest
 from hypothesis import given

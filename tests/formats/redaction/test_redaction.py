@@ -1,4 +1,4 @@
-"""Redaction of objects: no planted secret survives, other values are kept, arguments are unchanged, and no error is raised."""
+"""Redaction of objects: no planted secret remains, other values are kept, arguments are not changed, and nothing is raised."""
 
 import base64
 import copy
@@ -191,7 +191,7 @@ PLANTED = st.text(st.characters(categories=["L", "N"]), min_size=6, max_size=20)
 
 
 def _plant_in(inner: JsonValue, secret: str, how: int) -> JsonObject:
-    """Return an object that contains ``inner`` and, at one of the known places, the secret."""
+    """Return an object that contains ``inner``, and the secret at one of the places where secrets are known to be."""
     encoded = base64.b64encode(secret.encode()).decode()
     places: list[JsonObject] = [
         {"kind": "Secret", "data": {"k": encoded}, "x": inner},

@@ -1,4 +1,4 @@
-"""Redaction of text: given secrets never survive, and credentials are found by their form."""
+"""Redaction of text: given secrets never remain, and credentials are found by their form."""
 
 import base64
 import json
@@ -250,7 +250,7 @@ def test_an_error_about_a_file_is_unchanged(folder: str, name: str, error: str) 
 
 @given(PLANTED, st.sampled_from(["password", "/a/kubeconfig", "/a/dbPassword", "PWD"]), ERRORS, st.booleans())
 def test_no_planted_secret_passes_as_an_error_or_a_path(secret: str, key: str, error: str, first: bool) -> None:
-    """The secret is planted after the words of an error, in a whole line, and in place of a path."""
+    """A planted secret is redacted beside the words of an error, in place of a path, and alone in a line."""
     name = key.rpartition("/")[2]
     assert secret not in redact_text(f"{name}: {error} {secret}" if first else f"{name}: {secret} {error}")
     assert secret not in redact_text(f"x: {key}: {secret}: {error}") or len(name) <= 4

@@ -1,4 +1,4 @@
-"""The cost of a check, which is known in advance. The figures are those of the module, without a clock."""
+"""The cost of a check, which is computed in advance. The tests compare figures, and do not measure time."""
 
 import pytest
 from hypothesis import given

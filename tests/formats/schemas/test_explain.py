@@ -1,4 +1,4 @@
-"""The explanation of problems: there is at least one problem, and at most the limit, whatever the engines return."""
+"""The explanation of problems. It has at least one problem, and at most the limit, whatever the engines return."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ def explained(document: JsonObject, value: JsonValue, limit: int = 20) -> list[s
 
 
 def decided(document: JsonObject, value: JsonValue, limit: int = 20) -> list[str]:
-    """Return the problems from the errors of the deciding engine, as if the engines had disagreed."""
+    """Return the problems that are made from the errors of the deciding engine. They are used if the engines disagree."""
     schema = compile_schema(document, what="s")
     explanation = _Explanation(schema._converted, schema.write_only_paths(value), limit)
     return list(map(str, explanation.of_decisions(schema._decider.iter_errors(value), value)))

@@ -74,16 +74,16 @@ DISK: JsonObject = {"properties": {"name": {}, "id": FIXED}}
 @pytest.mark.parametrize(
     ("value", "old", "paths"),
     [
-        # Another order of the items is no change.
+        # Items in another order are not a change.
         ([{"name": "b", "id": 2}, {"name": "a", "id": 1}], [{"name": "a", "id": 1}, {"name": "b", "id": 2}], []),
-        # Weakness: after an item was inserted before it, a changed item was not compared.
+        # A changed item must be compared even if an item was inserted before it.
         ([{"name": "new", "id": 0}, {"name": "a", "id": 9}], [{"name": "a", "id": 1}], ["l[1].id"]),
         ([{"name": "a"}], [{"name": "b", "id": 2}, {"name": "a", "id": 1}], ["l[0].id"]),
         # A removed item and a new item are not changes.
         ([{"name": "b", "id": 2}], [{"name": "a", "id": 1}, {"name": "b", "id": 2}], []),
         ([{"name": "new", "id": 1}], [{"name": "a", "id": 2}], []),
         ([], [{"name": "a", "id": 1}], []),
-        # A key that both items lack counts as equal; an item that is not an object has no key; the first of equal items counts.
+        # A key that both items lack counts as equal. An item that is not an object has no key. The first of equal items counts.
         ([{"id": 2}, "x"], ["y", {"id": 1}], ["l[0].id"]),
         ([{"name": "a", "id": 2}], [{"name": "a", "id": 1}, {"name": "a", "id": 2}], ["l[0].id"]),
     ],
@@ -131,7 +131,7 @@ def test_immutable_marks_are_detected_in_every_part_of_a_schema() -> None:
     ],
 )
 def test_an_immutable_mark_in_an_unchecked_part_is_refused(schema: JsonObject, place: str) -> None:
-    """Weakness: the mark was silently accepted there, and the setting could be changed."""
+    """A mark in a part that is not checked must be refused. If it were accepted, the setting could still be changed."""
     with pytest.raises(SchemaError) as caught:
         compile_schema(schema, what="s")
     keyword = place.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""jsonschema with own keywords: it agrees with the deciding engine, and cannot hang."""
+"""jsonschema with our keywords. It agrees with the deciding engine, and cannot hang."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Sets, maps and embedded resources."""
+"""Lists that are declared as sets or as maps."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Compiled schemas: valid values, problems of others, and no schema that hangs or reveals secrets."""
+"""Compiled schemas: valid values, and problems of invalid ones. No schema hangs or reveals secrets."""
 
 import copy
 import threading
@@ -284,7 +284,7 @@ def test_only_invalid_values_have_problems(document: JsonObject, value: JsonValu
     assert len(problems) <= 20
     assert all(problem.message for problem in problems)
     assert len(set(problems)) == len(problems)
-    # The engine is asked directly: the answer may not depend on the explanation.
+    # The engine is called directly, because its answer must not depend on the explanation.
     assert bool(problems) != schema._decider.is_valid(value)
 
 

@@ -1,4 +1,4 @@
-"""The schemas that apply to the parts of a value."""
+"""The structural schemas that apply to the parts of a value."""
 
 from typing import Final
 

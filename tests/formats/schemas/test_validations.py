@@ -1,4 +1,4 @@
-"""The rules of schemas as text: reading, the parts for a worker, and refused rules."""
+"""The rules in schemas: how they are read, divided for a worker, and refused."""
 
 import pytest
 from hypothesis import given

@@ -22,7 +22,7 @@ FOO: Final[JsonObject] = {
 @pytest.mark.parametrize(
     ("schema", "value", "result"),
     [
-        # the documentation's own: "Defaulting and Nullable"
+        # the example of the documentation in "Defaulting and Nullable"
         (FOO, {"foo": None, "bar": None, "baz": None}, {"foo": "default", "bar": None}),
         (FOO, {}, {"foo": "default"}),
         (FOO, {"foo": "x", "baz": "y"}, {"foo": "x", "baz": "y"}),
@@ -106,7 +106,7 @@ A: Final[JsonObject] = {"type": "object", "properties": {"a": {"type": "string"}
         ({"type": "object", "additionalProperties": False}, {"k": 1}, {}),
         ({"type": "array", "items": A}, [{"a": "x", "b": 1}, 5], [{"a": "x"}, 5]),
         ({"type": "array"}, [{"a": 1}, [{"b": 1}]], [{}, [{}]]),
-        # "Controlling pruning": unknown fields are retained below, but declared objects there are pruned again
+        # "Controlling pruning" in the documentation: unknown fields are retained, but declared objects below are pruned again
         ({**A, **PRESERVE}, {"a": "x", "b": {"c": 1}}, {"a": "x", "b": {"c": 1}}),
         (
             {"properties": {"spec": {"properties": {"d": A}, **PRESERVE}}},
@@ -165,7 +165,7 @@ def test_write_only_marks_in_alternatives_are_detected() -> None:
 
 
 def test_secrets_of_a_large_map_under_many_alternatives_are_found() -> None:
-    """A thousand schemas apply to each of ten thousand members, and each schema is visited once."""
+    """A thousand schemas apply to each of ten thousand members. Each schema is visited only once."""
     branches: list[JsonValue] = [{"minLength": number} for number in range(1_000)]
     schema: JsonObject = {"additionalProperties": {"anyOf": [*branches, {"writeOnly": True}]}}
     value: JsonObject = {f"k{number}": "x" for number in range(10_000)}
@@ -184,7 +184,7 @@ def test_a_value_too_large_to_search_is_secret_as_a_whole(monkeypatch: pytest.Mo
 
 
 def test_a_repeated_schema_is_visited_once() -> None:
-    """Documents that are made of others share parts. Without sharing, each doubling here would double the work."""
+    """A schema may contain the same part many times. If the part were visited each time, the work would double at each level."""
     shared: JsonObject = {"writeOnly": True}
     for _ in range(100):
         shared = {"anyOf": [shared, shared]}
@@ -194,7 +194,7 @@ def test_a_repeated_schema_is_visited_once() -> None:
 
 
 def test_wide_schemas_cost_nothing_for_empty_values() -> None:
-    """Ten thousand properties for each of a hundred thousand empty objects."""
+    """A schema with ten thousand properties applies to a hundred thousand empty objects. Empty objects must not cost anything."""
     names: list[str] = [f"p{number}" for number in range(10_000)]
     schema: JsonObject = {"items": {"type": "object", "properties": {name: {"type": "string"} for name in names}}}
     value: list[JsonValue] = [{} for _ in range(100_000)]

@@ -1,4 +1,4 @@
-"""The work of one check: all of it may be used, and no more."""
+"""The budget of work for one check: all of it may be used, and no more."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""The process that may crash: it runs a batch of inputs against one reader, within limits of memory and CPU time.
+"""The child process of the fuzzer, which may crash. It runs a batch of inputs on one reader, with limits on memory and CPU time.
 
-Before each input its index is written to a file that is mapped into memory, so that the parent knows which input killed the
-process, whatever the cause. To reproduce a finding by hand (the harness prints the line):
+Before each input, its index is written to a file that is mapped into memory. So the parent knows which input killed the
+process, whatever the cause. The harness prints the command that reproduces a finding:
 ``python -m tests.formats.support.fuzz_child TARGET SEED FIRST LAST``.
 """
 
@@ -23,7 +23,7 @@ ADDRESS_SPACE = 1024**3
 
 
 def run(target_name: str, seed: int, first: int, last: int, progress: mmap.mmap | None, cpu_seconds: float) -> int:
-    """Run the inputs from ``first`` up to ``last``; print a line of JSON with the counts or the finding."""
+    """Run the inputs from ``first`` to ``last`` (exclusive). Print a line of JSON with the counts or the finding."""
     target = (TARGETS | BAD_TARGETS)[target_name]
     counts = {"accepted": 0, "refused": 0}
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
@@ -32,7 +32,7 @@ def run(target_name: str, seed: int, first: int, last: int, progress: mmap.mmap 
             data = make_input(target.corpus, seed, index)
             if progress is not None:
                 progress[:8] = index.to_bytes(8, "little")
-            # CPU time, not wall-clock time, because a busy machine is not a hang. The default action of the signal kills.
+            # The timer counts CPU time, because a busy machine is not a hang. Its signal kills the process.
             signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
             try:
                 target.run(data, folder)
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     cpu_seconds = float(argv[5]) if len(argv) > 5 else 10.0
-    # In addition to the timer: the batch ends even if something turns the timer off.
+    # This limit ends the batch even if something turns the timer off.
     batch = int(cpu_seconds * 20) + 600
     resource.setrlimit(resource.RLIMIT_CPU, (batch, batch))
     if len(argv) <= 4:

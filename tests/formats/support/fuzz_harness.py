@@ -1,4 +1,4 @@
-"""The harness that runs a reader over many inputs in child processes, and reports the input that broke it."""
+"""The harness that runs a reader on many inputs in child processes, and reports the input that broke the reader."""
 
 import json
 import signal
@@ -26,7 +26,7 @@ class FuzzReport:
 
 
 class FuzzFinding(AssertionError):  # noqa: N818 - what a fuzzer calls it
-    """A reader failed. ``kind`` is crash, hang, memory or exception; ``data`` is the input."""
+    """The error that a reader failed. ``kind`` is crash, hang, memory or exception, and ``data`` is the input."""
 
     def __init__(self, target: str, seed: int, index: int, kind: str, detail: str) -> None:
         self.kind = kind
@@ -40,7 +40,7 @@ class FuzzFinding(AssertionError):  # noqa: N818 - what a fuzzer calls it
 
 
 def fuzz(target: str, *, count: int, seed: int, cpu_seconds: float = 10.0) -> FuzzReport:
-    """Run ``count`` inputs. Raises FuzzFinding for the first that breaks the reader."""
+    """Run ``count`` inputs. Raises FuzzFinding for the first input that breaks the reader."""
     accepted = refused = 0
     for first in range(0, count, _BATCH):
         report = _batch(target, seed, first, min(first + _BATCH, count), cpu_seconds)

@@ -1,7 +1,8 @@
-"""Inputs for the fuzzer: realistic and hostile seeds, mutated. ``(corpus, seed, index)`` always gives the same bytes.
+"""Inputs for the fuzzer, which are mutations of realistic and hostile examples. ``(corpus, seed, index)`` always gives the same
+bytes.
 
-A mutation keeps most of a seed, so that inputs pass the first checks: bits are flipped, pieces are cut, repeated or spliced with
-another seed, and words of the format are inserted. The checksums of tars are corrected most of the time. Half of the tars are
+A mutation keeps most of an example, so that inputs pass the first checks. It flips bits, cuts, repeats or splices pieces, and
+inserts words of the format. The checksums of tars are corrected most of the time. Half of the tars are
 gzipped, and damaged before or after that.
 """
 
@@ -423,7 +424,7 @@ def _shuffle_blocks(dice: random.Random, data: bytes) -> bytes:
 
 
 def _repair(data: bytes) -> bytes:
-    """Correct the checksum of every block that looks like a header, so that the reader reads its content."""
+    """Correct the checksum of every block that looks like a header, so that the reader does not refuse it by its checksum."""
     blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
     return b"".join(
         with_checksum(block) if len(block) == BLOCK and block[257:262] == b"ustar" else block for block in blocks

@@ -1,4 +1,4 @@
-"""The targets of the fuzzer: each reader with checks of its result, and readers that are intentionally bad.
+"""The targets of the fuzzer: all readers, with checks of their results, and readers that are intentionally bad.
 
 A target returns if the input is accepted, and raises FormatError if it is refused. Anything else is a finding.
 """
@@ -46,7 +46,7 @@ _ARCHIVE: Final = ArchiveLimits(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A reader under test; ``run`` gets the input and an empty folder."""
+    """A reader under test. ``run`` gets the input and an empty folder."""
 
     corpus: str
     run: Callable[[bytes, Path], None]
@@ -108,7 +108,7 @@ def _layers(data: bytes, folder: Path) -> None:
 
 
 def _contained(folder: Path, extract: Callable[[Path], object]) -> None:
-    # The folder is so deep that a path with many '..' still ends in a folder that is watched.
+    # The folder is so deep that a path with many '..' still ends inside a folder that the test checks.
     into = folder / "1/2/3/into"
     try:
         extract(into)
@@ -120,7 +120,7 @@ def _contained(folder: Path, extract: Callable[[Path], object]) -> None:
 
 
 def _pair(data: bytes) -> tuple[JsonValue, JsonValue]:
-    """Return the two documents in the list of the input."""
+    """Return the two documents of an input, which is a list of them."""
     value = decode_json(data, max_bytes=100_000, what="fuzz")
     if not isinstance(value, list) or len(value) < 2:
         raise JsonError("no pair")
@@ -222,7 +222,7 @@ def check_tree(root: Path) -> None:
 
 
 def is_bad(data: bytes) -> bool:
-    """Return whether the bad readers fail on this input; such inputs are rare, so the harness has to find them."""
+    """Return whether the bad readers fail on this input. Such inputs are rare, so the harness has to find them."""
     return len(data) % 31 == 7
 
 

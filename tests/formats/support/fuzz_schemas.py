@@ -1,4 +1,4 @@
-"""Seeds and words for fuzzing schemas (``[schema, value]``) and JSON patches (``[document, patch]``), as JSON."""
+"""Examples and words for the fuzzer, as JSON: schemas (``[schema, value]``) and JSON patches (``[document, patch]``)."""
 
 from typing import Final
 

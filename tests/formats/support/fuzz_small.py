@@ -1,5 +1,4 @@
-"""Seeds and words for the readers of one line: version constraints, durations, schedules; and for
-the messages of jq and rule workers."""
+"""Examples and words for the fuzzer: version constraints, durations, schedules, and messages of jq and rule workers."""
 
 from typing import Final
 

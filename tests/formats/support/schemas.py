@@ -92,7 +92,7 @@ schemas: st.SearchStrategy[JsonObject] = st.recursive(leaves, _around, max_leave
 
 
 def _with_default(schema: JsonObject, value: JsonValue) -> JsonObject:
-    """Return the schema with the value as its default, if the value fits."""
+    """Return the schema, with the value as its default if the value fits."""
     compiled = compile_schema(schema, what="generated")
     return {**schema, "default": value} if not compiled.problems(compiled.defaulted(value)) else schema
 

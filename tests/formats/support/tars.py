@@ -9,7 +9,7 @@ END = b"\0" * (2 * BLOCK)
 
 
 def tar(*members: tuple[str, bytes | str | None] | tarfile.TarInfo, dialect: int = tarfile.PAX_FORMAT) -> bytes:
-    """Return a tar of ``(name, data)`` files, ``(name, None)`` folders, ``(name, "target")`` symbolic links, or TarInfos."""
+    """Return a tar of files ``(name, data)``, folders ``(name, None)``, symbolic links ``(name, "target")`` and TarInfos."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=dialect) as archive:
         for member in members:
@@ -36,17 +36,17 @@ def hard_link(name: str, target: str) -> tarfile.TarInfo:
 
 
 def gz(data: bytes) -> bytes:
-    """Return one gzip member; the bytes are the same each time."""
+    """Return the data as one gzip member. Equal data always results in equal bytes."""
     return gzip.compress(data, mtime=0)
 
 
 def padded(data: bytes) -> bytes:
-    """Return data that is padded to whole blocks."""
+    """Return the data, padded to whole blocks."""
     return data + b"\0" * (-len(data) % BLOCK)
 
 
 def octal(value: int, width: int) -> bytes:
-    """Return a number field of a header."""
+    """Return a number as a field of a header."""
     return b"%0*o\0" % (width - 1, value)
 
 
@@ -60,7 +60,7 @@ def header(
     magic: bytes = b"ustar\x0000",
     prefix: bytes = b"",
 ) -> bytes:
-    """Return one header block with a correct checksum and any content."""
+    """Return a header block with any content and with a correct checksum."""
     block = b"".join(
         [
             name.ljust(100, b"\0"),
@@ -89,7 +89,7 @@ def with_checksum(block: bytes) -> bytes:
 
 
 def pax_record(key: str, value: str) -> bytes:
-    """Return one ``length key=value`` record."""
+    """Return one ``length key=value`` record of a pax header."""
     rest = f" {key}={value}\n".encode()
     length = len(rest)
     while length != len(str(length).encode()) + len(rest):

@@ -91,7 +91,7 @@ scalars: st.SearchStrategy[JsonValue] = st.one_of(st.none(), st.booleans(), numb
 
 
 def json_values(max_leaves: int = 15) -> st.SearchStrategy[JsonValue]:
-    """Return a strategy for JSON values that YAML can express; integers have at most 64 bits."""
+    """Return a strategy for JSON values that YAML can express. Their integers have at most 64 bits."""
 
     def containers(inner: st.SearchStrategy[JsonValue]) -> st.SearchStrategy[JsonValue]:
         lists: st.SearchStrategy[JsonValue] = st.lists(inner, max_size=5)
@@ -102,5 +102,5 @@ def json_values(max_leaves: int = 15) -> st.SearchStrategy[JsonValue]:
 
 
 def json_objects(max_leaves: int = 15) -> st.SearchStrategy[JsonObject]:
-    """Return a strategy for objects of such values."""
+    """Return a strategy for objects whose members are values of `json_values`."""
     return st.dictionaries(texts, json_values(max_leaves), max_size=5)

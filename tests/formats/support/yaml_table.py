@@ -1,4 +1,4 @@
-"""The values that Kubernetes reads from YAML, as rows that were measured with kubectl; test_yaml_kubectl.py measures them again.
+"""The values that Kubernetes reads from YAML, as measured with kubectl. test_yaml_kubectl.py measures them again.
 
 Each row is the text of a mapping (for kubectl, the ``spec`` of an object) and its value as JSON.
 """

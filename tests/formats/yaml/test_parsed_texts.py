@@ -1,4 +1,4 @@
-"""Texts that were read before have the same values as texts that are read."""
+"""The cache of parsed texts. Cached texts have the same values as texts that are parsed now."""
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ TEXT = b"a: [1, 2.5, 1e22, .5, true, null, x]\n---\nb: 12345678901234567890\n"
 
 
 def taken_over(texts: ParsedTexts) -> ParsedTexts:
-    """Return the texts of a process that takes over what another one has read."""
+    """Return the cache of another process that takes over the texts of this cache."""
     other = ParsedTexts()
     other.learn(texts.used())
     return other
@@ -23,7 +23,7 @@ def test_parsed_texts_have_the_values_and_lines_of_the_reader() -> None:
     for each in (texts, texts, taken_over(texts)):
         found = each.documents(TEXT, what="x")
         assert found == wanted
-        assert msgspec.json.encode(found) == msgspec.json.encode(wanted)  # 1 and 1.0 are equal
+        assert msgspec.json.encode(found) == msgspec.json.encode(wanted)  # in Python, 1 and 1.0 are equal
 
 
 @pytest.mark.parametrize("text", [each.encode() for each, _ in ACCEPTED])

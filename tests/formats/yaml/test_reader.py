@@ -1,4 +1,4 @@
-"""The YAML reader: texts that Kubernetes reads, and texts that are refused before they cost anything."""
+"""The YAML reader: texts that Kubernetes reads, and texts that are refused before they cost much."""
 
 import pytest
 import yaml
@@ -33,7 +33,7 @@ def refused(text: bytes | str, limits: YamlLimits = SMALL) -> YamlError:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("text", "expected"), [*ACCEPTED, *WE_KEEP], ids=[text for text, _ in [*ACCEPTED, *WE_KEEP]])
 def test_texts_are_read_as_by_kubernetes(text: str, expected: JsonValue) -> None:
-    # Canonical bytes, because True == 1 in Python and not in JSON.
+    # Canonical bytes are compared, because True == 1 in Python but not in JSON.
     assert canonical_json(read(text)) == canonical_json(expected)
 
 

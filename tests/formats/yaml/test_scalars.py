@@ -1,4 +1,4 @@
-"""The resolver of YAML scalars, with the rows of the table that is compared with kubectl."""
+"""The resolver of YAML scalars, tested with the table that is compared with kubectl."""
 
 import math
 import struct

@@ -1,4 +1,4 @@
-"""The builder of YAML trees, with events of libyaml, and the costs that it counts."""
+"""The builder of YAML trees from events of libyaml, and the costs that it counts."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""The YAML writer: written values are read back equal, and the style is that of a person."""
+"""The YAML writer. Written values are equal when they are read back, and the style is that of a human writer."""
 
 import math
 
