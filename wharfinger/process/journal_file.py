@@ -216,8 +216,7 @@ class JournalFile:
 
     @contextmanager
     def _translating_errors(self, what: str) -> Iterator[None]:
-        """Turn errors of SQLite and of the file system, and errors about values that SQLite refuses, into JournalFileError.
-        """
+        """Turn errors of SQLite and of the file system, and errors about values that SQLite refuses, into JournalFileError."""
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeError, OverflowError) as error:

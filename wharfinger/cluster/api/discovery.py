@@ -62,7 +62,7 @@ def is_aggregated(document: JsonObject) -> bool:
 
 
 class _Draft:
-    """A catalog under construction; the preferred documents are read first."""
+    """A catalog under construction; documents of preferred versions are read first."""
 
     def __init__(self) -> None:
         self.types: dict[tuple[str, str], ResourceType] = {}
@@ -136,7 +136,8 @@ def group_version_path(api_version: str) -> str:
 
 
 def plain_catalog(lists: dict[str, JsonObject | None]) -> Catalog:
-    """Return the catalog of the APIResourceLists of all group versions, preferred versions first. None: a list is unavailable.
+    """Return the catalog of ``lists``: the APIResourceList of each group version, preferred versions first; None if it is
+    unavailable.
 
     Raises ShapeError.
     """

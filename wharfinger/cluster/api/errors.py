@@ -27,7 +27,7 @@ from wharfinger.kube.access_rules import refusal_of
 
 
 class ClusterError(Exception):
-    """The base of all errors of this part."""
+    """The base of all errors that requests to a cluster raise."""
 
     transient: bool = True
     retry_after_s: float | None = None

@@ -258,7 +258,7 @@ class _Body(httpx.AsyncByteStream):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Discard the unread rest of the body, and release the connection."""
+        """Close the connection, unless the body was read to its end."""
         line, self._line = self._line, None
         if line is not None:
             await line.close()

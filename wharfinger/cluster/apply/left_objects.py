@@ -1,4 +1,4 @@
-"""The remaining objects of a release without a record, which are searched in all served kinds by the release's label.
+"""The search for the remaining objects of a release without a record, in all served kinds, by the release's label.
 
 A release's records are in its namespace. If that namespace or only the records are deleted, nothing lists the release's other
 objects any more: objects without a namespace, and objects in other namespaces. Each of these objects has a label with its

@@ -61,7 +61,7 @@ async def judge_leaving(
     staying: frozenset[str] = frozenset(),
     delete_protected: bool = False,
 ) -> RemovalDecision:
-    """Read each object, and decide.
+    """Read the object of each row, and decide whether it is deleted or kept.
 
     ``staying``: UIDs of objects that belong to the release under another name (group) of their kind.
     """

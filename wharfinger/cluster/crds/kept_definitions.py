@@ -1,10 +1,10 @@
 """The definitions of ``crds/`` after they were applied: a deleted definition is noticed, reported, and restored.
 
-Definitions do not belong to releases and have no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the drift monitor
-does not cover them. Therefore this module records which owner applied which definition. While definitions are kept, one watch
-of all definitions reports deleted ones. A missing definition is drift of every owner that applied it: it is reported, and
-restored if drift of one of these packages is corrected. Afterwards the custom resources that are in charts are restored, like
-any object that drifted.
+Definitions do not belong to releases and have no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the drift monitor does
+not cover them. Therefore this module records which owner applied which definition. While definitions are kept, one watch of all
+definitions reports deleted ones. A missing definition is drift of every owner that applied it: it is reported, and restored if
+drift of one of these owners is corrected. Afterwards the custom resources that are in charts are restored, like any object that
+drifted.
 
 Invariants:
 
@@ -84,11 +84,11 @@ class _Known:
 
 
 class KeptDefinitions:
-    """The definitions that owners keep. :meth:`run` is its task.
+    """The definitions that owners keep. They are restored while :meth:`run` runs.
 
-    Four functions, none of which may block: ``corrections_paused`` returns True while no definition is to be restored for an
-    owner; ``confined`` returns True if an owner must not write definitions now; ``told`` is called with an owner and its
-    missing definitions, and ``back`` with a kind that is served again.
+    The constructor gets four functions, none of which may block: ``corrections_paused`` returns True while no definition is to be
+    restored for an owner; ``confined`` returns True if an owner must not write definitions now; ``told`` is called with an owner
+    and its missing definitions, and ``back`` with a kind that is served again.
     """
 
     def __init__(

@@ -162,7 +162,7 @@ async def _samples(path: Path, scope: HookScope, reader: ProcessConfigReader) ->
 
 
 def _reader(args: argparse.Namespace) -> ProcessConfigReader:
-    """Return a reader of configurations, which asks hooks in the same way as the daemon."""
+    """Return a reader that gets the configurations of hooks as the daemon does."""
     asked = cast("list[AskedVariable]", args.hook_env)
     return ProcessConfigReader(environment=hook_environment(os.environ, asked).variables)
 

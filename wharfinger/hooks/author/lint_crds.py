@@ -24,12 +24,12 @@ _SCHEMA: Final = ("schema", "openAPIV3Schema")
 _SHARED: Final = {"validation": "schema"} | {
     name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")
 }
-"""The parts of versions that a server reports directly in ``spec`` if all versions share them, each with its name in a
+"""The parts of versions that a server reports directly in ``spec`` if all versions share them, mapped to their names in a
 version.
 """
 
 RefusedFields: TypeAlias = Callable[[JsonObject], Sequence[tuple[str, str]]]
-"""A function that returns the fields of a new definition that a server would refuse, each with a sentence."""
+"""A function that returns those fields of a new definition that a server would refuse, each with the reason."""
 
 _MEMBER: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
 """A member like ``properties[spec]``, which is written ``properties.spec``."""

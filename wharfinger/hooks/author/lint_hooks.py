@@ -81,7 +81,7 @@ async def _lint_hook(file: HookFile, reader: ConfigReader, filters: Filters) -> 
 
 
 def _may_read_snapshots(file: HookFile) -> bool:
-    """Return whether the hook is a program, or a script that contains the word "snapshots". Blocking."""
+    """Return whether the hook may read snapshots. Only a script without the word "snapshots" cannot. Blocking."""
     path = Path(file.argv[0]) if file.argv else file.executable
     with suppress(OSError), path.open("rb") as opened:
         text = opened.read(MAX_SCRIPT + 1)
@@ -143,7 +143,7 @@ class _Places:
         return self._below((), keys)
 
     def _below(self, binding: Place, keys: tuple[str, ...]) -> Place:
-        """Return the path of a value below ``binding`` that these keys lead to, without the indexes of lists.
+        """Return the path of the value below ``binding`` to which these keys lead; ``keys`` contains no indexes of lists.
 
         If there is no such value, the last keys are left out one by one. If not even the first key exists, () is returned.
         """

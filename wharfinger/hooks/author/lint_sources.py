@@ -47,7 +47,7 @@ def finding(file: str, line: int, severity: Severity, message: str) -> LintFindi
 
 
 def in_order(findings: Iterable[LintFinding]) -> tuple[LintFinding, ...]:
-    """Sort findings by file and line, errors first, without duplicates."""
+    """Sort findings by file and line, with errors before warnings on the same line, and remove duplicates."""
     return tuple(sorted(set(findings), key=lambda each: (each.file, each.line, each.severity.value, each.message)))
 
 
@@ -80,8 +80,8 @@ class Sources:
         return documents[0].named(where) if documents else None
 
     def located(self, severity: Severity, message: str, where: str = "") -> LintFinding:
-        """Make a finding from a message. The message begins with a file name, usually followed by a line or a field; otherwise it
-        is about the file ``where``.
+        """Make a finding from a message about the file ``where``. Without ``where``, the message begins with a file name, usually
+        followed by a line or a field.
         """
         template = _TEMPLATE.search(message)
         if template and self.text(template[1]) is not None:

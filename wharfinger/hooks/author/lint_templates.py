@@ -72,8 +72,8 @@ async def lint_templates(sources: Sources, definition: Definition, rendering: Re
 
 
 def _nothing_rendered(sources: Sources, definition: Definition) -> list[LintFinding]:
-    """Yield a warning that nothing was rendered. Yield nothing if the package has hooks, because its templates may need values
-    that only the hooks set.
+    """Return a warning that nothing was rendered; empty if the package has no templates, or has hooks: the templates may need
+    values that only the hooks set.
     """
     if definition.hooks or not sources.files.has_folder(TEMPLATES_FOLDER):
         return []

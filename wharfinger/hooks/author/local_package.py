@@ -34,7 +34,7 @@ def package_around(hook: Path) -> Path | None:
 
 
 def section_of_hook(hook: Path) -> str:
-    """Return the key under which the values of the hook's package are found; "" if the package cannot be read."""
+    """Return the key under which the values of the hook's package are found; "" if there is no package, or if it cannot be read."""
     folder = package_around(hook)
     try:
         return "" if folder is None else read_definition(folder, name=own_name(folder), version="").camel
@@ -72,7 +72,7 @@ class OwnValues:
 def values_of_hook(hook: Path, config_values: JsonObject) -> OwnValues:
     """Return the values that the daemon would give a hook of its package. Blocking.
 
-    ``config_values`` are the user's own. The result is empty if the hook is not in a package, or if nothing in the package's
+    ``config_values`` are the user's own. They are the only values if the hook is not in a package, or if nothing in the package's
     folder defines values. Raises PackageError if the package is not valid.
     """
     folder = package_around(hook)

@@ -82,7 +82,7 @@ def _sources(folder: Path) -> Sources:
 
 
 async def _hooks(folder: Path, definition: Definition | None, tools: LintTools) -> list[LintFinding]:
-    """Check the hooks, unless the package is a plain chart, whose ``hooks/`` means nothing here.
+    """Check the hooks, unless the package is a plain chart or a folder of manifests: there, ``hooks/`` has no meaning.
 
     A package whose definition cannot be read may have hooks, so their files are checked.
     """

@@ -63,8 +63,8 @@ async def sample_contexts(config: HookConfig, filters: Filters) -> tuple[JsonObj
 
 
 def _of_kubernetes(binding: KubernetesBinding, item: Item, snapshots: contexts.Snapshots) -> list[Context]:
-    """Return Synchronization and each event that runs the hook; a single context for a group, because all contexts of a group are
-    equal.
+    """Return the contexts of Synchronization and of each event that runs the hook; a single context for a group, because all
+    contexts of a group are equal.
     """
     made = []
     if binding.on_synchronization and not binding.legacy:

@@ -44,8 +44,8 @@ MAX_BYTES: Final = 1024 * 1024
 MAX_WATCHES: Final = 256
 """The limit on watches of one kubernetes binding, which has one watch for each of its names in each of its namespaces."""
 LEAST_RESYNCHRONIZATION: Final = timedelta(seconds=10)
-"""The shortest ``resynchronizationPeriod``; a shorter one is raised to it, because each list costs the API server as much
-as a restart.
+"""The shortest ``resynchronizationPeriod``; a shorter one is raised to it, because each list costs the API server as much as the
+first one.
 """
 _LIMITS: Final = YamlLimits(max_bytes=MAX_BYTES, max_nodes=100_000, max_characters=2 * MAX_BYTES)
 _API_VERSION: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?/)?[A-Za-z0-9]+")

@@ -63,7 +63,7 @@ class Cell:
             raise HookError(self._hook, why, transient=True) from error
 
     def ended(self, outcome: Outcome) -> None:
-        """Note how the run ended."""
+        """Record how the run ended, and whether processes of its user may remain."""
         if outcome.survivors_left or outcome.survivors_killed:
             self.processes_may_remain()
 

@@ -3,7 +3,7 @@
 The daemon may have inherited anything from the user or unit that started it, such as cloud credentials or the ``KUBECONFIG`` of
 another cluster. Hooks get none of that. A hook gets the variables below, which describe the machine, the variables that
 ``--hook-env`` names, and the variables of the hook contract (`RunFolder.variables`). Unless ``--hook-env`` sets another
-``KUBECONFIG``, they lead a hook to the daemon's own cluster (:mod:`wharfinger.hooks.containment.cluster_access`).
+``KUBECONFIG``, these variables lead a hook to the daemon's own cluster (:mod:`wharfinger.hooks.containment.cluster_access`).
 
 The address of a proxy may contain a name and a password. Such an address is a credential, and is passed on only if an option
 names it.
@@ -130,7 +130,7 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
 
 
 def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
-    """Return ``variables``; if they set a proxy, except this host from it.
+    """Return ``variables``; if they set a proxy, add this host to NO_PROXY.
 
     Hooks must reach the cluster without a proxy if the daemon does.
     """

@@ -7,7 +7,7 @@ user any more. If a killed daemon or the last run may have left processes of a u
 processes that are not reaped yet count towards the limit on processes, so a user with dead processes is assigned only after they
 are reaped, or after _REAPED_S.
 
-Packages are readable by this daemon only. `open_tree` opens the package that such a user needs for reading, and nothing else.
+Packages are readable by this daemon only. `open_tree` makes the package that such a user needs readable, and nothing else.
 """
 
 import os

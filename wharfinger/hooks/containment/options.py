@@ -139,7 +139,9 @@ def _check_users(first: int, last: int) -> None:
 
 
 def _numbers_of_others(first: int, last: int) -> Iterator[tuple[int, str]]:
-    """Yield the numbers of named users and groups, and the numbers that are reserved for users' containers (subuid(5))."""
+    """Yield the numbers in the range that others use, each with the owner: named users and groups, and numbers that are reserved
+    for users' containers (subuid(5)).
+    """
     yield from ((user.pw_uid, user.pw_name) for user in pwd.getpwall() if first <= user.pw_uid <= last)
     yield from (
         (group.gr_gid, f"the group {group.gr_name}") for group in grp.getgrall() if first <= group.gr_gid <= last

@@ -9,7 +9,7 @@ namespace when the first one ends.
 A socket can be used even if it is mounted read-only, so the daemon's socket is covered if it is outside of the state folder. A
 hook can use other sockets in ``/run`` like any program of the same user.
 
-``--die-with-parent`` is not used: that signal comes when the *thread* that started the child ends (prctl(2)).
+``--die-with-parent`` is not used: its signal is sent when the *thread* that started the child ends (prctl(2)).
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,8 +37,8 @@ def sandboxed(
 ) -> tuple[str, ...]:
     """Return the command line to put before the hook's own.
 
-    ``shown`` are the hidden paths that the hook may read; none of them may be a link. ``socket`` is the daemon's socket; None if
-    the hook cannot see it.
+    ``shown`` are the hidden paths that the hook may read; none of them may be a link. ``socket`` is the daemon's socket if it
+    must be covered, or None.
     """
     hidden = (Path("/var/tmp"), *((state_dir,) if state_dir is not None else ()))  # noqa: S108 - it gets one of its own
     options = [str(bubblewrap), *_ALONE, *_machine()]

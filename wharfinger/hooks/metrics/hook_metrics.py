@@ -5,7 +5,7 @@ this group published before. Operations without a group are in a group named aft
 changes nothing. Groups belong to a package, whose hooks share them. Every series is labelled with the hook and its package,
 whatever labels the hook sets, so no hook can publish in the name of another.
 
-Bounded by `MetricLimits`. Refused operations are reported as warnings, at most MAX_WARNINGS.
+The metrics are limited by `MetricLimits`. Refused operations are reported as warnings, at most MAX_WARNINGS.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,8 +1,8 @@
 """The cost of runs of hooks, for the daemon's own metrics: names and buckets of spec hook-protocol §5.12, with our prefix.
 
-There is one row for each combination of hook, binding and queue. The number of rows is limited, for each package and in total.
-Runs beyond the limit are counted in one common row, so sums stay correct. For a failed run, only its time and its failure are
-counted, as in the contract.
+There is one *row* of counts for each combination of hook, binding and queue. The number of rows is limited, for each package and
+in total. Runs beyond the limit are counted in one common row, so sums stay correct. For a failed run, only its time and its
+failure are counted, as in the contract.
 """
 
 from collections.abc import Callable, Iterator

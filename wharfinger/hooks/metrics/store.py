@@ -94,7 +94,7 @@ class _Series:
 
 @dataclass(slots=True)
 class _Family:
-    """The series that one package publishes under one name."""
+    """The part of a family that one package publishes: its series of this name."""
 
     name: str
     series: dict[Labels, _Series] = field(default_factory=dict)

@@ -1,5 +1,5 @@
-"""The reader of hooks' configurations. The reader runs a hook with ``--config``, or a file that contains several hooks with
-``hook config`` (spec hook-protocol §1.3).
+"""The reader of hooks' configurations. The reader runs a hook with ``--config``. It runs a file that contains several hooks with
+the arguments ``hook config`` (spec hook-protocol §1.3).
 
 A hook is foreign code, so it is contained as in a run: it has a time limit, no input, bounded output, no home, no cluster and no
 variables of a run. The same file is run only once, because packages are loaded far more often than they change. Files are the

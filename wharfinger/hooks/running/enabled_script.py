@@ -53,7 +53,8 @@ async def run_enabled_script(
     several lines is no longer recognized once the text is cut or joined into one line. With ``credentials``, the script may
     use the daemon's cluster; if ``account`` is given, the script acts as this service account.
 
-    Raises HookError if the script fails, takes longer than WALL_S or than the runner allows, or answers anything else.
+    Raises HookError if the script fails, takes longer than WALL_S or than the runner allows, or answers anything but ``true`` or
+    ``false``.
     """
     script = await trio.to_thread.run_sync(_runnable, package)
     if script is None:

@@ -28,9 +28,9 @@ from wharfinger.hooks.watching.schedules import Schedules, ScheduleStatistics, o
 log = logging.getLogger(__name__)
 
 OnEvent: TypeAlias = Callable[[PackageHooks, Inbox], None]
-"""The callback with a hook's inbox that has got an occurrence."""
+"""A callback that gets the inbox of a hook after an occurrence was added to it."""
 OnTick: TypeAlias = Callable[[str], None]
-"""The callback with a crontab that is due."""
+"""A callback that gets a crontab that is due."""
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ class HookServices:
         self._closing = True
 
     def with_schedules(self) -> tuple[PackageHooks, ...]:
-        """Return the packages whose schedules tick, sorted by name."""
+        """Return the hooks of the packages whose schedules were started, sorted by the package's name."""
         found = (self._services[name].hooks for name in sorted(self._scheduled & self._services.keys()))
         return tuple(hooks for hooks in found if hooks is not None)
 

@@ -1,8 +1,8 @@
 """The limit on what one hook may log over all its runs: one token bucket for lines, and one for characters. Pure.
 
-A failing run is retried without end, so limits for single runs do not limit the whole output. Once a bucket is empty, the
-hook's lines are left out and counted until a part of both buckets is refilled. So the log contains groups of consecutive lines,
-with the number of missing lines between the groups, instead of one line each second. Times are in seconds of a monotonic clock.
+A failing run is retried without end, so limits for single runs do not limit the whole output. Once a bucket is empty, the hook's
+lines are left out and counted until a part of both buckets is refilled. So the log contains groups of consecutive lines, with the
+number of missing lines between the groups, instead of single lines at intervals. Times are in seconds of a monotonic clock.
 """
 
 from dataclasses import dataclass, replace

@@ -95,7 +95,7 @@ class LogLines:
         self.stderr.end()
 
     def note(self, line: str) -> None:
-        """Add a line of the runtime after the lines of the hook."""
+        """Add a line of the daemon after the lines of the hook."""
         self._take(line)
 
     def kept(self) -> tuple[str, ...]:

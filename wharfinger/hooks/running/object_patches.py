@@ -222,7 +222,8 @@ class _Patcher:
     async def _placed(self, obj: JsonObject) -> JsonObject:
         """Return the object.
 
-        If it comes from an Application's hook and names no namespace, it gets the Application's namespace.
+        If it comes from an Application's hook and names no namespace, it gets the Application's namespace. Raises OperationError
+        if it does not belong to this namespace.
         """
         if self.namespace is None:
             return obj

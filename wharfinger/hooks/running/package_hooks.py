@@ -49,7 +49,7 @@ class PackageHooks:
         namespace: str | None,
         on_event: Callable[["PackageHooks", Inbox], None],
     ) -> None:
-        """Store the parameters of `open_package_hooks`; the monitors are set later."""
+        """Make the monitors; `open_package_hooks` starts them."""
         self.package = package
         self.hooks = hooks
         self.inboxes: dict[tuple[str, str], Inbox] = {}

@@ -115,7 +115,8 @@ class ProcessHookRunner:
         self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
 
     async def run(self, run: HookRun) -> HookOutcome:
-        """Run one hook to its end; cancelling kills its process group and removes its folder before this returns.
+        """Run one hook to its end; cancelling ends all its processes before this returns. Its folder is removed, if necessary in
+        the background.
 
         Raises HookError if the hook could not be started, or if it succeeded and left results that cannot be read.
         """
@@ -229,8 +230,8 @@ class ProcessHookRunner:
         return outcome
 
     def _base(self, run: HookRun) -> dict[str, str]:
-        """Return the variables that are equal for all runs. Without a cluster, these variables keep programs from finding a
-        cluster by themselves.
+        """Return the variables that are equal for all runs of a hook. Without a cluster, these variables keep programs from
+        finding a cluster by themselves.
         """
         access = self._cluster.variables(credentials=run.credentials) if self._cluster is not None else {}
         return {KUBECONFIG: os.devnull, **access, **self._environment, **run.environment}

@@ -129,7 +129,7 @@ class RunFolder:
         return True
 
     def remove(self, spares: SpareFolders | None = None) -> None:
-        """Remove the folder with its content, files of the daemon first; ``spares`` may keep the empty folder.
+        """Remove the folder with its content, beginning with the input files; ``spares`` may keep the empty folder.
 
         Raises OSError if that is not possible.
         """

@@ -126,7 +126,8 @@ def synchronized_together(config: HookConfig) -> tuple[tuple[KubernetesBinding, 
     """Return the kubernetes bindings of a hook, grouped by the run that synchronizes them (§2.3), in the order of the runs.
 
     A binding with a group shares its run with the following bindings, with or without a group, that have the same queue and the
-    same conditions. If the first binding has no group, it has a run of its own. Version 0 bindings always have runs of their own.
+    same conditions. If the first binding of a run has no group, it has this run for itself. Version 0 bindings always have runs
+    of their own.
     """
     runs: list[list[KubernetesBinding]] = []
     latest: dict[str, list[KubernetesBinding]] = {}

@@ -10,10 +10,10 @@ callers wait for a free slot, and requests do not accumulate in the pool. Invari
 * Either an exchange is finished, or its worker is terminated: if a caller is cancelled, the slot reads the answer to its end and
   drops it, within the same time limit. No worker gets a request while an old answer is still in its pipe.
 * If a request ends its worker (it takes too long, answers too much, or crashes the worker), only that request fails.
-* Only one request of each owner (`JqPool.of`) is in a slot at a time, until it ends, even if its caller was cancelled. So a
-  package with a filter that loops takes only one slot from others, and not the whole pool. Callers without an owner are not
-  limited.
-* A program that ran out of time is not retried at once. After several times in a row, it is refused for a while
+* Each owner (`JqPool.of`) has at most one request in a slot at a time. A request leaves its slot only when it ends, even if its
+  caller was cancelled. So a package with a filter that loops takes only one slot from others, and not the whole pool. Callers
+  without an owner are not limited.
+* A program that ran out of time is not retried at once. If it runs out of time several times in a row, it is refused for a while
   (:mod:`~wharfinger.hooks.watching.slow_programs`).
 * The end of the block of :func:`open_jq_pool` kills all workers, and every waiting caller gets a FilterError.
 """

@@ -19,8 +19,8 @@ Invariants:
 * The number of waiting changes is bounded (:mod:`~wharfinger.hooks.watching.monitor_backlog`), both in the inbox, where changes
   wait for the filter, and among the events that are gathered while locked. Beyond a limit, only the changes that still matter are
   kept for each object. If many changes wait, they are packed.
-* A filter that fails on the first list fails the binding. Later, the change is dropped, counted and logged, and the object is
-  kept in the table as it was; a deletion is reported with the last state that passed the filter.
+* If the filter fails on the first list, the binding fails. If it fails later, the change is dropped, counted and logged, and the
+  object is kept in the table as it was; a deletion is reported with the last state that passed the filter.
 """
 
 import hashlib

@@ -2,9 +2,9 @@
 
 Each object may have an :class:`Entry`, the last state that passed the filter. A change is an event only if the visible part of
 the object changed: the ``filterResult``, or without a filter the whole object. So a status that is written every second causes no
-events for a hook that filters the spec. The verb of an event follows from the entries, not from the watch: an object without an
-entry is Added, an object with an entry that is gone is Deleted. Hence Added and Deleted of one object always alternate, even if a
-filter failed or a broken watch missed changes.
+events for a hook that filters the spec. The verb of an event follows from the entries, not from the watch: an object that exists
+is Added if it has no entry, and an object that is gone is Deleted if it has one. Hence Added and Deleted of one object always
+alternate, even if a filter failed or a broken watch missed changes.
 
 No object is parsed here: objects arrive as text, and are kept as text.
 """
