@@ -125,7 +125,7 @@ WRITES: Final = st.builds(
 
 
 def leaves(spec: JsonObject) -> Iterator[tuple[Leaf, JsonValue]]:
-    """Return every field of a document with its value; an item counts as a field, too."""
+    """Return every field of a document with its value. A list item counts as a field, too."""
     for name, value in spec.items():
         if name in {"inner", "labels"}:
             yield from (((name, key), inner) for key, inner in as_object(value, name).items())

@@ -1,4 +1,4 @@
-"""Real helm (4 and 3) with releases of the engine, and the engine with releases of real helm, over loopback TCP."""
+"""Releases of the engine, used by the real helm (4 and 3), and releases of helm, used by the engine, over loopback TCP."""
 
 import os
 import shutil
@@ -66,7 +66,7 @@ class Bench:
         return {name_of(item): item.get("data") for item in listed.items if name_of(item) != "kube-root-ca.crt"}
 
     def chart(self, more: str = "") -> Path:
-        """Write a chart with one ConfigMap; ``more`` is added to its data."""
+        """Write a chart with one ConfigMap. ``more`` is added to its data."""
         folder = self.folder / "chart"
         (folder / "templates").mkdir(parents=True, exist_ok=True)
         (folder / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.2.3\nappVersion: '9'\n")

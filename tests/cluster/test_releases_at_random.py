@@ -29,7 +29,7 @@ def some_request(random: Random, name: str, version: int) -> tuple[ReleaseReques
 
 
 class Weather:
-    """A source of random faults before or after requests; ``bad`` is the percentage."""
+    """A source of random faults before or after requests. ``bad`` is their percentage."""
 
     def __init__(self, at: Bench, random: Random) -> None:
         self.bad = 0

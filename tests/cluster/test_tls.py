@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a CA, a server certificate for 127.0.0.1 and one for ``kubernetes``, a client's, and another CA."""
+    """Return a folder with two CAs, server certificates for 127.0.0.1 and for ``kubernetes``, and a client certificate."""
     folder = tmp_path_factory.mktemp("tls")
 
     def openssl(*arguments: str) -> None:

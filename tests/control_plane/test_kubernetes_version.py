@@ -1,4 +1,4 @@
-"""Tests of the Kubernetes version that the control plane follows. A process follows one version, so others need a new process."""
+"""Tests of the Kubernetes version that the control plane follows. Each version is tested in a process of its own."""
 
 import json
 import sys

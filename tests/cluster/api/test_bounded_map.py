@@ -1,4 +1,4 @@
-"""Concurrent calls up to a limit. If one fails, its error is raised as after a single call."""
+"""Concurrent calls up to a limit. If one call fails, its error is raised without an exception group."""
 
 import pytest
 import trio

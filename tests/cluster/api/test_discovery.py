@@ -1,4 +1,4 @@
-"""Catalogs of resource types, made from both forms of discovery."""
+"""Catalogs of resource types, made from aggregated and from plain discovery documents."""
 
 import pytest
 

@@ -61,7 +61,7 @@ def test_the_status_code_decides_the_error_type(code: int, kind: type[ApiError],
     ],
 )
 def test_apply_errors_of_an_outdated_schema_are_recognized(message: str, kind: bool) -> None:
-    """An API server uses the old schema for a moment after an upgrade of a definition, so these errors are transient at first."""
+    """An API server uses the old schema for a moment after an upgrade of a CRD, so these errors are transient at first."""
     error = api_error(500, "", message)
     assert isinstance(error, SchemaMismatchError) is kind
     assert error.transient

@@ -1,4 +1,4 @@
-"""The client against scripted servers that misbehave. The contract itself is in test_client_contract.py."""
+"""The client with scripted servers that misbehave. test_client_contract.py tests the contract of clients."""
 
 import httpx
 import msgspec

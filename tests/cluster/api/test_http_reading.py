@@ -1,4 +1,4 @@
-"""Lists and watches over a session: pages, their size, and read pauses. Common cases are in test_http_client.py."""
+"""Lists and watches over a session: pages, their size, and pauses between reads. test_http_client.py has the common cases."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

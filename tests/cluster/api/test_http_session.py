@@ -1,4 +1,4 @@
-"""The session against a scripted transport: retries, limits, time (a mock clock), and credentials."""
+"""The session with a scripted transport: retries, limits, times (in virtual time), and credentials."""
 
 import gzip
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ BUSY = status_reply(429, "TooManyRequests", "slow down", {"retry-after": "3"})
 async def talk(
     script: Script, use: Callable[[HttpSession], object], options: ClientOptions = OPTIONS
 ) -> FaultyTransport:
-    """Open a session over the script and await ``use``."""
+    """Open a session over the script, await ``use`` with it, and return the transport."""
     transport = FaultyTransport(script)
     async with open_session(Connection(SERVER, bearer("t0ken")), options, transport) as session:
         awaitable = use(session)
@@ -289,7 +289,7 @@ async def with_credentials(source: Rotating, script: Script, calls: int = 1) -> 
 
 
 def only(header: str) -> Script:
-    """Return a script of a server that accepts one token."""
+    """Return the script of a server that accepts only one token."""
 
     def script(request: httpx.Request) -> Answer:
         return OK if request.headers["authorization"] == header else status_reply(401, "Unauthorized", "who are you?")

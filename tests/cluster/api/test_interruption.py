@@ -26,7 +26,7 @@ JOB = (
 
 
 def kept_back(how: str = "true") -> JsonObject:
-    """Return a CustomResourceDefinition that the API server never establishes."""
+    """Return a CustomResourceDefinition that the API server does not establish."""
     crd = widget_crd()
     metadata = as_object(crd["metadata"], "metadata")
     return {**crd, "metadata": {**metadata, "annotations": {"wharfinger.dev/never-established": how}}}

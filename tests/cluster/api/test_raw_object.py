@@ -1,4 +1,4 @@
-"""Objects kept as text: the identity and the version are read from it, and the text is passed on unchanged."""
+"""Objects kept as text. Their identity and version are read, and the text is passed on unchanged."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Single attempts of the operations that apply and delete the objects of the table of wanted objects."""
+"""Single attempts to apply or delete the object of a row in the table of wanted objects."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -246,7 +246,7 @@ def as_metadata(obj: JsonObject) -> JsonObject:
 
 
 async def test_the_engine_prunes_objects_of_no_record_once_all_releases_are_known(autojump_clock: MockClock) -> None:
-    """A failed attempt that wrote no record may leave such objects. The prune finds them by their label."""
+    """A failed attempt may write objects but no record. The prune finds these objects by their label."""
     async with bench() as at:
         at.engine.expect([Owner("late", "default")])
         await at.engine.upgrade(request(manifest("a")))

@@ -1,4 +1,4 @@
-"""Definitions of ``crds/``: applied, waited for, and not written twice."""
+"""CustomResourceDefinitions of ``crds/``: they are applied, waited for, and not written twice."""
 
 import httpx
 import pytest
@@ -91,7 +91,7 @@ async def test_a_definition_installed_by_helm_is_adopted(autojump_clock: MockClo
 
 
 async def test_a_definition_of_another_release_is_not_changed(autojump_clock: MockClock) -> None:
-    """An apply would remove the ownership annotations of the other release, and both releases would fight for the definition."""
+    """An apply would remove the ownership annotations of the other release, and both releases would fight for the CRD."""
     async with cluster() as (client, transport):
         made = await client.apply(owned(widget_crd(), Owner("db", "default")), field_manager="wharfinger")
         with pytest.raises(ForeignObjectError, match="belongs to the release default/db"):
@@ -108,7 +108,7 @@ def annotated(crd: JsonObject) -> JsonObject:
 
 
 async def written(client: ClusterClient, transport: Faulty, name: str, crd: JsonObject, *, times: int) -> None:
-    """Apply a definition that exists already, and check that this takes ``times`` writes."""
+    """Apply a CRD that exists already, and check that this takes ``times`` writes."""
     resource = await client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     live = {item_name: item for item in (await client.list(resource)).items if (item_name := name)}
     transport.requests.clear()
@@ -136,7 +136,7 @@ def test_a_definition_within_the_live_one_is_recognized(wanted: JsonValue, live:
 
 
 async def wait_for_established(how: str) -> tuple[list[Laggards], JsonObject, float]:
-    """Apply a definition that is not established, for up to a minute. Return the reports, the definition and the time."""
+    """Apply a CRD that is not established, for up to a minute. Return the reports, the CRD and the time at the end."""
     told: list[Laggards] = []
     crd = widget_crd()
     crd["metadata"] = {"name": "widgets.example.test", "annotations": {"wharfinger.dev/never-established": how}}

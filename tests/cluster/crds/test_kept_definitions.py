@@ -1,4 +1,4 @@
-"""Deleted definitions of ``crds/``: the deletion is reported, and the definitions and their custom resources are restored."""
+"""Deleted CRDs of ``crds/``: the deletion is reported, and the CRDs and their custom resources are restored."""
 
 import logging
 from dataclasses import replace
@@ -188,7 +188,7 @@ async def test_a_definition_of_two_releases_is_restored_for_the_remaining_one(au
 
 
 async def test_a_definition_recreated_by_another_process_is_not_overwritten(autojump_clock: MockClock) -> None:
-    """The other process may have created a newer definition, so the engine does not revert it."""
+    """The other process may have created a newer version of the CRD, so the engine does not revert it."""
     newer = widget_crd()
     newer["metadata"] = {"name": "widgets.example.test", "labels": {"version": "newer"}}
     async with bench(simulate=True) as at:
@@ -240,7 +240,7 @@ def test_the_pause_doubles_up_to_a_limit() -> None:
 
 
 async def test_each_step_of_a_release_retains_the_definitions_it_applied(autojump_clock: MockClock) -> None:
-    """One step applies the definitions of the package, and another step those of its subcharts."""
+    """One step applies the CRDs of a package, and a later step those of its subcharts. Both sets must be retained."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await at.engine.ensure_crds("web", "default", [], step="charts in the chart")
@@ -261,7 +261,7 @@ def gadget_crd() -> JsonObject:
 
 
 async def deleted_during_an_upgrade(at: Bench) -> ReleaseRequest:
-    """Delete the definition after the upgrade has applied it, before the upgrade ends."""
+    """Delete the CRD after an upgrade has applied it, but before the upgrade ends. Return the request of the upgrade."""
     asked = request(config_map("a"), config_map("b"), crds=(widget_crd(),))
     reached, gate = trio.Event(), trio.Event()
 
@@ -283,7 +283,7 @@ async def deleted_during_an_upgrade(at: Bench) -> ReleaseRequest:
 
 
 async def test_a_definition_deleted_during_the_first_install_is_restored(autojump_clock: MockClock) -> None:
-    """Another release already watches definitions, so the deletion is seen before the install ends."""
+    """The engine already watches CRDs for another release, so it sees the deletion before the install ends."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("other", "default", [gadget_crd()])
         await trio.sleep(5)
@@ -309,7 +309,7 @@ async def test_a_definition_waiting_for_its_pause_is_still_missing_after_an_upgr
 
 @pytest.mark.parametrize("moment", ["looking", "applying"])
 async def test_an_uninstall_during_a_restoration_affects_nothing_else(autojump_clock: MockClock, moment: str) -> None:
-    """A user cleans up by hand: they delete the definition first, and then uninstall the package."""
+    """A user cleans up by hand: they delete the CRD first, and then uninstall the package."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await trio.sleep(5)

@@ -1,4 +1,4 @@
-"""Narrowed schemas: tables of cases, random widening and narrowing, and values that are accepted or refused."""
+"""Narrowed schemas of CRDs: tables of cases, random widening and narrowing, and values that are accepted or refused."""
 
 from copy import deepcopy
 
@@ -21,7 +21,7 @@ def schema(text: str) -> JsonObject:
 
 
 def found(old: str, new: str) -> list[tuple[str, str]]:
-    """Return the rule and the path of each narrowing. Both schemas are those of the property ``x`` of an object."""
+    """Return the rule and the path of each narrowing. ``old`` and ``new`` are schemas of the property ``x`` of an object."""
     return [(one.rule.name, one.path) for one in narrowings(only_x(schema(old)), only_x(schema(new)))]
 
 
@@ -374,7 +374,7 @@ def takes(made: JsonObject, value: JsonValue) -> bool:
 def test_values_newly_refused_or_pruned_always_have_a_narrowing(
     old: JsonObject, new: JsonObject, data: st.DataObject
 ) -> None:
-    """The reference is the validation of the embedded control plane. The two schemas may also be unrelated."""
+    """The embedded control plane's own validation decides which values are newly refused. The schemas may also be unrelated."""
     if data.draw(st.booleans()):
         new = old
         for _ in range(data.draw(st.integers(1, 3))):

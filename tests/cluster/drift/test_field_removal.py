@@ -1,4 +1,4 @@
-"""The omission of fields that others own, and of no others."""
+"""The removal of other managers' fields from an object before it is applied. No other fields are removed."""
 
 import pytest
 
@@ -51,7 +51,7 @@ OBJECT: JsonObject = {
     ],
 )
 def test_fields_owned_by_others_remain(others: JsonObject, segments: list[str], changes: JsonObject) -> None:
-    """``changes`` are the members that differ afterwards; None means removed."""
+    """Exactly the fields of other managers are left out. ``changes`` has the members that differ afterwards, None if left out."""
     left = without_fields(OBJECT, segments, FieldSet.from_fields_v1(others))
 
     assert left == {name: value for name, value in {**OBJECT, **changes}.items() if value is not None}

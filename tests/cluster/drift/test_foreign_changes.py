@@ -1,4 +1,4 @@
-"""The reported owner of a release whose records are deleted."""
+"""The author that is reported if the records of a release are deleted."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ GOING = ObjectKey(NAMESPACE, "", "going")
 
 
 class Told:
-    """A listener that records the reported owners."""
+    """A listener that records the reported authors."""
 
     def __init__(self, at: Bench) -> None:
         self.by: list[str] = []
@@ -44,7 +44,7 @@ class Told:
 
 
 async def make_going(at: Bench) -> None:
-    """Create a namespace with a finalizer, whose deletion therefore does not end."""
+    """Create a namespace with a finalizer, so that its deletion does not end."""
     metadata: JsonObject = {"name": "going", "finalizers": ["example.test/hold"]}
     await at.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 

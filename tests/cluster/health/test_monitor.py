@@ -1,4 +1,4 @@
-"""The health of releases while objects are created, changed and deleted, and waits for it."""
+"""The health of releases while objects are created, changed and deleted, and the waits until releases are healthy."""
 
 import pytest
 import trio

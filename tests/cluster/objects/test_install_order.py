@@ -1,4 +1,4 @@
-"""The install order of Helm."""
+"""The order of kinds in which Helm installs objects."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The owner of an object."""
+"""The release that owns an object, and the marks of ownership on objects."""
 
 import pytest
 

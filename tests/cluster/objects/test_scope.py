@@ -1,4 +1,4 @@
-"""Releases confined to their namespace."""
+"""Releases that may change objects in their own namespace only."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -149,7 +149,7 @@ def test_a_failed_delete_is_retried_until_it_succeeds(world: World) -> None:
 
 
 def test_a_row_inserted_again_cancels_its_failing_delete(world: World) -> None:
-    """After that, only the update runs, and its attempt is marked as one that may replace another object."""
+    """Only the update of the new row runs. Its attempt is marked, because it may replace another object."""
     put(world.table, 1)
     world.take_in()
     world.run()
@@ -326,7 +326,7 @@ def test_an_owner_without_rows_is_forgotten(world: World) -> None:
 
 
 def test_refreshes_are_limited_in_rate(world: World) -> None:
-    """After an idle time, a second's share of refreshes may run at once. The rest follows one by one."""
+    """After an idle time, as many refreshes as are allowed in one second run at once. The others follow one by one."""
     put(world.table, *range(300))
     world.take_in()
     world.rest()
@@ -437,7 +437,7 @@ def test_a_failing_row_assumed_done_is_done(world: World) -> None:
 
 
 def test_new_rows_are_not_updated_while_a_prune_runs(world: World) -> None:
-    """The prune could take their objects for unwanted ones. Deletions and updates of rows that the prune knows still run."""
+    """The prune could take the objects of new rows for unwanted ones. Rows that the prune knows are still updated and deleted."""
     put(world.table, 1, 2)
     world.take_in()
     world.machine.hold(world.table.snapshot())

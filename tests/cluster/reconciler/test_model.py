@@ -1,4 +1,4 @@
-"""Random histories of several machines on one table: nothing is lost, nothing is repeated after Done, and it ends.
+"""Random histories of several machines on one table: no change is lost, no done row is attempted again, and the work ends.
 
 The model of a target is the last operation for each key. An operation may take effect at any time while it runs, even
 if it fails. A prune deletes objects that its snapshot does not have, at any time while it runs, as often as it likes.

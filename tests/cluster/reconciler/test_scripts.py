@@ -101,7 +101,7 @@ async def test_incremental_and_batched_targets_follow_the_table(
 
 
 async def test_prune_waits_for_the_initialized_table(autojump_clock: trio.testing.MockClock) -> None:
-    """A prune never runs before the table is initialized, and a request made before is remembered."""
+    """A prune never runs before the table is initialized. A request made before that is remembered."""
     target, table = Target(), a_table()
     filling = table.initializer("start")
     async with script(table, target, replace(OPTIONS, prune_s=3600)) as reconciler:
@@ -148,7 +148,7 @@ async def test_prune_runs_for_an_empty_table(autojump_clock: trio.testing.MockCl
 
 
 async def test_done_rows_are_refreshed(autojump_clock: trio.testing.MockClock) -> None:
-    """A done row is updated again after some time; a failed refresh is retried as a refresh."""
+    """A done row is updated again after some time. If this refresh fails, it is retried as a refresh."""
     target, table = Target(), a_table()
     async with script(table, target, replace(OPTIONS, refresh_s=60)) as reconciler:
         put(table, 1)

@@ -273,7 +273,7 @@ async def test_changes_are_read_during_constant_retries(autojump_clock: Clock) -
 
 
 async def test_changes_between_rounds_are_combined(autojump_clock: Clock) -> None:
-    """Writes in quick succession cost one attempt, not one each."""
+    """Several quick writes of a row cost only one attempt."""
     table, target = a_table(), Target()
     async with reconciling(table, target, replace(OPTIONS, round_gap_s=1)):
         for number in range(30):
@@ -376,7 +376,7 @@ async def test_an_assumption_ends_a_wait(autojump_clock: Clock) -> None:
 
 
 async def test_a_row_written_during_a_prune_is_not_pruned(autojump_clock: Clock) -> None:
-    """A slow prune works with the rows of its beginning, and would delete the objects of later rows."""
+    """A slow prune uses the rows that existed at its beginning. It would delete the objects of rows that were written later."""
     gate = trio.Event()
     table, target = a_table(), Target(prune_gate=gate)
     async with reconciling(table, target) as reconciler:
@@ -575,7 +575,7 @@ async def test_operations_run_in_the_context_of_their_owner(autojump_clock: Cloc
 
 
 async def test_operations_without_checkpoints_let_other_tasks_run() -> None:
-    """In real time, workers yield although their operations have no checkpoint."""
+    """Workers let other tasks run although their operations have no checkpoint. This test runs in real time."""
 
     class Instant(Target):
         async def update(self, attempt: object) -> None:

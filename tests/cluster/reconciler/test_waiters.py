@@ -1,4 +1,4 @@
-"""Waiters of an owner, woken only if their condition holds."""
+"""Tasks that wait for an owner's progress, and are woken only if their condition holds."""
 
 import trio
 import trio.testing

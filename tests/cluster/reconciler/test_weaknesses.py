@@ -133,7 +133,7 @@ async def test_6_an_operation_has_a_deadline(autojump_clock: Clock) -> None:
 
 
 def test_7_a_replaced_row_is_marked_as_replaced() -> None:
-    """A row may be deleted and inserted again between two reads. The target must know, because the object may be another one."""
+    """A row may be deleted and inserted again between two reads. The attempt is marked, because the object may be another one."""
     with a_world(a_table()) as world:
         put(world.table, 1, 2)
         world.take_in()

@@ -1,4 +1,4 @@
-"""Histories cached in memory."""
+"""Histories of releases that are cached in memory."""
 
 from tests.cluster.support.large_records import record
 from wharfinger.cluster.objects.ownership import Owner

@@ -105,7 +105,7 @@ async def test_changes_by_others_are_reported(autojump_clock: MockClock) -> None
 
 
 async def test_a_record_deleted_during_our_uninstall_is_not_reported(autojump_clock: MockClock) -> None:
-    """A deleted namespace may lose the record before our uninstall deletes it, although nobody ran helm."""
+    """If the namespace is deleted, the record may disappear before our uninstall deletes it. This must not be blamed on helm."""
     async with bench() as at:
         for holder, told in ((US, 0), (NOBODY, 1)):
             with at.heads.writing("default", "sh.helm.release.v1.web.v1") as wrote:

@@ -1,4 +1,4 @@
-"""Release records in a cluster."""
+"""The store of release records in a cluster."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -171,7 +171,7 @@ class Watching:
 
 @asynccontextmanager
 async def watching(*before: Release) -> AsyncIterator[Watching]:
-    """Open a store; ``before`` are the releases that exist before the first list."""
+    """Open a store with watched heads. The records ``before`` exist before the first list."""
     us = Holder("us")
     async with two_ways() as ways, open_shared_watches(ways.client) as watches, AsyncExitStack() as stack:
         for one in before:
@@ -314,7 +314,7 @@ async def test_summaries_are_updated_without_losing_data(autojump_clock: MockClo
 
 
 async def pending(client: ClusterClient, holder: Holder) -> None:
-    """Create the pending record of a killed process."""
+    """Create a deployed record, and the pending record of a killed process."""
     store = ReleaseStore(client, lambda: NOW + timedelta(days=9))  # the clock of that machine is wrong
     await store.create(release(1))
     await store.create(release(2, ReleaseStatus.PENDING_UPGRADE, holder=holder))

@@ -342,7 +342,7 @@ async def test_unreadable_hooks_stop_the_uninstall(autojump_clock: MockClock) ->
 
 @pytest.mark.parametrize("lost", [False, True])
 async def test_every_request_of_a_hook_may_fail_once(lost: bool, autojump_clock: MockClock) -> None:
-    """A hook's run deletes the old object, creates the new one and deletes it. Each request once fails or loses its answer."""
+    """A run deletes the old object, and creates and deletes the new one. Any of its requests may fail or lose its answer."""
     hooks = parse_hooks([hook("x", "test", policy="before-hook-creation,hook-succeeded")])
     async with cluster() as (client, transport):
         await client.create(config_map_object("x"))

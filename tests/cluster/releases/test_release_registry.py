@@ -1,4 +1,4 @@
-"""The engine's knowledge of each release."""
+"""The registry, which stores what the engine knows about each release."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""Requests and their fingerprints."""
+"""The fingerprints of release requests."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -37,7 +37,7 @@ def refusal(code: int, reason: str) -> httpx.Response:
 
 @asynccontextmanager
 async def bench_of_records(history: int = 10) -> AsyncIterator[tuple[RecordKeeper, Faulty]]:
-    """Open a keeper of records; yield it and its transport."""
+    """Open a keeper of records. Yield it and its transport."""
     async with cluster() as (client, transport):
         clock, holder = Clock(), Holder("wharfinger")
         yield RecordKeeper(ReleaseStore(client, clock, holder=holder), clock, holder, history), transport

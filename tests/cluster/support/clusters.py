@@ -24,7 +24,7 @@ async def memory_cluster(*, simulate: bool = False) -> AsyncIterator[HttpCluster
 
 @asynccontextmanager
 async def loopback_cluster(folder: Path, *, simulate: bool = False) -> AsyncIterator[HttpClusterClient]:
-    """Yield a client over TCP; its kubeconfig is the one that the control plane wrote to ``folder/kubeconfig``."""
+    """Yield a client over TCP. It uses the kubeconfig that the control plane wrote to ``folder/kubeconfig``."""
     path = folder / "kubeconfig"
     async with serve_control_plane(Address("127.0.0.1", 0), path, "test-token", simulate=simulate):
         connection = await trio.to_thread.run_sync(load_connection, path)

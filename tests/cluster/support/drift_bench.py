@@ -82,7 +82,7 @@ class DriftBench:
         return {(field.pointer, field.by) for field in fields}
 
     async def patch(self, manager: str, desired: JsonObject, patch: JsonValue, subresource: str = "") -> None:
-        """Apply a merge patch by another manager, or a JSON patch if it is a list."""
+        """Apply a patch as another manager: a JSON patch if it is a list, otherwise a merge patch."""
         client, key = await self.by(manager), await self.key(desired)
         if isinstance(patch, list):
             await client.json_patch(key, patch, subresource=subresource)

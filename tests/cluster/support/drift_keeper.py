@@ -40,7 +40,7 @@ RULES: Final = FightRules(limit=3, window_s=300.0, first_delay_s=10.0, max_delay
 
 
 class Recording(httpx.AsyncBaseTransport):
-    """A transport that records the requests of the monitor and the engine; ``fault`` can make a request fail, and each of the
+    """A transport that records the requests of the monitor and the engine. ``fault`` can make a request fail, and each of the
     ``gates`` holds up the requests for the object with its name.
     """
 

@@ -1,4 +1,4 @@
-"""A desired table, live objects, and their health, on a control plane in memory."""
+"""The table of wanted objects, live objects, and their health, on a control plane in memory."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -51,7 +51,7 @@ def widget(name: str, **spec: str) -> JsonObject:
 
 
 async def define_widgets(client: ClusterClient) -> None:
-    """Define Widgets, which have a status subresource; a test writes the status in place of a controller."""
+    """Define Widgets with a status subresource. Tests write the status in place of a controller."""
     made = await client.apply(widget_crd(), field_manager="test")
     await wait_ready(client, [ObjectKey(CRD, "", name_of(made))])
 

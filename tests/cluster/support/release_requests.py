@@ -13,7 +13,7 @@ def objects_of(manifest: str) -> tuple[JsonObject, ...]:
 
 
 def config_map(name: str, extra: str = "", **data: str) -> str:
-    """Return a ConfigMap as manifest text; ``extra`` is added to its metadata."""
+    """Return a ConfigMap as manifest text. ``extra`` is added to its metadata."""
     lines = [f"  {key}: {value!r}" for key, value in data.items()] or ["  {}"]
     metadata = f"  name: {name}\n" + "".join(f"  {line}\n" for line in extra.splitlines())
     return f"---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n{metadata}data:\n" + "\n".join(lines) + "\n"

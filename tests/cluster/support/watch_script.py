@@ -22,7 +22,7 @@ def obj(name: str, version: int, uid: str = "") -> JsonObject:
 
 
 def page(*items: JsonObject, version: int, token: str = "") -> Reply:
-    """Return a page of a list; with a token, another page follows."""
+    """Return a page of a list. If it has a token, another page follows."""
     values: list[JsonValue] = list(items)
     metadata: JsonObject = {"resourceVersion": str(version), **({"continue": token} if token else {})}
     return json_reply({"kind": "ConfigMapList", "metadata": metadata, "items": values})

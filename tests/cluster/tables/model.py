@@ -16,7 +16,7 @@ class Kept(NamedTuple):
 
 
 class Told(NamedTuple):
-    """One change."""
+    """A change of a row, as a reader gets it."""
 
     key: str
     row: Row

@@ -1,4 +1,4 @@
-"""Change streams, case by case; test_model compares them with a model."""
+"""Change streams in single cases. test_model compares them with a model."""
 
 import pytest
 import trio

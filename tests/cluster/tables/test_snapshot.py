@@ -1,4 +1,4 @@
-"""Queries of a snapshot. The rows that it contains are tested in test_model."""
+"""Queries of a snapshot. test_model tests which rows it contains."""
 
 from tests.cluster.tables.samples import Row, a_table, drop, put, rows_of
 from wharfinger.cluster.tables.snapshot import Index

@@ -1,4 +1,4 @@
-"""Watches without a table. When a table fires them is tested in test_table."""
+"""Watches without a table. test_table tests when a table fires them."""
 
 import trio
 import trio.testing

@@ -103,7 +103,7 @@ class CutStream(httpx.AsyncByteStream):
 
 @asynccontextmanager
 async def in_memory() -> AsyncIterator[tuple[HttpClusterClient, HttpClusterClient, Cut]]:
-    """Open two clients of one control plane; the first one's network can be cut."""
+    """Open two clients of one control plane. The network of the first client can be cut."""
     async with open_control_plane(simulate=False) as control_plane:
         cut = Cut(control_plane.transport())
         connection = Connection("http://control-plane.invalid")

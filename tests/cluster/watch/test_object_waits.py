@@ -1,4 +1,4 @@
-"""Waits for states of objects by watches."""
+"""Functions that watch objects until they have a certain state."""
 
 import pytest
 import trio

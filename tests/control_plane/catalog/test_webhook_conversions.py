@@ -22,7 +22,7 @@ CRONS = "/apis/stable.example.com/{}/namespaces/default/crontabs"
 
 
 def cron_definition(hook: Hook) -> JsonObject:
-    """Return a definition whose ``v1alpha1`` has a list, and whose storage version ``v1alpha2`` has a string."""
+    """Return a CRD. Its field ``cron`` is a list in ``v1alpha1``, and a string in the storage version ``v1alpha2``."""
 
     def version(name: str, cron: JsonObject, *, storage: bool) -> JsonObject:
         spec: JsonObject = {"type": "object", "properties": {"cron": cron}}

@@ -1,4 +1,4 @@
-"""Commits of writes. Several answers wait for one commit. Uncommitted writes are never visible, and are undone if it fails."""
+"""Commits. Several answers wait for one commit. Uncommitted writes are never visible, and are undone if the commit fails."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -13,9 +13,9 @@ A scenario is a YAML file in ``scenarios/``. It has a description and steps, and
 ``$ns`` is a namespace of this scenario. It is created by an additional step 1, unless the file has ``namespace: none``.
 ``{{STEP.path}}`` is a value from the answer to an earlier step. A step may have these fields:
 
-- ``headers``: additional headers; null removes a default header;
-- ``body``: an object, or a string that is sent unchanged (``"\\uDCFF"`` is the byte FF);
-- ``until``: a part of the answer's body; the request is repeated until the answer contains it;
+- ``headers``: additional headers. The value null removes a default header.
+- ``body``: an object, or a string that is sent unchanged (``"\\uDCFF"`` is the byte FF).
+- ``until``: a part of the answer's body. The request is repeated until the answer contains this part.
 - ``differs``: the reason for an intentional difference of the embedded control plane.
 
 ``python -m tests.control_plane.recorded_answers.recorder --kubeconfig FILE NAME…`` records scenarios, and afterwards deletes

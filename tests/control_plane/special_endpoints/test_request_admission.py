@@ -1,4 +1,4 @@
-"""Admission of special requests. Reviews are shown only to webhooks; evictions, bindings and tokens also to policies."""
+"""Admission of special requests. Only webhooks see reviews. Webhooks and policies see evictions, bindings and tokens."""
 
 import pytest
 

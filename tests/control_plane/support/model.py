@@ -37,7 +37,7 @@ class Write:
 
 @dataclass
 class Story:
-    """All answers that clients got."""
+    """All answers that clients got, to be checked together."""
 
     writes: list[Write] = field(default_factory=list)
     lists: list[tuple[int, dict[str, Data]]] = field(default_factory=list)
@@ -116,7 +116,7 @@ class Story:
 
 
 def check_life(life: Sequence[Write]) -> None:
-    """Check that each state of an object follows from the one before."""
+    """Check that each state of an object is the result of a write on the state before."""
     before: Data | None = None
     revision = 0
     for write in life:
@@ -146,7 +146,7 @@ def made_of(write: Write, before: Data | None) -> Data:
 
 
 def check_managers(obj: JsonObject) -> None:
-    """Check that owned fields exist, existing fields are owned, and no manager has two entries of one kind."""
+    """Check managedFields: owned fields exist, existing fields are owned, and no manager has two entries for one operation."""
     owned: set[str] = set()
     entries = [as_object(entry, "entry") for entry in find_list(obj, "metadata", "managedFields")]
     names = [(find(entry, "manager"), find(entry, "operation")) for entry in entries]

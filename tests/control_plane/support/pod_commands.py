@@ -1,4 +1,4 @@
-"""A control plane that runs commands in its Pods, on a TCP port and with a client."""
+"""A control plane on a TCP port that runs commands in its Pods, for tests."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -30,7 +30,7 @@ KEY = ObjectKey(POD, "default", "busy")
 
 @dataclass
 class Kubelet:
-    """A client of a control plane that runs commands in Pods."""
+    """A control plane that runs commands in its Pods, and a client of it."""
 
     plane: ControlPlane
     client: HttpClusterClient
@@ -60,7 +60,7 @@ class Kubelet:
 
 @asynccontextmanager
 async def open_kubelet(folder: Path, *, commands: bool = True) -> AsyncGenerator[Kubelet]:
-    """Run a control plane on a port of this machine, and yield its client."""
+    """Run a control plane on a port of this machine, and yield it with its client."""
     root = folder / "commands"
     async with open_control_plane(command_folder=root if commands else None) as plane:
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")

@@ -46,7 +46,7 @@ class Served:
 
 @contextmanager
 def served(folder: Path, *arguments: str) -> Iterator[Served]:
-    """Run ``wharfinger control-plane`` on a free port, and yield the process once it is ready."""
+    """Run ``wharfinger control-plane`` on a free port, and yield it as `Served` once it is ready."""
     kubeconfig = folder / "state" / "kubeconfig"
     with program(*wharfinger("control-plane", "--kubeconfig", str(kubeconfig), *arguments)) as process:
         process.wait_line(READY)

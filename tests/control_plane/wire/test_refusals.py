@@ -1,4 +1,4 @@
-"""The errors that answer bodies which cannot be read."""
+"""The errors that are returned for bodies that cannot be read."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fields of Pods that the API server sets or drops, in cases that no recording of a real one covers."""
+"""Fields of Pods that are set or dropped at a write, in cases that no recording of a real API server covers."""
 
 from tests.control_plane.support.pod_samples import pod_of
 from tests.control_plane.support.samples import NOW
