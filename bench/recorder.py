@@ -68,8 +68,8 @@ FEW_ROUNDS: Final = 6
 REPEATED: Final = 9
 MEMORY_BUDGET: Final = 0.03
 DISK_BUDGET: Final = 0.04
-"""The largest shares of the processor time of reconciliations that change nothing: for the steps that every daemon keeps in memory,
-and with `--flight-recorder`.
+"""The largest shares of the processor time of reconciliations that change nothing: for the steps that each daemon keeps in
+memory, and with `--flight-recorder`.
 """
 CHURN_BUDGET: Final = 0.03
 """The highest share with `--flight-recorder`, if the settings of each package change."""
