@@ -20,7 +20,7 @@ def charts(tmp_path_factory: pytest.TempPathFactory) -> Charts:
 
 @pytest.fixture
 def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run functions for worker threads on the event loop, because simulated time would pass while a thread works."""
+    """Run functions for worker threads on the event loop, because virtual time would pass while a thread works."""
 
     async def run_sync(work: Callable[[*Arguments], Result], *arguments: *Arguments, **_options: object) -> Result:
         await trio.lowlevel.checkpoint()

@@ -34,21 +34,21 @@ class Told:
     """Fires when something is told; another one is there then."""
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """See EngineListener."""
+        """Record the drift and the fights."""
         self.drifts += [f"{owner}: {drift}" for drift in (*drifts, *fights)]
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """See EngineListener."""
+        """Record the health of the release."""
         self.health[owner] = health
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Nobody looks at it."""
+        """Ignore the report."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Nobody looks at it."""
+        """Ignore the report."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
-        """See EngineListener."""
+        """Record the revision, and wake the tasks that wait for one."""
         self.foreign.append((owner, release_revision))
         news, self.news = self.news, trio.Event()
         news.set()

@@ -1,7 +1,7 @@
 """A network on which one request fails once, and the record of all requests.
 
-A request is identified by its method, its path, whether it is a watch, and the number of such requests before it. So the same
-request is hit even if tasks run in another order.
+A request is identified by its method, its path, whether it is a watch, and the number of equal requests before it. So the same
+request fails even if tasks run in another order.
 """
 
 import json

@@ -36,7 +36,7 @@ class Simulation:
 async def simulate(
     *namespaces: str, armed: bool = False, fault: tuple[Call, Fault] | None = None
 ) -> AsyncIterator[Simulation]:
-    """Open a simulation with these namespaces. If ``armed``, requests count and may fail from the start of the engine."""
+    """Open a simulation with these namespaces. If ``armed``, requests are counted and may fail from the start of the engine."""
     async with open_control_plane(simulate=True) as plane:
         network = FaultyNetwork(plane.transport())
         options = ClientOptions(user_agent="somebody/else")

@@ -2,7 +2,7 @@
 
 This form lacks everything in which two servers always differ: uids, versions, times, managers, and allocated addresses, ports
 and names. It also lacks what controllers write (``status``) or create: a StatefulSet's claims, objects with owners, the default
-objects of a namespace, and the APIServices of definitions. Release records are compared separately.
+objects of a namespace, and the APIServices of CRDs. Release records are compared separately.
 """
 
 import json

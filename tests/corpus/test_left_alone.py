@@ -43,7 +43,7 @@ async def scale(at: Simulation, minute: int) -> None:
 
 
 async def inject(at: Simulation, minute: int) -> None:
-    """Write CA bundles into webhooks, an APIService and a definition, as a controller does. Renew them once."""
+    """Write CA bundles into webhooks, an APIService and a CRD, as a controller does. Renew them once."""
     bundle = CA if minute < MINUTES // 2 else CA.replace("Y2", "Y3")
     for kind, name in (
         ("MutatingWebhookConfiguration", "admission-defaulting"),

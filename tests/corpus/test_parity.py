@@ -3,7 +3,7 @@
 Only these differences are intended:
 
 - Our engine puts marks on the objects of a release (docs/apply.md).
-- Helm never updates definitions in ``crds/``.
+- Helm never updates CRDs in ``crds/``.
 - Our engine retains objects of protected kinds, whose data would be lost, unless their deletion is requested.
 - At a rollback, the hooks differ, because a rollback by our engine is an upgrade.
 """
@@ -65,7 +65,7 @@ class Pair:
         return await self.ours.settled(), await self.theirs.settled()
 
     async def rendered(self, version: Version, *, upgrade: bool = False) -> Rendered:
-        """Render a version for our server with the same helm, after the definitions of its subcharts were applied."""
+        """Apply the CRDs of the version's subcharts on our server, and render the version with the same helm."""
         ours = self.ours
         crds = subchart_crds(version.folder, version.values, is_package=False)
         await self.engine.releases.ensure_crds(RELEASE, NAMESPACE, crds)

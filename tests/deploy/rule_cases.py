@@ -201,7 +201,7 @@ async def follow_a_package(client: ClusterClient) -> None:
 
 
 async def run_in_a_pod(client: HttpClusterClient) -> None:
-    """Run a command in a pod that does not exist. The API server checks the right before it finds that out."""
+    """Run a command in a pod that does not exist. The API server checks the rights before it looks for the pod."""
     try:
         await client.executor.run(
             PodCommand(ObjectKey(POD, NAMESPACE, "pod"), ("true",)), stdout=lambda _: None, stderr=lambda _: None

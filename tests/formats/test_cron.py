@@ -187,7 +187,7 @@ def test_the_due_time_is_in_the_schedules_zone() -> None:
     ],
 )
 def test_fixed_hour_runs_skipped_by_a_clock_change_are_made_up(cron: str, times: list[str]) -> None:
-    """On 29 March 2026 in Berlin, 01:59:59 is followed by 03:00:00."""
+    """On 29 March 2026 in Berlin, 01:59:59 is followed by 03:00:00. Skipped runs with a fixed hour run at three o'clock."""
     assert local(cron, "2026-03-29T01:00:00+01:00", 3) == times
 
 
@@ -203,7 +203,7 @@ def test_fixed_hour_runs_skipped_by_a_clock_change_are_made_up(cron: str, times:
     ],
 )
 def test_fixed_hour_runs_are_not_repeated_when_the_clock_goes_back(cron: str, times: list[str]) -> None:
-    """On 25 October 2026 in Berlin, 02:59:59 is followed by 02:00:00."""
+    """On 25 October 2026 in Berlin, 02:59:59 is followed by 02:00:00. Runs with a fixed hour use the first of two equal times."""
     assert local(cron, "2026-10-25T01:00:00+02:00", len(times)) == times
 
 

@@ -76,7 +76,7 @@ async def read_open_ended(data: bytes, handler: Handler) -> list[Answer]:
 
 
 def read_answers(received: bytes, methods: str = "") -> list[Answer]:
-    """Return the responses in ``received``, as h11 reads them. ``methods`` has the methods of the first requests; others are GET.
+    """Return the responses in ``received``, as h11 reads them. ``methods`` are those of the first requests; others are GET.
 
     Informational responses are omitted. Raises h11.RemoteProtocolError for invalid responses.
     """

@@ -83,7 +83,7 @@ async def test_a_broken_stream_ends_without_an_error_of_the_producer(
 
 
 async def test_a_request_over_a_stream_without_half_close_can_be_refused() -> None:
-    """A TLS stream has no half-close, so the server refuses a request without it."""
+    """A TLS stream has no half-close. The server must still refuse an invalid request and close the stream."""
 
     class Whole(trio.abc.Stream):
         def __init__(self) -> None:

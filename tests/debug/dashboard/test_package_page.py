@@ -1,4 +1,4 @@
-"""The page of a package."""
+"""The page of a package in the dashboard."""
 
 from dataclasses import replace
 

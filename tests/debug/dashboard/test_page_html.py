@@ -1,4 +1,4 @@
-"""The HTML of pages."""
+"""The HTML of the dashboard's pages."""
 
 from html.parser import HTMLParser
 

@@ -1,4 +1,4 @@
-"""Lines of the log."""
+"""Lines of a package's log as text."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The memory of a daemon as text."""
+"""The memory use of a daemon as text."""
 
 import pytest
 

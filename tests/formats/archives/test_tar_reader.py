@@ -1,4 +1,4 @@
-"""The reader of tars. It reads what usual tools write, limits the size of each extension, and refuses everything else by name."""
+"""The reader of tars. It reads what usual tools write, limits the size of extensions, and refuses everything else by name."""
 
 import io
 import tarfile

@@ -74,7 +74,7 @@ def test_a_declared_property_without_keywords_is_not_additional() -> None:
 
 @pytest.mark.parametrize("text", ["self.nope > 1", "self.deep.nope == 1"])
 def test_a_missing_key_never_satisfies_a_rule(text: str) -> None:
-    """Such a rule is an error. If it were skipped, a misspelt key would disable the check."""
+    """A rule about a missing key is an error. If it were skipped, a misspelt key would disable the check."""
     (finding,) = outcome({"properties": {"a": {DECKHOUSE: [ours(text)]}}}, {"a": {"deep": {}}}).findings
     assert finding.kind is FindingKind.ERROR
     assert finding.path == ("a",)

@@ -65,7 +65,7 @@ GIVES: Final[dict[str, list[JsonValue]]] = {
     # gojq's library refuses to compile these functions. Here they change nothing.
     "debug | debug(.text) | stderr | .text": ["a,b, c"],
     ".metadata.labels | keys_unsorted": [["a", "b"]],
-    # Differences that are left (docs/jq.md).
+    # Remaining differences from gojq (docs/jq.md).
     "{b: 1, a: 2} | tojson": ['{"b":1,"a":2}'],
     "1e17 | tojson": ["1E+17"],
     "[0, 1, 2] | .[1.2:2.7]": [[1, 2]],
@@ -95,7 +95,7 @@ REFUSES: Final[dict[str, tuple[RefusalKind, str]]] = {
     '"m" | modulemeta': (RefusalKind.RUN, "modulemeta is not available in a filter"),
     '"x" * 20000000': (RefusalKind.SIZE, "more than 16777216 bytes of results"),
     'repeat("x" * 1000000)': (RefusalKind.SIZE, "more than"),
-    # Differences that are left (docs/jq.md).
+    # Remaining differences from gojq (docs/jq.md).
     '"abc" | .[1]': (RefusalKind.RUN, "Cannot index string with number"),
     "{(1): 2}": (RefusalKind.COMPILE, "Cannot use number (1) as object key"),
     r'"\ud83d"': (RefusalKind.COMPILE, "surrogate pair"),

@@ -1,4 +1,4 @@
-"""JSON values: reading within limits, canonical bytes for equal values, and accessors that never guess."""
+"""JSON values: reading within limits, canonical bytes for equal values, and accessors that accept only the right type."""
 
 import itertools
 import json

@@ -149,6 +149,6 @@ def test_every_written_value_has_a_line_in_ascending_order(documents: list[JsonV
 
 
 def test_too_many_directives_are_not_parsed() -> None:
-    """A text with 300,000 directives would take minutes. The reader refuses such a text, too."""
+    """A text with 300,000 directives would take minutes, so it is not parsed. The reader refuses such a text, too."""
     text = b"".join(b"%%TAG !a%d! x\n" % number for number in range(300_000)) + b"--- a\n"
     assert yaml_lines(text) == ()
