@@ -26,7 +26,7 @@ _ACCEPT_PAUSE_S: Final = 0.1
 _LEAST_PAUSE_S: Final = 0.05
 """The shortest pause, in seconds. Shorter ones are added up, because a wake-up costs more than closing a connection."""
 _RECONSIDER_S: Final = 0.25
-"""The time after which another open connection is ended, if a waiting client has got none."""
+"""The time, in seconds, after which another open connection is ended if the client still waits for one."""
 
 
 async def serve_connection(stream: trio.abc.Stream, handler: Handler, limits: HttpLimits) -> None:

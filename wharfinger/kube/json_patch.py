@@ -169,7 +169,7 @@ class _Work:
         self.add(path, self.remove(source))
 
     def copied(self, value: JsonValue, depth: int, *, free: bool) -> JsonValue:
-        """Return a deep copy of a value that will be ``depth`` levels below the root. ``free``: its size is not counted.
+        """Return a deep copy of a value that will be ``depth`` levels below the root. With ``free``, its size is not counted.
 
         Raises _Refused if the copy is too deep, or if copies exceed their limit.
         """

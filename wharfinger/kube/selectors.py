@@ -32,7 +32,7 @@ VALUE_PART: Final = (
 
 
 _LONGEST_REMEMBERED: Final = 317
-"""The length of the longest valid key, a domain, a slash and a name; longer ones are not cached."""
+"""The length of the longest valid key (a domain, a slash and a name); longer keys are not cached."""
 
 
 class SelectorError(Exception):

@@ -136,7 +136,7 @@ def _unchanged_lines(sides: Sides) -> Iterator[str]:
 
 
 def run_diff(options: OfflineOptions, against: str, *, everything: bool = False) -> Sides:
-    """Build both sides; with ``everything`` releases that cannot differ are rendered, too. Raises BuildError."""
+    """Build both sides; with ``everything``, releases that cannot differ are rendered, too. Raises BuildError."""
     with few_collections():
         result = trio.run(partial(_sides, options, against, everything=everything))
     if isinstance(result, BuildError):

@@ -1,6 +1,6 @@
 """``wharfinger test``: run an author's tests of the objects that packages, charts and trees build.
 
-Each package has its own tests. All paths with manifests are one tree, and the tests of each path belong to it.
+Each package has its own tests. All paths with manifests are one tree, to which the tests of all these paths belong.
 """
 
 import argparse

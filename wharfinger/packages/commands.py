@@ -74,7 +74,7 @@ class AddAction(Protocol):
 def add_package(parser: argparse.ArgumentParser) -> None:
     """Add ``package push PATH REFERENCE``, ``package inspect REFERENCE``, ``package check FOLDER``, and further actions.
 
-    ``more_actions`` is a default of the parser, set by the composition root: each adds an action of its own.
+    The composition root sets ``more_actions`` as a default of the parser: functions that each add one further action.
     """
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     push = actions.add_parser(
@@ -253,7 +253,9 @@ def _signing_key(path: Path | None) -> "Signer | None":
 
 
 def _tag_to_push(package: Package, target: Target, *, force: bool) -> str:
-    """Return the given tag, or the tag of the package's version. Raises AddressError if there is neither, or if they differ."""
+    """Return the given tag, or the tag of the package's version. Raises AddressError if there is neither, or if they
+    differ and ``force`` is False.
+    """
     if not target.tag and not package.tag:
         raise AddressError(f"{target}: {package.name} has no version; give a tag, such as {target}:1.0.0")
     if target.tag and package.tag and target.tag != package.tag and not force:

@@ -11,7 +11,7 @@
     ├── AddressError              an address that cannot be read
     ├── ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml)
     ├── StoreError                the disk failed
-    ├── RulesError                the rules of a schema could not be evaluated, although they are not at fault
+    ├── RulesError                the rules of a schema could not be evaluated, for a reason other than the rules
     ├── RenderError               helm refused the chart or the values
     │   └── LookupRefusedError    a template looked up an object that its release may not read
     ├── PatchError                a patch of rendered objects matches nothing, or cannot be applied
@@ -115,7 +115,7 @@ class ConversionError(PackageError):
 
 
 class RulesError(PackageError):
-    """The rules of a schema could not be evaluated, although the rules are not at fault.
+    """The rules of a schema could not be evaluated, for a reason other than the rules themselves.
 
     The error is transient by default, because the worker process may be able to start later.
     """

@@ -113,7 +113,7 @@ def string_index_of(text: str, wanted: str, start: int = 0) -> int:
 
 
 def string_last_index_of(text: str, wanted: str, start: int | None = None) -> int:
-    """Implement ``'hello'.lastIndexOf('l')``, not after ``start``."""
+    """Implement ``'hello'.lastIndexOf('l')``; the result is not greater than ``start``."""
     if start is None:
         return text.rfind(wanted)
     if not 0 <= start <= len(text):

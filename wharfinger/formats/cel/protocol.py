@@ -66,7 +66,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CelRequest:
-    """The task of a worker: to evaluate ``rules`` (the text of SchemaRules), or only to compile them if ``has_self`` is false."""
+    """A request to evaluate ``rules`` (the text of SchemaRules), or only to compile them if ``has_self`` is false."""
 
     rules: bytes
     has_self: bool = False

@@ -69,8 +69,9 @@ class JqText:
 
 @dataclass(frozen=True, slots=True)
 class JqRefusal:
-    """The reason why there are no results. ``message`` is jq's own if the program does not compile,
-    and never quotes the input.
+    """The reason why there are no results. If the program does not compile, ``message`` is jq's own.
+
+    It never quotes the input.
     """
 
     kind: RefusalKind

@@ -5,7 +5,7 @@ by line. Beyond that, credentials are recognised by their form: user info in URL
 keys in PEM, ``password=…`` and ``--token …``, ``"apiKey": "…"``, and YAML lines with such keys. The second method cannot
 find all secrets: a caller that knows the secret should pass it.
 
-The text after a key of this kind is kept if it cannot be a secret: the fixed words of an error about a file of that name
+The text after such a key is kept if it cannot be a secret: the fixed words of an error about a file of that name
 (``…/kubeconfig: Permission denied``), and a path (``KUBECONFIG=/…``, ``PWD=/…``). An error is kept only if its words are in a
 fixed list, so that no secret can pass as an error. ``Secret shop/db-password: not there`` is such an error about an object.
 

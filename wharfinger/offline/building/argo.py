@@ -152,7 +152,7 @@ def read_text(root: Path, base: Path, name: str, references: Mapping[str, Path])
 
 
 def _image(value: JsonValue, own: set[str]) -> JsonObject:
-    """Return ``old=new:tag`` as kustomize writes it."""
+    """Return an image ``old=new:tag`` as an entry of a kustomization's ``images``. Raises ArgoError."""
     match = _IMAGE.match(value) if isinstance(value, str) else None
     if match is None:
         raise ArgoError(f"kustomize.images: {value!r} is not a valid image; write NAME=IMAGE:TAG or IMAGE:TAG")

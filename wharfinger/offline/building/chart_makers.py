@@ -1,4 +1,5 @@
-"""A cache that records whether fetched charts may make nodes, so that a chart is fetched only once to find this out.
+"""A cache that records whether fetched charts may make nodes, which are objects that are built themselves. So a chart is
+fetched only once to find this out.
 
 Only charts of a fixed version are stored: a constraint may allow a newer version tomorrow.
 """

@@ -22,7 +22,7 @@ def may_make_nodes(chart: Path) -> bool:
 
 
 def names_nodes(value: JsonValue) -> bool:
-    """Return whether values name the API group of such objects: a chart may render objects that its values contain."""
+    """Return whether values name an API group of objects with a controller; a chart may render objects in its values."""
     text = canonical_json(value)
     return any(group in text for group in _GROUPS)
 

@@ -21,7 +21,7 @@ def has_kustomization(folder: Path) -> bool:
 
 
 def resources_of(root: Path, path: str) -> list[str]:
-    """Return the resources of a folder of a source as Flux would list them, relative to it. Blocking. Raises TreeError.
+    """Return the resources of the folder ``path`` as Flux would list them, relative to that folder. Blocking. Raises TreeError.
 
     These are files that end in ``.yaml`` or ``.yml``, except those that the source ignores.
     """

@@ -42,7 +42,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """The text that a template has made of one input, and the template."""
+    """The text that a template has made from one input, and the template."""
 
     template: Template
     text: str

@@ -3,7 +3,7 @@
 =========  ==================================  ====================================  =====================
 level      absent                              there, and not done                   failed
 =========  ==================================  ====================================  =====================
-NONE       block: it may still come            block                                 a derived failure
+NONE       block: it may still be created      block                                 a derived failure
 CASCADE    a failure that names it             block                                 a derived failure
 FORCE      a failure that names it             a failure: a cycle, or never done     a derived failure
 =========  ==================================  ====================================  =====================
@@ -11,8 +11,8 @@ FORCE      a failure that names it             a failure: a cycle, or never done
 If a file declares an absent object, and the node that builds the file is not done or has failed, the gate checks that node
 instead: the object is absent only because that node has not built it.
 
-A node that has both reasons to block and reasons to fail blocks. So it fails only when the state of everything that it needs is
-final. There are no timeouts.
+A node that has reasons to block blocks, even if it also has reasons to fail. So it fails only when the state of everything that
+it needs is final. There are no timeouts.
 """
 
 import difflib

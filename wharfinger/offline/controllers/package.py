@@ -1,7 +1,7 @@
 """The controller of Wharfinger's Applications and Modules, which turns settings into manifests in the same way as the daemon.
 
 The package is resolved, stored and read as the daemon does it. Its settings are converted, checked and merged as in the daemon's
-Configure operation, and the daemon's code makes the request for the render (:mod:`wharfinger.runtime.resources.manifests`). Hooks
+Configure task, and the daemon's code makes the request for the render (:mod:`wharfinger.runtime.resources.manifests`). Hooks
 are not run, so their values patches are missing, and a warning reports it.
 
 The check whether a package may be enabled runs at the end, when all packages are known

@@ -19,7 +19,7 @@ from wharfinger.offline.store.store import Stored
 from wharfinger.runtime.fixpoint.model import Id, Level
 
 UNCHANGED: Final = "unchanged"
-"""The reason for skipping a release whose inputs are the same on both sides."""
+"""The reason for skipping a release whose inputs are the same in both versions of the tree."""
 FETCHED: Final = frozenset({GIT_REPOSITORY, OCI_REPOSITORY, BUCKET})
 """Sources whose controller fetches their files."""
 

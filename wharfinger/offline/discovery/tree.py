@@ -211,7 +211,7 @@ class _Scan:
 
         The Kustomization of a FluxInstance is included if one of the paths lies in the folder that it builds, or if that folder
         lies in one of the paths. Every file lies below the root. So a Kustomization that builds the root is included only if no
-        other one builds its file: it may be a base whose path is added by a patch.
+        other Kustomization builds its file. Otherwise it may be a base, and a patch may add its path.
         """
         own = [each for each in flux if each.is_of(local)]
         found = {each.id for each in own if each.lies_inside}
@@ -381,7 +381,7 @@ def _not_built_by_others(paths: tuple[str, ...], builders: Sequence[_Builder]) -
 def root_of(*paths: Path) -> Path:
     """Return the root of a tree at some paths: their common root or, outside of repositories, the nearest folder around them.
 
-    Blocking. Raises TreeError if they have different ones.
+    Blocking. Raises TreeError if they have different roots.
     """
     folders = [path if path.is_dir() else path.parent for path in map(Path.resolve, paths)]
     roots = sorted({_own_root(folder) for folder in folders})

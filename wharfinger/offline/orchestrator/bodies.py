@@ -127,8 +127,8 @@ class TreeBodies:
         return False
 
     def _store_kinds(self, kinds: set[str]) -> None:
-        """Put objects of these kinds into the store from now on, because a node waits for such an object; also add earlier
-        objects.
+        """Put objects of these kinds into the store from now on, because a node waits for such an object. Also put those there
+        that were made earlier.
         """
         new = kinds - self._kept
         if not new:

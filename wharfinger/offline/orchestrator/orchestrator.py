@@ -258,9 +258,9 @@ class Orchestrator:
     async def survey(self, *, strict: bool = False) -> Surveyed | None:
         """Build everything except releases, and return the inputs of the releases; None if the tree must be built as a whole.
 
-        With ``strict``, releases of fetched charts are rendered, too, unless it is known that these charts make no nodes. The
-        tree must be built as a whole if anything fails, or if a node reads an object that does not exist: a release may make it.
-        Raises TreeError.
+        With ``strict``, releases whose charts have to be fetched are rendered, too, unless these charts are known to make no
+        nodes. The tree must be built as a whole if anything fails, or if a node reads an object that does not exist: a release
+        may make it. Raises TreeError.
         """
         try:
             await self.bootstrap()

@@ -41,7 +41,7 @@ class Progress:
     runs: list[RunProgress] = field(default_factory=list)
 
     def run(self) -> RunProgress:
-        """Return the progress of another tree."""
+        """Add another tree, and return its progress."""
         run = RunProgress()
         self.runs.append(run)
         return run

@@ -1,4 +1,4 @@
-"""The result of an offline run: manifests by producer, verdicts, orphans and warnings. Everything in it is sorted."""
+"""The result of an offline run: manifests by producer, failures, orphans and warnings. Everything in it is sorted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -57,7 +57,7 @@ def selection_of(result: Result, filters: Sequence[Filter]) -> Selection:
 
 
 def selected(result: Result, selection: Selection) -> Result:
-    """Return the chosen objects of a result, and the verdicts about everything in the selection."""
+    """Return the chosen objects of a result, and the failures and warnings of everything in the selection."""
     manifests = {
         producer: kept
         for producer, several in result.manifests.items()

@@ -34,7 +34,7 @@ class TreeVersion:
 
 
 async def build_sides(before: TreeVersion, after: TreeVersion, *, everything: bool = False) -> Sides:
-    """Build both sides; with ``everything`` all releases are rendered. Raises TreeError, StoreError."""
+    """Build both sides; with ``everything``, all releases are rendered. Raises TreeError, StoreError."""
     if not everything and (narrowed := await _narrowed(before, after)) is not None:
         return narrowed
     async with (

@@ -51,7 +51,7 @@ class PackageRequest:
     used.
 
     The targets of all links must lie in the folder ``limit``, which is by default the folder of the git repository, else the
-    package's own.
+    package's own folder.
     """
 
     path: Path

@@ -94,7 +94,7 @@ class TreePacks:
 
 
 def _suffices(known: _Pack, pack: _Pack) -> bool:
-    """Return whether a known pack can stay: it has nearly all parts of ``pack``, no old value of any, and few unused parts."""
+    """Return whether a known pack can stay: it has nearly all parts of ``pack``, no old value of a part, and few unused parts."""
     size, known_size = (len(each.texts) + len(each.entries) for each in (pack, known))
     lacks = len(pack.texts.keys() - known.texts.keys()) + len(pack.entries.keys() - known.entries.keys())
     if lacks * _TOLERATED > size or known_size > _SPARE * size:

@@ -62,7 +62,7 @@ def nodes_of(result: Result) -> tuple[Node, ...]:
 
 
 def _is_unwritten(who: Id, result: Result) -> bool:
-    """Return whether no file declares an object that was built and made nothing."""
+    """Return whether no file declares a node, and the node was built but made nothing."""
     declared = who in result.places or who in result.orphans
     return not declared and not result.manifests.get(who) and who not in result.failed and who not in result.skipped
 

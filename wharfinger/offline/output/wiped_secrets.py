@@ -33,7 +33,7 @@ def wiped(manifest: Manifest) -> Manifest:
 
 
 def without_copies(secret: JsonObject) -> JsonObject:
-    """Return a Secret without the annotation with the copy of it that ``kubectl apply`` writes."""
+    """Return a Secret without the annotation in which ``kubectl apply`` stores a copy of it."""
     annotations = find(secret, "metadata", "annotations")
     metadata = secret.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(annotations, dict) or LAST_APPLIED not in annotations:

@@ -97,7 +97,7 @@ def statistics(cache: Path) -> dict[str, AreaStatistics]:
 
 
 def collect(cache: Path, *, max_bytes: int, unused_s: float) -> Removed:
-    """Remove entries that were not used for ``unused_s``, then the least recently used ones until ``max_bytes`` are left.
+    """Remove entries that were not used for ``unused_s``, then the least recently used ones until at most ``max_bytes`` are left.
 
     Blocking. Raises OSError.
     """

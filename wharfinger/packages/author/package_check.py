@@ -52,7 +52,7 @@ _CHECKED_BY_HELM: Final = (
 
 
 class Severity(StrEnum):
-    """The severity of a finding: an error prevents the installation of the package or the settings, a warning does not."""
+    """The severity of a finding: a package with an error fails the check, a package with only warnings passes it."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -1,8 +1,8 @@
 """The fields of a ``Chart.yaml`` as Helm decodes them.
 
 Helm reads the file into a typed document, and is lenient. A number or a boolean in place of a string becomes a string. Keys match
-in any case; unknown keys and later documents are ignored. If a key occurs several times, the last value is used. A chart that
-Helm renders is accepted here, too; each of these cases gives a warning, because it is usually a mistake.
+in any case; unknown keys are ignored. If a key occurs several times, the last value is used. All of this is accepted here, too,
+but gives a warning, because it is usually a mistake. Documents after the first are ignored without a warning.
 
 The result has Helm's types throughout, whatever the file had. Release records need these types: Helm cannot read a record whose
 chart has a number as its version, and such a record even keeps Helm from listing other releases.
@@ -37,7 +37,7 @@ class _Leaf(Enum):
 class _List(NamedTuple):
     of: "_Shape"
     nulls: bool
-    """True if an item may be null, which becomes an empty string."""
+    """True if an item may be null. Such an item becomes an empty string, unless items of any type are allowed."""
 
 
 class _Map(NamedTuple):

@@ -5,7 +5,7 @@ The rules are Helm's (``internal/ignore`` of its sources), not git's:
 * patterns are those of Go's ``filepath.Match``: ``*`` and ``?`` stop at ``/``, and there is no ``**``;
 * a pattern with a slash is matched against the path from the chart's folder, any other pattern against the last part of the path;
 * a pattern with a slash at its end matches folders only;
-* a rule after ``!`` excludes every path that it does *not* match;
+* a rule that begins with ``!`` excludes every path that its pattern does *not* match;
 * Helm's built-in rule ``templates/.?*`` always applies.
 
 An ignored folder is ignored with everything in it.

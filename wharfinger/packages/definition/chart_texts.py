@@ -1,7 +1,7 @@
 """The files of a chart and of all charts in it (folders and archives), as Helm would find them.
 
-Nothing is written: an archive is read in memory. A file that cannot be read counts as empty, and a broken archive as
-without files, because Helm could not use them either. Links are followed, as Helm does.
+Nothing is written: an archive is read in memory. A file that cannot be read counts as empty, and a broken archive counts as
+one without files, because Helm could not use them either. Links are followed, as Helm does.
 """
 
 import io

@@ -84,8 +84,8 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True)
 class ConversionChain:
-    """All conversions of a package, to the versions 2, 3, …, ``current``. ``declared`` is True if the schema states its own
-    version.
+    """All conversions of a package, to the versions 2, 3, …, ``current``. ``declared`` is False if there are conversions, but the
+    schema states no version.
     """
 
     current: int = 1

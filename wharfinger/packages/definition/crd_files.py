@@ -46,7 +46,7 @@ def read_crds(package: Path) -> tuple[JsonObject, ...]:
 
 
 def served_kinds(crd: JsonObject) -> list[str]:
-    """Return ``group/version/Kind`` of every version that a definition serves."""
+    """Return ``group/version/Kind`` of every version that a CRD serves."""
     group, kind = find_str(crd, "spec", "group"), find_str(crd, "spec", "names", "kind")
     versions = find_list(crd, "spec", "versions")
     return [

@@ -6,10 +6,11 @@ There are four layouts, distinguished by the files in the folder, in this order:
 layout          has                                                         installed by
 ==============  ==========================================================  =======================================
 PACKAGE         ``package.yaml``, or ``module.yaml`` of older packages      its ``type``; a Module by default
-MODULE_FOLDER   ``hooks/``, ``openapi/`` or ``enabled``; without a          a Module
-                ``Chart.yaml`` also ``templates/``, ``crds/``, or a
-                section of its own in ``values.yaml``; a weight in its name;
-                a directory of such folders that it lies in
+MODULE_FOLDER   one of these: ``hooks/``, ``openapi/``, ``enabled``, or a   a Module
+                weight in its name. Without a ``Chart.yaml``, one of
+                ``templates/``, ``crds/`` and a section of its own in
+                ``values.yaml`` is enough. Every folder in a directory of
+                module folders is one, too
 CHART           ``Chart.yaml`` and none of these                            either
 MANIFESTS       ``kustomization.yaml``, or else manifests (``*.yaml``) at   either
                 its top, and none of these
@@ -61,11 +62,9 @@ from wharfinger.packages.errors import ArtifactError, DigestError
 from wharfinger.packages.files.package_files import PackageFiles, open_files
 
 DEFAULT_WEIGHT: Final = 999
-"""The weight of Applications, of Modules that are not critical, and of module folders without a number. These come last."""
+"""The weight of packages without a weight of their own. Usual weights are lower, so these packages run last."""
 UNNUMBERED_WEIGHT: Final = 1
-"""The weight of module folders without a number in a modules directory. These folders come first there (spec
-hook-protocol §5.4).
-"""
+"""The weight of module folders in a modules directory whose names have no number (spec hook-protocol §5.4)."""
 MAX_IMAGES: Final = 10_000
 
 SETTINGS_SCHEMAS: Final = ("openapi/settings.yaml", "openapi/config-values.yaml")
@@ -88,8 +87,9 @@ class Definition:
     """A package as its files define it.
 
     If ``type`` is None, an Application or a Module may install the package. A lower ``weight`` runs first; the weight in a
-    ``package.yaml`` counts only if the package is critical. ``chart`` is None if there is nothing to render. ``static_values``
-    are the package's own values, without the key of their section. ``images`` maps an image's name to its digest.
+    ``package.yaml`` counts only together with ``critical: true``. ``chart`` is None if there is nothing to render.
+    ``static_values`` are the package's own values, without the key of their section. ``images`` maps an image's name to its
+    digest.
     """
 
     layout: Layout

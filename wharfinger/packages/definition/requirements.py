@@ -148,8 +148,8 @@ def resolved(requirements: Requirements, namespace: str) -> Requirements:
 def with_depends_on(requirements: Requirements, depends_on: Iterable[DependsOn]) -> Requirements:
     """Return `resolved` requirements with the resource's requirements added as mandatory ones.
 
-    If the package requires the same package as well, both constraints apply. A package that it excludes stays excluded: the
-    requirement is never met, and the gates of the package report the reason.
+    If the package and its resource require the same package, both constraints apply. If the resource requires a package that
+    the package itself excludes, the requirement is never met, and the gates report the reason.
     """
     if requirements.applications is not None:
         raise AssertionError("expected resolved requirements before those of a resource are added")

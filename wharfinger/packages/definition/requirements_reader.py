@@ -187,7 +187,7 @@ def _version_of(entry: JsonObject, key: str, where: str) -> VersionConstraint | 
 
 
 def constraint_at(written: str, path: str) -> VersionConstraint:
-    """Read a constraint that is written at ``path``; "" allows any version. Raises ConstraintError."""
+    """Read a constraint that is written at ``path``; an empty one allows any version. Raises ConstraintError."""
     try:
         return parse_constraint(written)
     except ConstraintError as error:

@@ -1,10 +1,10 @@
 """A cache of built kustomizations; the key is the content of all files that a build has read.
 
-The files that a build reads are known only after the build. So there are two kinds of entries. The first kind belongs to the name
-of a folder, and has at most MAX_LISTS lists: the paths that earlier builds of the folder have read. The second kind has the
-objects. Its key is a checksum of one such list and of the state of each path in it: the digest of a file, or the fact that the
-path is a folder or does not exist. If a build reads the same paths in the same states, its objects are the same. Paths are
-relative to the folder, so it does not matter where the tree lies.
+The files that a build reads are known only after the build. So there are two kinds of entries. The first kind is for one request
+(`BuildKey`). It has at most MAX_LISTS lists, each with the paths that an earlier build read. The second kind has the objects. Its
+key is a checksum of one such list and of the state of each path in it: the digest of a file, or the fact that the path is a
+folder or does not exist. If a build reads the same paths in the same states, its objects are the same. Paths are relative to the
+folder, so it does not matter where the tree lies.
 
 Files are read without a thread: they are small, so another running Python thread would cost more than the reads.
 """

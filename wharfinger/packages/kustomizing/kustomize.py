@@ -138,7 +138,7 @@ class KubectlKustomize:
 
 
 def check_patches(what: Kustomization) -> None:
-    """Check that the patches of an object's own fields name no files, which could lie anywhere. Raises KustomizeError."""
+    """Check that no patch in a kustomization is the name of a file, which could lie anywhere. Raises KustomizeError."""
     if patches_name_files(what):
         raise KustomizeError(
             "patches: an entry names a file, which is not allowed here; write the patch into its field `patch`"

@@ -119,7 +119,7 @@ class _Work:
         return await self.builder.build(Manifests(FIELD, text, {"patches": list[JsonValue](patches)}))
 
     async def _named(self, text: str, patches: Sequence[JsonObject], error: KustomizeError) -> PatchError:
-        """Return the error with the first patch that fails, found by bisection over the number of patches in a build."""
+        """Return an error that names the first patch that fails, found by bisection over the number of patches in a build."""
         low, high, said = 0, len(patches), error
         while high - low > 1:
             middle = (low + high) // 2
@@ -145,7 +145,7 @@ def _objects_of(rendered: Rendered) -> list[JsonObject]:
 
 
 def _grouped(objects: Iterable[JsonObject]) -> tuple[dict[Identity, JsonObject], ...]:
-    """Return objects in the fewest groups with unique identities, without objects that have no name and cannot be patched."""
+    """Return objects in the fewest groups with unique identities. Objects without a name cannot be patched, and are left out."""
     groups: list[dict[Identity, JsonObject]] = []
     for obj in objects:
         identity = identity_of(obj)

@@ -148,7 +148,7 @@ class Mirror:
             self._images.update({str(image): image for image in found})
 
     async def _images_of(self, ends: CopyRoute, descriptor: Descriptor, name: str) -> tuple[PackageReference, ...]:
-        """Return the images that a package names, and copy those in its own repository.
+        """Return the images that a package names in other repositories, and copy those in its own repository.
 
         A package that lists no images is rendered, and its manifests are searched.
         """
@@ -178,7 +178,7 @@ class Mirror:
 
 
 async def names_of(source: Registry, path: str) -> list[str]:
-    """Return the names of the packages of a registry, which are the tags of the repository above them. Raises PackageError."""
+    """Return the names of a registry's packages, which are the tags of the repository at ``path``. Raises PackageError."""
     try:
         return [name for name in await source.tags(path) if is_repository(name)]
     except ArtifactNotFoundError as error:

@@ -93,7 +93,7 @@ class DockerLogins:
             raise RegistryError(f"{self._file}: {error}", transient=False) from error
 
     def forget(self, registry: RegistryAddress) -> None:
-        """Forget the remembered login from a registry's helper because it was refused; ask the helper again next time."""
+        """Forget the remembered login from a registry's helper, because the login was refused; the helper is asked again."""
         server = server_name(registry)
         for helper in [each for each in self._remembered if each.server == server]:
             del self._remembered[helper]

@@ -162,7 +162,7 @@ def blobs_of(manifest: Manifest) -> tuple[Descriptor, ...]:
 
 
 def manifest_fields(manifest: Manifest) -> JsonObject:
-    """Return all fields of a manifest, for a record; `manifest_from_fields` is the inverse."""
+    """Return all fields of a manifest, to be stored; `manifest_from_fields` is the inverse."""
     return {
         "descriptor": _descriptor_json(manifest.descriptor),
         "artifactType": manifest.artifact_type,
@@ -173,7 +173,7 @@ def manifest_fields(manifest: Manifest) -> JsonObject:
 
 
 def manifest_from_fields(fields: JsonObject) -> Manifest:
-    """Read a manifest from a record. Raises FormatError, DigestError, or ArtifactError if the record is not valid."""
+    """Read a manifest from its stored fields. Raises FormatError, DigestError, or ArtifactError if they are not valid."""
     return _manifest(fields, read_descriptor(find(fields, "descriptor"), "descriptor"))
 
 

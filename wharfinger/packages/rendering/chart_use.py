@@ -56,7 +56,7 @@ class ChartUse:
         return self.with_values(values).lookup
 
     def with_values(self, values: JsonObject) -> "ChartUse":
-        """Return this use together with the use of texts in the values, which ``tpl`` may render. Raises ShapeError."""
+        """Return this use, extended by what the texts in the values use, because ``tpl`` may render them. Raises ShapeError."""
         if not self.tpl:
             return self
         encode_json(values)
@@ -161,7 +161,7 @@ class _Charts:
 
     @property
     def absent(self) -> set[str]:
-        """Return the keys of dependencies whose files are missing, because it is not known which values these charts read."""
+        """Return the keys of dependencies whose files are missing, so that it is not known which values they read."""
         return {key for name, key in self.declared if name not in self.own}
 
     def read(self, found: TemplateUse, file: ChartFile) -> None:

@@ -61,9 +61,9 @@ def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
     """Return the arguments that let ``lookup`` read the cluster, and keep Helm from other reads of it as far as possible.
 
     Helm 3 reads the cluster only for lookups, and uses the versions in its arguments; Helm 4 reads versions from the cluster.
-    Documents are written to files below ``out``, where Helm is stopped before it checks each object as an installation would
-    (:mod:`wharfinger.packages.rendering.end_mark`): a render must not depend on whether the cluster knows an object's kind, or
-    whether the object fits a schema.
+    Helm writes the documents to files below ``out``. Then it is stopped before it checks each object as an installation would
+    (:mod:`wharfinger.packages.rendering.end_mark`), because a render must not depend on whether the cluster knows an object's
+    kind, or whether the object fits a schema.
     """
     return ["--dry-run=server", f"--kubeconfig={kubeconfig}", f"--output-dir={out}", "--debug"]
 

@@ -46,7 +46,7 @@ class Document:
 
 
 def split_documents(output: str) -> tuple[Document, ...]:
-    """Return the documents of the output unchanged: empty lines at an end may be part of a block scalar (``|+``).
+    """Return the documents of the output unchanged: empty lines at the end of one may be part of a block scalar (``|+``).
 
     Raises RenderError for more than MAX_DOCUMENTS.
     """

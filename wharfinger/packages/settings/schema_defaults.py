@@ -28,7 +28,7 @@ class DefaultProblem:
 
 
 def refused_defaults(definition: Definition) -> tuple[tuple[DefaultProblem, ...], tuple[DefaultProblem, ...]]:
-    """Return the problems of the settings schema, and those of the values schema that it does not share."""
+    """Return the problems of the settings schema, and those of the values schema that the settings schema does not have."""
     settings, values = (
         () if schema is None else schema_default_problems(schema)
         for schema in (definition.settings_schema, definition.values_schema)

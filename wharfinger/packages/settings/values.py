@@ -126,9 +126,9 @@ def check_values(definition: Definition, values: JsonObject) -> None:
 def default_problems(definition: Definition) -> tuple[Problem, ...]:
     """Return the problems of the fields in ``values.yaml``, as if the user's settings replaced none of them.
 
-    They are checked against the values schema or, without one, the settings schema. The daemon does not check them against the
-    settings schema, so fields that are unknown to that schema are not reported. An absent required field is not reported either,
-    because the user may set it. Rules are not evaluated.
+    The fields are checked against the values schema or, without one, the settings schema. The daemon does not check them against
+    the settings schema, so fields that are unknown to that schema are not reported. An absent required field is not reported
+    either, because the user may set it. Rules are not evaluated.
     """
     static = definition.static_values
     problems: tuple[Problem, ...] = ()
@@ -149,7 +149,7 @@ def default_problems(definition: Definition) -> tuple[Problem, ...]:
 async def check_package_rules(definition: Definition, rules: Rules) -> None:
     """Compile the rules of the package's schemas, once, when the package is loaded.
 
-    Raises ArtifactError with the place and the error of each wrong rule, RulesError.
+    Raises ArtifactError, with the place and the error of each wrong rule, and RulesError.
     """
     wrong: list[str] = []
     for what, schema in (("settings", definition.settings_schema), ("values", definition.values_schema)):

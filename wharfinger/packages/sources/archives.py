@@ -41,7 +41,7 @@ class ArchiveFile:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSource:
-    """A list of archives. The login and the certificate are only for the server at the URL ``server`` ("" without either)."""
+    """A list of archives. Only the server at the URL ``server`` gets the login and the certificate ("" if there are none)."""
 
     files: tuple[ArchiveFile, ...]
     server: str = ""

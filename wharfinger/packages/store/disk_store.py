@@ -11,8 +11,8 @@
 The tests check these invariants with a cancellation at every await and a ``kill -9`` at every step on the disk:
 
 * a name under ``blobs``, ``trees`` or ``deployed`` is complete or absent: it is renamed into place from ``tmp``;
-* content is verified before each use: a blob is hashed again; a tree is compared with its record, unless it was compared before
-  and no entry of it has changed since (:mod:`~wharfinger.packages.files.folder_fingerprint`);
+* content is verified before each use: a blob is hashed again; a tree is compared with its record (``tree.json``), unless
+  it was compared before and no entry of it has changed since (:mod:`~wharfinger.packages.files.folder_fingerprint`);
 * a digest is downloaded and unpacked once, however many packages need it at the same time, and two digests never wait for
   each other;
 * `collect` never deletes files that a deployed name uses, nor recent downloads that are not deployed yet.
@@ -175,7 +175,10 @@ class DiskStore:
         await self._run(f"undeploying {name}", remove)
 
     async def collect(self) -> int:
-        """Delete everything that no deployed name uses, and left-over temporary files; return how many were deleted."""
+        """Delete left-over temporary files, and trees and blobs that no deployed name uses; return how many were deleted.
+
+        Recent downloads are kept, because they may be deployed soon.
+        """
         async with self._collecting:
             deleted = await self._run("cleaning up", self._sweep_temporary)
             deployed = await self._run("listing deployed names", self._deployed_trees)

@@ -40,5 +40,8 @@ class Store(Protocol):
         ...
 
     async def collect(self) -> int:
-        """Delete trees and blobs that no deployed name uses, and left-over temporary files; return how many were deleted."""
+        """Delete left-over temporary files, and trees and blobs that no deployed name uses; return how many were deleted.
+
+        Recent downloads are kept, because they may be deployed soon.
+        """
         ...

@@ -182,7 +182,7 @@ def _long_text(data: bytes) -> str:
 
 
 def check_logged(certificate: x509.Certificate, issuer: x509.Certificate, keys: Sequence[Verifying]) -> None:
-    """Raise ArtifactError unless one of the certificate logs has promised to list a certificate."""
+    """Raise ArtifactError unless one of the certificate logs has promised to list the certificate."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.PrecertificateSignedCertificateTimestamps).value
         body = certificate.tbs_precertificate_bytes

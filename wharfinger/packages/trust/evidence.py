@@ -1,6 +1,4 @@
-"""Evidence that is stored beside an artifact and may make it trusted: a signature, perhaps with a certificate and the entry of a
-log.
-"""
+"""Evidence that is stored beside an artifact and may make it trusted: a signature, perhaps with a certificate and a log entry."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""The signatures and statements of an artifact as rows for people, and whether a policy trusts it."""
+"""The signatures and statements of an artifact as rows of a table, and whether a policy trusts the artifact."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,9 +1,9 @@
 """The reading and writing of cosign's signatures of an artifact in its registry.
 
 The signatures are in the repository of the artifact itself: in the manifest with the tag ``sha256-<hex>.sig`` and, since OCI 1.1,
-manifests that refer to the artifact. Each layer of such a manifest is a payload, with the signature in an annotation, or a
+in manifests that refer to the artifact. Each layer of such a manifest is a payload, with the signature in an annotation, or a
 Sigstore bundle. Older signed statements are in the manifest with the tag ``sha256-<hex>.att``. A repository may contain any
-number of signatures by anybody, so at most MAX_SIGNATURES of MAX_READ bytes are read.
+number of signatures by anybody, so at most MAX_SIGNATURES of them are read, and MAX_READ bytes in total.
 """
 
 import base64
@@ -172,7 +172,7 @@ async def push_signature(
 ) -> Descriptor:
     """Add a signature to those of an artifact. Raises PackageError.
 
-    Signatures of the same payload for which ``is_own`` is true are replaced; by default, all signatures of it are replaced.
+    Signatures of the same payload for which ``is_own`` is true are replaced; by default, all of them are.
     """
     layer = await registry.push_blob(repository, SIMPLE_SIGNING, payload)
     others: list[JsonObject] = []

@@ -1,7 +1,7 @@
 """A registry whose artifacts are verified before any of their bytes is passed on.
 
-It wraps another registry, so no caller can forget the verification. A manifest is returned only if the policy trusts it, or the
-index that names it; a blob is returned only if a trusted manifest names it. If the signatures cannot be read, nothing is trusted.
+It wraps another registry, so no caller can forget the verification. A manifest is returned only if the policy trusts it or the
+index that names it. A blob is returned only if a trusted manifest names it. If the signatures cannot be read, nothing is trusted.
 """
 
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ class TrustedRegistry:
         self._blobs: set[tuple[str, Digest]] = set()
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the descriptor of the manifest that a tag points at, if it is trusted as that version. Raises TrustError."""
+        """Return the descriptor of the manifest that a tag points at, if it is trusted under this tag. Raises TrustError."""
         descriptor = await self._registry.resolve(repository, tag)
         await self._verified(repository, descriptor.digest, tag if is_version_tag(tag) else "")
         return descriptor
