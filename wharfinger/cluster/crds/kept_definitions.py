@@ -76,7 +76,7 @@ class _Restored:
 @dataclass(slots=True)
 class _Known:
     applied: dict[tuple[Owner, str], dict[str, _AppliedDefinition]] = field(default_factory=dict)
-    """The definitions by owner and its step, then by name; the latest is last."""
+    """The definitions by owner and step (a name that the caller chooses), then by the definition's name; the latest is last."""
     there: set[str] = field(default_factory=set)
     """The names of all definitions that exist according to the watch."""
     missing: dict[str, None] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class KeptDefinitions:
             self._queue.add(drift.identity.name)
 
     def missing(self, owner: Owner) -> tuple[Drift, ...]:
-        """Return the missing definitions of an owner, by name."""
+        """Return the missing definitions of an owner, sorted by name."""
         missing = {name: self._applied(name).get(owner) for name in sorted(self._known.missing)}
         return tuple(
             Drift(identity_of(one.key), missing=True)

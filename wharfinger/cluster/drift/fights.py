@@ -14,8 +14,9 @@ begins: it is reported with the other writer's name, and each further correction
        └────────────┴────────────────────────────────────  fighting, as wanted ──────────────┘
                       a window without drift: FightsChanged       drifted
 
-Invariants: in a fight at most one correction is made per delay; a drift is eventually corrected, however long the delay; a
-bout contains at most ``limit`` times, and is discarded a window after its last drift.
+A *bout* is the recent history of one object. Invariants: in a fight at most one correction is made per delay; a drift is
+eventually corrected, however long the delay; a bout contains the times of at most ``limit`` corrections, and is discarded a
+window after its last drift.
 """
 
 from collections.abc import Iterator

@@ -121,7 +121,7 @@ class _Known:
 class DriftMonitor:
     """A monitor of drift. ``correct`` has objects applied again; ``settled`` returns whether an object's row is applied.
 
-    Only :meth:`run`, which is its task, waits.
+    :meth:`run` runs in a task of its own. Except for it and :meth:`wait_compared`, no method waits.
     """
 
     def __init__(
@@ -202,12 +202,12 @@ class DriftMonitor:
         self._known.stopping = True
 
     def drifts(self, owner: Owner) -> tuple[Drift, ...]:
-        """Return the objects that differ from what was applied, by identity."""
+        """Return the objects that differ from what was applied, sorted by identity."""
         found = ((identity, known.drift) for identity, known in self._known.open.items() if known.owner == owner)
         return tuple(drift for identity, drift in sorted(found, key=lambda item: item[0]) if self._row(identity))
 
     def fights(self, owner: Owner) -> tuple[Fight, ...]:
-        """Return the present fights, by identity."""
+        """Return the present fights over an owner's objects, sorted by identity."""
         found = (self._fights.fight(entry.row.identity) for entry in self._table.snapshot().find("owner", owner))
         return tuple(sorted((fight for fight in found if fight is not None), key=lambda fight: fight.identity))
 

@@ -11,7 +11,7 @@ worker and may take long. Invariants:
   ``told`` is not called before all objects of the release were looked up, because an object that was not looked up does not
   count as unready. If :meth:`HealthMonitor.health` has returned another health since the last report, the release is reported
   again, even if its health is now the last reported one.
-* A wait ends only on a state that is certain: never on a state from before an apply that was reported by
+* A wait ends only on a state that is certain: never on a state from before an apply that was reported to
   :meth:`HealthMonitor.applied`, nor on a state that is being determined. A wait ends at the first failure; a cancelled wait
   leaves nothing behind.
 * A release is Degraded only for a cause that lasts: an object that failed, or one that stalled

@@ -40,7 +40,7 @@ class Fence:
     def permit(self, until: float, since: tuple[float, float] | None = None) -> None:
         """Permit writes until a time of the monotonic clock, in seconds.
 
-        ``since`` is the time at which the renewal was sent that permits the writes (None: now). A suspension since then counts.
+        ``since`` is the time at which the renewal that permits the writes was sent (None: now). A suspension since then counts.
         """
         if until != self._until:
             clock, boot_clock = since or self.moment()

@@ -4,7 +4,7 @@ Kinds that others need come first: a namespace before the objects in it, a servi
 that Helm does not know (custom resources) come last; removal uses the reverse order.
 
 Helm writes one kind after another. Most of that order has no effect: a ConfigMap and a ClusterRole never need each other. A
-*wave* is a run of kinds that can be written at the same time, so a release of six kinds takes three or four waits rather than
+*wave* is a group of kinds that can be written at the same time, so a release of six kinds takes three or four waits rather than
 six. Two kinds share a wave only if neither's admission reads the other:
 
 CLASSES    Namespace, PriorityClass, StorageClass, IngressClass

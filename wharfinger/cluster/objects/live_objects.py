@@ -209,7 +209,9 @@ class LiveObjects:
             self._report_looked_up(resource)
 
     def _report_looked_up(self, resource: ResourceType, why: str = "") -> None:
-        """Report that a kind was listed or, with ``why``, why it could not be listed; do nothing if this was reported already."""
+        """Report that a kind was listed or, with ``why``, why it could not be listed; do nothing if the same was reported last,
+        or if the kind was reported as listed before.
+        """
         followed = self._followed.get(resource)
         if followed is None or (not why and not followed.subscription.listed) or followed.told in ("", why):
             return

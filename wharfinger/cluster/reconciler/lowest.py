@@ -66,5 +66,5 @@ class Lowest(Generic[K]):
         return keys is None or any(one <= revision and key in keys for one, key in self._keys.items())
 
     def by_revision(self) -> list[K]:
-        """Return the keys, by revision."""
+        """Return the keys, sorted by revision."""
         return [key for _, key in sorted((self._keys or {}).items(), key=itemgetter(0))]

@@ -100,7 +100,7 @@ class Machine(Generic[K, R]):
         return owner.settled(self.consumed, revision, keys)
 
     def failures(self, name: Hashable) -> tuple[Failure[K], ...]:
-        """Return the failures of this owner, by revision."""
+        """Return the failures of this owner, sorted by revision."""
         owner = self._owners.get(name)
         found = (self._retries.get(key) for key in owner.failing.by_revision()) if owner else ()
         return tuple(failure for failure in found if failure is not None)
@@ -130,14 +130,14 @@ class Machine(Generic[K, R]):
         return None
 
     def open_keys(self, name: Hashable) -> tuple[K, ...]:
-        """Return the keys of this owner that are not Done: first the keys that were not attempted yet, by revision, then failing
-        keys, then refreshed ones.
+        """Return the keys of this owner that are not Done: first the keys that were not attempted yet, then failing keys, then
+        refreshed ones; each group is sorted by revision.
         """
         owner = self._owners.get(name)
         return owner.open_keys() if owner else ()
 
     def revision(self, key: K) -> int:
-        """Return the revision of a row that was read last; 0 if the row is unknown, or its deletion was read."""
+        """Return the last revision of a row that was read; 0 if the row is unknown, or its deletion was read."""
         record = self._records.get(key)
         return 0 if record is None or record.deleting else record.revision
 
@@ -328,7 +328,7 @@ class Machine(Generic[K, R]):
         return None if taken is None else self._attempt(taken[1][0])
 
     def take_batch(self, now: float) -> tuple[Sequence[Attempt[K, R]], bool]:
-        """Return the next work: changes of one owner (at most a round's size, deletions first) and False, or one retry and True.
+        """Return the next work: changes of one owner (at most ``round_size``, deletions first) and False, or one retry and True.
 
         The sequence is empty if there is nothing to do.
         """
@@ -403,7 +403,7 @@ class Machine(Generic[K, R]):
     # --- time --------------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> list[K]:
-        """Move due keys into their lines: at most a round's size of retries, and as many refreshes as the rate allows.
+        """Move due keys into their lines: at most ``round_size`` retries, and as many refreshes as the rate allows.
 
         Late operations give up their places. Return the keys whose operations must be cut off early because too few slow
         places are free.

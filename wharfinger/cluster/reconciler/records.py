@@ -82,7 +82,7 @@ class Owner(Generic[K, R]):
         return not any(one.holds(revision, keys) for one in (self.failing, self.refreshing))
 
     def open_keys(self) -> tuple[K, ...]:
-        """Return the keys that are not Done: first waiting keys, then failing ones, then refreshed ones; each group by
+        """Return the keys that are not Done: first waiting keys, then failing ones, then refreshed ones; each group is sorted by
         revision.
         """
         return (*self.waiting.by_revision(), *self.failing.by_revision(), *self.refreshing.by_revision())

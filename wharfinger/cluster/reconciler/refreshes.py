@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 BURST_S: Final = 1.0
-"""The longest time, in seconds, for which unused refreshes may be used later in a burst."""
+"""The time, in seconds, whose unused refreshes may be made later in one burst."""
 
 
 class Refreshes(Generic[K, R]):

@@ -1,11 +1,11 @@
 """The service of a reconciler. It has worker tasks, and three further tasks: one reads the table, one moves keys to their
 lines when they are due, one prunes.
 
-There is one task for each worker, never one for a row. A worker takes the next attempt from the machine, performs it, and
-reports its outcome. A worker waits if there is no attempt to take. Changes are read from the table in rounds: the next page
-is read when no worker can be given a row of the last page, or after READ_EVERY_S, so that the rows of one owner never hide
-those of another for long. One slow operation occupies one worker and delays no round. If the target offers batches, workers
-take changes in batches and retries one by one.
+There is one task for each worker, never one for a row. A worker takes the next attempt from the machine, performs it, and reports
+its outcome. A worker waits if there is no attempt to take. Changes are read from the table page by page: the next page is read
+when no worker can be given a row of the last page, or after READ_EVERY_S, so that the rows of one owner never hide those of
+another for long. One slow operation occupies one worker and delays no page. If the target offers batches, workers take changes in
+batches and retries one by one.
 
 Leaving the block cancels what runs: operations are idempotent, and the next reconciler begins with all rows.
 """
@@ -45,7 +45,7 @@ _ALL_OWNERS: Final = object()
 _CHECKPOINT_EVERY: Final = 16
 """The number of operations after which a worker lets other tasks run, even if its operations never wait."""
 READ_EVERY_S: Final = 0.1
-"""The least time between two rounds while workers have enough to do."""
+"""The least time between two reads of changes while workers have enough to do."""
 _DEFAULT: Final = ReconcilerOptions()
 
 
@@ -82,9 +82,9 @@ async def open_reconciler(
     """Keep a target in the state of the rows of ``table``, for as long as the block runs.
 
     ``owner`` returns the owner that waits for a row. ``statuses`` collects the statuses of all reconcilers of one table; this
-    reconciler joins it under ``name``. ``during`` returns the context in which an operation on a row runs. ``draw``: a random
-    number in [0, 1), for pauses. ``metrics`` receives each operation. ``attempted`` receives each attempt that counts, with
-    its present failure (None if it succeeded); it must not block.
+    reconciler joins it under ``name``. ``during`` returns the context in which an operation on a row runs. ``draw`` returns a
+    random number in [0, 1), for pauses. ``metrics`` receives each operation. ``attempted`` receives each attempt that counts,
+    with its present failure (None if it succeeded); it must not block.
     """
     reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
     reconciler.listen(metrics, attempted)
@@ -148,9 +148,9 @@ class Reconciler(Generic[K, R]):
     ) -> Progress:
         """Wait until every row of ``owner`` up to this revision of the table was attempted at least once, or is gone.
 
-        ``until_settled``: wait until every such row is Done, or is deleted together with its object. This wait ends earlier
-        if one of the rows failed permanently, or ``give_up`` times in a row; :meth:`failures` says which row. ``keys``:
-        failures of other keys do not end that wait.
+        ``until_settled``: wait until every such row is Done, or is deleted together with its object. This wait ends earlier if
+        one of the rows failed permanently, or ``give_up`` times in a row; :meth:`failures` says which row. With ``keys``, all
+        other rows only have to be attempted, and their failures do not end that wait.
         """
         machine = self._machine
         if until_settled:
@@ -194,7 +194,7 @@ class Reconciler(Generic[K, R]):
         return self._machine.open_keys(owner)
 
     def failures(self, owner: Hashable) -> tuple[Failure[K], ...]:
-        """Return the failures of this owner, by revision."""
+        """Return the failures of this owner, sorted by revision."""
         return self._machine.failures(owner)
 
     def failing_rows(self) -> tuple[tuple[R, Failure[K]], ...]:

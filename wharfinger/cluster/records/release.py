@@ -51,12 +51,12 @@ HOLDER_ANNOTATION: Final = "wharfinger.dev/holder"
 overwrote does not have it.
 """
 FENCE_ANNOTATION: Final = "wharfinger.dev/fence"
-"""The fence of the Lease that the holder had."""
+"""The annotation with the fence of the writer's Lease."""
 LEASE_ANNOTATION: Final = "wharfinger.dev/lease"
-"""The annotation that names the Lease of that writer: ``namespace/name/uid``."""
+"""The annotation that names the writer's Lease: ``namespace/name/uid``."""
 BASE_FILE: Final = "wharfinger.dev/base"
-"""The name of the file that holds the base, among the chart's files in a record. Helm keeps this file when it rewrites a
-record or rolls back to a record, and never reads the file.
+"""The name of the file that holds the source of the manifest (the *base*), among the chart's files in a record. Helm keeps this
+file when it rewrites a record or rolls back to a record, and never reads the file.
 """
 STAMP_LABEL: Final = "wharfinger.dev/applied"
 """The label with the stamp of a revision: its number, a dot, and the caller's text. Helm copies labels to revisions that

@@ -62,7 +62,7 @@ class ForeignChange:
 
     @property
     def owner(self) -> Owner:
-        """Return the package that owns the release."""
+        """Return the release that was changed."""
         return self.head.owner
 
     @property

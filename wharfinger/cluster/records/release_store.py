@@ -6,8 +6,8 @@ the last deployed revision remains the revision to return to. A pending record w
 operation (:meth:`ReleaseStore.settled`).
 
 With :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` a history that did not change since it was read or written
-here costs no request; any other history costs one list. Records before the last deployed one are kept in memory as summaries,
-because no operation here returns to them.
+here costs no request; any other history costs at most one list. Records before the last deployed one are kept in memory as
+summaries, because no operation here returns to them.
 """
 
 import logging

@@ -454,8 +454,8 @@ class ReleaseEngine:
     async def _expected_turn(self, owner: Owner) -> AsyncGenerator[None, None]:
         """Take the turn of an expected release.
 
-        If the block fails, the release no longer holds up prunes. Its own objects are not pruned, because its rows may be
-        incomplete.
+        After the block, the release no longer holds up prunes. If the block failed, its own objects are not pruned, because its
+        rows may be incomplete.
         """
         async with self._board.turn(owner):
             try:

@@ -308,7 +308,7 @@ def _place_of(obj: JsonObject, owner: Owner, scoped: dict[str, bool]) -> str:
 
 
 def _comes(row: DesiredObject, coming: set[tuple[str, str, str]]) -> bool:
-    """Return whether an object of a kind that is not served now is in the manifest again."""
+    """Return whether the row's object is among the manifest's objects of kinds that are not served now."""
     return (row.key.resource.kind, row.key.namespace, row.key.name) in coming
 
 

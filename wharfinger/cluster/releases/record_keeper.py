@@ -171,8 +171,8 @@ class RecordKeeper:
     async def tidy(self, history: Sequence[Stored]) -> None:
         """Supersede and trim older revisions, after the newest one was deployed.
 
-        If another writer's operation began meanwhile, nothing more is done: if that operation fails, its release returns to
-        the revision that is deployed now.
+        If another writer's operation began meanwhile, nothing more is done, because the release returns to the present revision
+        if that operation fails.
         """
         for _ in range(ATTEMPTS - 1):
             try:
@@ -205,7 +205,9 @@ class RecordKeeper:
             raise ReleaseError(f"{error}; its objects are not known; check `helm get manifest`") from error
 
     async def possible_objects(self, history: Sequence[Stored]) -> list[list[JsonObject]]:
-        """Return the objects that may be in the cluster, by revision: the last deployed one, and every attempt after it."""
+        """Return the objects that may be in the cluster, one list for each revision: the last deployed one, and every attempt
+        after it.
+        """
         revisions = [stored.release for stored in history]
         deployed = [at for at, one in enumerate(revisions) if one.status is ReleaseStatus.DEPLOYED]
         return [await self.objects_of(release) for release in revisions[deployed[-1] if deployed else 0 :]]

@@ -22,7 +22,7 @@ from wharfinger.kube.service_account import ServiceAccount
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The last applied state of a release that still exists, as far as is known."""
+    """The last applied state of a release, if it still exists as far as is known."""
 
     fingerprint: str
     result: ReleaseResult
@@ -65,7 +65,7 @@ class ReleaseRegistry:
     """The definitions that each release applied, and that are gone."""
 
     def forget(self, owner: Owner) -> None:
-        """Discard everything that is known of this release."""
+        """Discard the last applied state of this release, and the marks that it is whole or restored."""
         self.known.pop(owner, None)
         self.whole.discard(owner)
         self.restored.pop(owner, None)

@@ -147,8 +147,8 @@ class Uninstall:
         return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
 
     async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
-        """Wait until the objects are gone that still existed when their deletes were answered. Each object is read once, to
-        find those that are gone already; the others are waited for.
+        """Wait for the objects that still existed when their deletes were answered, until they are gone. Each object is read
+        once, to find those that are gone already.
         """
         still: dict[ObjectKey, str] = {}
 

@@ -95,7 +95,7 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of an upgrade, and the revision of its rows."""
+    """The result of an upgrade, and the rows of the release."""
 
     result: ReleaseResult
     rows: tuple[DesiredObject, ...]
@@ -153,7 +153,7 @@ class Upgrade:
         """Upgrade the release. Raises ReleaseError and its subclasses, FieldConflictError, UnknownKindError, and the errors
         of the client.
 
-        The check that raises OutsideNamespaceError is the first one.
+        The check that raises OutsideNamespaceError comes before all other checks that read the cluster.
         """
         request, keeper = self._request, self._tools.keeper
         check_name(request.name)
@@ -237,7 +237,7 @@ class Upgrade:
         return Done(ReleaseResult(Outcome.UNCHANGED, last.revision, _keys(rows), left=left), rows)
 
     async def _marked(self, history: list[Stored]) -> list[Stored]:
-        """Put the request's marks on the last revision, and return the history with them."""
+        """Put the request's marks and inputs on the last revision, and return the history with them."""
         last, marks, inputs = history[-1], self._request.marks, self._request.inputs
         if not marks.items() <= last.release.labels.items():
             last = await self._tools.keeper.label(last, marks)
@@ -397,7 +397,7 @@ async def possible_rows(
 
     These are the objects that an interrupted attempt may have changed.
 
-    ``whole``: the table has all of them, so that no record has to be read. Raises ReleaseError, and the errors of the client.
+    ``whole``: the table has all these rows, so that no record has to be read. Raises ReleaseError, and the errors of the client.
     """
     there = {row.identity: row for row in tools.rows.of(owner)}
     unsure: set[Identity] = set()

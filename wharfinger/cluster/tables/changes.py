@@ -52,7 +52,7 @@ class ChangeStream(Generic[K, R]):
         return self._tracker.mark < self._contents.snapshot.revision
 
     def next(self) -> tuple[Change[K, R], ...]:
-        """Return all changes; an empty list if nothing changed. Raises TrackerExpiredError."""
+        """Return all changes; empty if nothing changed. Raises TrackerExpiredError."""
         return self.take(None)
 
     def take(self, limit: int | None) -> tuple[Change[K, R], ...]:

@@ -98,7 +98,7 @@ class Contents(Generic[K, R]):
         self._log.live -= self.graveyard.leave(tracker)
 
     def changes_since(self, after: int) -> Iterator[Version[K, R]]:
-        """Return the rows and deletions after this revision, by revision."""
+        """Return the rows and deletions after this revision, sorted by revision."""
         return self._log.changes_since(after)
 
     def advance(self, tracker: Tracker, mark: int) -> None:

@@ -18,7 +18,7 @@ Values: TypeAlias = tuple[tuple[Hashable, ...], ...]
 class Draft(Generic[K, R]):
     """The uncommitted changes of one table.
 
-    ``own``: the last version of each key that this transaction wrote, by revision; a deletion is a grave. ``values``: the
+    ``own``: the last version of each key that this transaction wrote, sorted by revision; a deletion is a grave. ``values``: the
     index values of the rows in ``own``. ``ended``: the versions of the snapshot that the transaction ends, with their index
     values.
     """
@@ -44,13 +44,13 @@ class Draft(Generic[K, R]):
         return own if own.ended == PRESENT else None
 
     def find(self, index: str, value: Hashable) -> tuple[Version[K, R], ...]:
-        """Return the rows with this value of an index, by revision."""
+        """Return the rows with this value of an index, sorted by revision."""
         found = [version for version in self.base.versions(index, value) if version.key not in self.own]
         mine = self._found[index].get(value, {})
         return (*found, *sorted(mine.values(), key=lambda version: version.revision))
 
     def entries(self) -> Iterator[Version[K, R]]:
-        """Return all rows as they are now, by revision."""
+        """Return all rows as they are now, sorted by revision."""
         own = self.own
         yield from [version for version in self.base.all_versions() if version.key not in own]
         yield from [version for version in own.values() if version.ended == PRESENT]

@@ -21,7 +21,7 @@ from wharfinger.cluster.tables.entry import Entry
 
 
 class TableError(Exception):
-    """Base of all errors of tables."""
+    """The base of all errors of tables."""
 
 
 class RowNotFoundError(TableError):

@@ -79,15 +79,15 @@ class Snapshot(Generic[K, R]):
         return self._rows.get(key)
 
     def entries(self) -> Iterator[Entry[R]]:
-        """Return all rows, by revision."""
+        """Return all rows, sorted by revision."""
         return self._log.seen(self._revision, self._length)
 
     def since(self, revision: int) -> Iterator[Entry[R]]:
-        """Return the rows that were inserted after this revision, by revision."""
+        """Return the rows that were inserted after this revision, sorted by revision."""
         return self._log.seen(self._revision, self._length, revision)
 
     def find(self, index: str, value: Hashable) -> tuple[Entry[R], ...]:
-        """Return the rows with this value of an index, by revision. Raises KeyError if there is no such index."""
+        """Return the rows with this value of an index, sorted by revision. Raises KeyError if there is no such index."""
         return tuple(self.versions(index, value))
 
     def version(self, key: K) -> Version[K, R] | None:

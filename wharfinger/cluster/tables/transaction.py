@@ -107,11 +107,11 @@ class Transaction:
         return self._draft(table).get(key)
 
     def find(self, table: Table[K, R], index: str, value: Hashable) -> tuple[Entry[R], ...]:
-        """Return the rows with this value of an index, by revision. Raises KeyError if there is no such index."""
+        """Return the rows with this value of an index, sorted by revision. Raises KeyError if there is no such index."""
         return self._draft(table).find(index, value)
 
     def entries(self, table: Table[K, R]) -> Iterator[Entry[R]]:
-        """Return all rows, by revision."""
+        """Return all rows, sorted by revision."""
         return self._draft(table).entries()
 
     # -- writing; each method returns the previous row
@@ -167,7 +167,7 @@ class Transaction:
         return old
 
     def delete_all(self, table: Table[K, R]) -> int:
-        """Delete all rows, by revision; return their number."""
+        """Delete all rows, in the order of their revisions; return their number."""
         draft = self._draft(table)
         rows = tuple(draft.entries())
         for row in rows:

@@ -1,4 +1,4 @@
-"""Versions by revision, in a list that is only appended to, so that all snapshots can share it.
+"""Versions, sorted by revision, in a list that is only appended to, so that all snapshots can share it.
 
 A version has *ended* when its row was replaced or deleted. Ended versions stay in the list until they are half as many as the
 others. Then a second list is built, a few versions with each write, so that no write takes long; when it is complete, the

@@ -1,6 +1,6 @@
 """Waits until objects are ready, or gone: by watching them, never by polling.
 
-A wait has no deadline of its own: the caller sets a deadline, and the progress reports the objects that are still missing.
+A wait has no deadline of its own: the caller sets a deadline, and the progress reports the objects that are not as wanted yet.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +20,7 @@ SYNC_PATIENCE_S: Final = 2.0
 
 Laggards = Mapping[ObjectKey, InProgress | Failed]
 Progress = Callable[[Laggards], None]
-"""A callback for the missing objects, each time they change; must not block."""
+"""A callback for the objects that are not as wanted yet, each time they change; must not block."""
 
 Judge = Callable[[ObjectKey, JsonObject | None], Readiness]
 """A function that returns the readiness of an object; it gets None if the object does not exist."""

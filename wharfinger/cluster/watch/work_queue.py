@@ -5,8 +5,7 @@ Level-triggered and coalescing: adding a key that waits already adds nothing, so
 objects. A key is *in hand* from `take` to `done`. Meanwhile it is never handed to a second worker; if it is added again, it is
 queued once it is done.
 
-* ``waiting`` and ``in hand`` are disjoint; ``again`` is a subset of ``in hand``; a key that waits or is queued again has no
-  planned time.
+* No key both waits and is in hand. A key that waits, or was added while it was in hand, has no planned time.
 * Every key added is handed out at least once after its latest `add`, in the order of arrival.
 * If a key is planned for several times, the earliest time is used. Times are trio's clock.
 """

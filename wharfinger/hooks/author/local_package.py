@@ -34,7 +34,7 @@ def package_around(hook: Path) -> Path | None:
 
 
 def section_of_hook(hook: Path) -> str:
-    """Return the key under which the values of the hook's package are found; "" if there is no package, or if it cannot be read."""
+    """Return the key under which the values of the hook's package are found; "" if no package can be read."""
     folder = package_around(hook)
     try:
         return "" if folder is None else read_definition(folder, name=own_name(folder), version="").camel
