@@ -13,7 +13,7 @@ MAX_BYTES: Final = 64 * 1024
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise ValueError for a file that no control plane wrote, and OSError if the file cannot be read."""
+    """Raise ValueError for a file that is not empty and that no control plane wrote, and OSError if it cannot be read."""
     if not path.is_file() or not path.stat().st_size:
         return
     with suppress(FormatError):

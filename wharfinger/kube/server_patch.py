@@ -230,7 +230,7 @@ def _copy(value: JsonValue, depth: int, walked: Container[int] = ()) -> JsonValu
 
 
 def _equal(left: JsonValue, right: JsonValue) -> bool:
-    """Return whether values are equal; numbers are compared by their text: 1 is not 1.0."""
+    """Return whether values are equal; an integer never equals a float: 1 is not 1.0."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):

@@ -36,7 +36,7 @@ def format_exact_time(moment: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return an RFC 3339 time, cut to microseconds (Go writes nine digits); None for other text."""
+    """Return a time, cut to microseconds (Go writes nine digits); None for a text without a time or without a time zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

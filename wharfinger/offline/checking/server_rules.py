@@ -90,8 +90,9 @@ async def _established(client: ClusterClient, definitions: Sequence[Manifest]) -
 
 
 def _appliable(manifest: Manifest, resource: ResourceType) -> JsonObject:
-    """Return an object as it would be applied, without a status; an object with ``generateName`` gets the name in its id, and an
-    object of a chart that names no namespace gets the namespace of the release.
+    """Return an object as it would be applied, without a status.
+
+    If it lacks a name (because of ``generateName``) or a namespace (as objects of charts do), the one in its id is used.
     """
     obj: JsonObject = {key: value for key, value in manifest.object.items() if key != "status"}
     named: JsonObject = {"name": manifest.id.name}

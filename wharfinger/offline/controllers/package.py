@@ -241,7 +241,7 @@ class PackageController:
         return with_secrets(repository, secrets)
 
     def _settings_objects(self, spec: PackageSpec, gate: Gate) -> dict[ObjectKey, JsonObject | None]:
-        """Return the sources of ``settingsFrom``; None for a missing source, which the daemon's own code handles."""
+        """Return the sources of ``settingsFrom``; None for an optional source that is missing. Raises the errors of the gate."""
         found: dict[ObjectKey, JsonObject | None] = {}
         for number, entry in enumerate(spec.settings_from):
             who = Id(entry.source.resource.kind, entry.source.namespace, entry.source.name)

@@ -56,7 +56,7 @@ class KustomizationFolder:
 
     @property
     def lies_inside(self) -> bool:
-        """True if the file that declares the Kustomization lies in the folder that the Kustomization builds."""
+        """True if the Kustomization builds the folder in which its own file lies. False if it builds the root."""
         return self.folder != "." and is_below(self.file, self.folder)
 
     @property
@@ -76,7 +76,7 @@ class ArgoFolder:
 
     @property
     def is_bootstrap(self) -> bool:
-        """True if the Application builds the folder that contains the Application's own file."""
+        """True if the Application builds the folder that contains its own file. False if it builds the root."""
         return self.folder != "." and is_below(self.file, self.folder)
 
 

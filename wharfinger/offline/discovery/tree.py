@@ -424,7 +424,7 @@ def repository_above(path: Path) -> Path | None:
 def _root_for(file: Path, folder: str, top: Path) -> Path | None:
     """Return the folder below ``top`` to which ``folder``, the ``spec.path`` of a Kustomization in ``file``, is relative.
 
-    Return None if the Kustomization does not build the folder in which it lies.
+    Return None if the Kustomization builds the root, or does not build the folder in which it lies.
     """
     if folder == ".":
         return None

@@ -64,7 +64,7 @@ from wharfinger.packages.files.package_files import PackageFiles, open_files
 DEFAULT_WEIGHT: Final = 999
 """The weight of packages without a weight of their own. Usual weights are lower, so these packages run last."""
 UNNUMBERED_WEIGHT: Final = 1
-"""The weight of module folders in a modules directory whose names have no number (spec hook-protocol §5.4)."""
+"""The weight, in a modules directory, of module folders whose names have no number (spec hook-protocol §5.4)."""
 MAX_IMAGES: Final = 10_000
 
 SETTINGS_SCHEMAS: Final = ("openapi/settings.yaml", "openapi/config-values.yaml")

@@ -167,9 +167,9 @@ def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...
 def may_get_login(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> bool:
     """Return whether a login may go to this realm: to the registry's host, its domain over https, or a host in ``realms``.
 
-    The domain of ``registry.example.com`` is ``example.com`` with all its subdomains; a host in ``realms`` includes its
-    subdomains. If the registry's host is an IP address, or its domain would be a top-level domain, no other host counts as one of
-    its domain.
+    The domain of ``registry.example.com`` is ``example.com`` with all its subdomains. The domain of ``example.com`` is this host
+    with its subdomains, because ``com`` is a top-level domain. A registry whose host is an IP address has no domain. The hosts
+    in ``realms`` must match exactly.
     """
     host, own = realm.host.lower(), registry.host.lower()
     if host == own or host in realms:

@@ -85,7 +85,7 @@ def build_tree(
 
 
 def read_record(tree: Path) -> TreeRecord | None:
-    """Return the record of a tree; None if the tree does not exist, or its metadata file cannot be read."""
+    """Return the record of a tree; None if the tree does not exist, or has no valid record."""
     try:
         with (tree / RECORD_FILE).open("rb") as file:
             document = decode_json(file.read(MAX_RECORD + 1), max_bytes=MAX_RECORD, what=RECORD_FILE)
