@@ -165,7 +165,7 @@ def as_key(found: Resolved) -> str:
 def float_key(value: float) -> str:
     """Return a float as sigs.k8s.io/yaml writes it in a key.
 
-    The text has the fewest digits that identify the *32-bit* float, and an exponent from 1e+06 on.
+    The text has the fewest digits that identify the *32-bit* float. From 1e+06 on, and below 1e-04, it has an exponent.
     """
     single = _as_single(value)
     if math.isnan(single):

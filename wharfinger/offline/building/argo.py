@@ -1,8 +1,8 @@
 """The inputs for Helm, kustomize and plain folders, from a source of an Argo CD Application.
 
-Helm: ``valueFiles`` in order, then ``values`` or ``valuesObject`` (which wins over ``values``), then ``fileParameters`` and
-``parameters``, as ``helm template`` gets them from Argo CD. For a plain folder, ``directory.include`` and ``exclude`` are globs
-in which ``*`` also matches ``/``.
+Helm: ``valueFiles`` in order, then ``values`` or ``valuesObject`` (which wins over ``values``), then ``parameters``, and last
+``fileParameters``, as ``helm template`` gets them from Argo CD. For a plain folder, ``directory.include`` and ``exclude`` are
+globs in which ``*`` also matches ``/``.
 """
 
 import re

@@ -52,7 +52,7 @@ class FileContent:
 
 
 def read_documents(data: bytes, file: str, texts: ParsedTexts | None = None) -> FileContent:
-    """Read the objects of a file; ``file`` names it in places. No errors are raised, because problems are part of the result."""
+    """Read the objects of a file; ``file`` is its name in each `Place`. No errors are raised: problems are part of the result."""
     try:
         read = read_yaml_documents(data, what=file) if texts is None else texts.documents(data, what=file)
     except FormatError as error:

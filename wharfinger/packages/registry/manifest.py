@@ -128,7 +128,7 @@ def is_chart(manifest: Manifest) -> bool:
 def package_layers(manifest: Manifest) -> tuple[Descriptor, ...]:
     """Return the layers with the package: the layer with a chart's archive, or all layers of an image, the lowest first.
 
-    Raises ArtifactError, which names the layers of the manifest, if there is no such layer.
+    Raises ArtifactError for other layers, or if there are none.
     """
     what = f"manifest {manifest.descriptor.digest}"
     if is_chart(manifest):

@@ -169,7 +169,7 @@ class HelmRenderer:
             return replace(rendered, crds=(*prepared.crds, *rendered.crds), looked=access is not None)
 
     async def _may_look_up(self, request: RenderRequest) -> bool:
-        """Return whether the chart reads from the cluster when it is rendered."""
+        """Return whether the chart may read from the cluster when it is rendered."""
         if self._access is None:
             return False
         is_package = request.chart_file is not None

@@ -96,7 +96,7 @@ def read_record(tree: Path) -> TreeRecord | None:
 
 
 def sound_record(tree: Path, should_stop: Callable[[], bool] = lambda: False) -> TreeRecord | None:
-    """Return the record of a tree whose files are unchanged since they were unpacked; None if it is missing or damaged.
+    """Return the record of a tree whose files are unchanged since they were unpacked; None if the tree is missing or damaged.
 
     Damage is logged with its details.
     """

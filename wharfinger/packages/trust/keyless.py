@@ -4,7 +4,7 @@ The signer made a key for one signature. An authority issued a certificate, vali
 identity, and a log recorded the time of the signature. The certificate and the log entry come with the signature, and are
 verified offline, in this order:
 
-1. the log has signed the entry and its time, and lists the entry;
+1. the log has signed the entry and its time, and a proof of inclusion, if there is one, shows that the log lists the entry;
 2. at that time, the certificate was valid, and issued by an authority of the policy;
 3. the certificate itself was logged, if the policy names certificate logs;
 4. the signature is by the key of the certificate;
