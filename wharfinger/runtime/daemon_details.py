@@ -117,7 +117,8 @@ class StoreSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCounts:
-    """The objects of all releases. ``health`` is that of their reconciler: ``OK, 3 objects``, ``Degraded, 2 errors``.
+    """The objects of all releases. ``health`` is the state of the reconciler, such as ``OK, 3 objects`` or ``Degraded, 2
+    errors``.
 
     Counted now: objects that are to be applied or deleted (``pending``), objects that are checked again (``refreshing``),
     objects that failed and are retried (``failing``), and requests to the API server that hang, or that are made for a
@@ -174,7 +175,8 @@ class MemorySnapshot:
 
     ``own_bytes`` is the memory of the daemon's process now, ``peak_bytes`` the most that was resident since the start.
     ``programs`` has all processes below the daemon's process, by program. ``parts`` has what the daemon keeps in its own
-    memory. The sizes of parts are estimates with little of Python's overhead, so the parts take more memory than that.
+    memory. The sizes of parts are estimates that leave out most of Python's overhead, so the parts take more memory than
+    stated.
     """
 
     own_bytes: int

@@ -1,7 +1,7 @@
-"""The one read interface of the runtime: frozen snapshots, taken in one step, without secrets.
+"""The one read interface of the runtime: frozen snapshots, taken in one step, without secrets, apart from two exceptions.
 
-Only `PackageSnapshot.secrets` has secrets: the texts that must not be shown. This field is never encoded, and never sent over
-the socket.
+`PackageSnapshot.secrets` has the texts that must not be shown. This field is never encoded, and never sent over the socket. A
+`RenderSnapshot` has the data of Secrets. The server of the socket masks them, unless a user who may see them asks for them.
 
 `debug/` imports this module and no other module of the runtime; the runtime never imports `debug/`. The socket client of `debug/`
 implements the same protocol against a running daemon, so code that prints a snapshot works with both.
@@ -154,7 +154,7 @@ class PackageSnapshot:
 
     * ``version`` and ``digest`` are the wanted ones; ``installed_version`` and ``installed_digest`` are those in the cluster
       ("" if nothing is installed).
-    * ``values`` are those of the last render, redacted by the runtime, which knows their schema.
+    * ``values`` are the present values, redacted by the runtime, which knows their schema.
     * ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none.
     * ``rollback`` is a line with the former revision that the package returned to, and the version that its resource requests;
       "" if the package was not rolled back.
@@ -344,7 +344,7 @@ class Inspector(Protocol):
         ...
 
     async def package(self, name: str) -> PackageSnapshot | None:
-        """Return one package by its runtime name (``<namespace>.<instance>``); None if there is no such package."""
+        """Return one package by its runtime name (``<namespace>.<instance>``, or the name of a Module); None if there is none."""
         ...
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
@@ -380,8 +380,9 @@ class Inspector(Protocol):
         ...
 
     async def events(self, name: str | None) -> "tuple[ClusterEventSnapshot, ...] | None":
-        """Return the Kubernetes Events about a package's resource, or all Events that the daemon wrote if ``name`` is None:
-        the oldest first, and at most a few thousand. Return None if there is no such package. Raises DetailsUnavailableError.
+        """Return the Kubernetes Events about a package's resource or, if ``name`` is None, all Events that daemons wrote in
+        this cluster: the oldest first, and at most a few thousand. Return None if there is no such package. Raises
+        DetailsUnavailableError.
         """
         ...
 
@@ -412,7 +413,8 @@ class Inspector(Protocol):
     async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
         """Render what the package of this name would apply now, or return None if there is no such package.
 
-        ``shown_to`` is the user who sees the secrets in it, and is logged. If it is "", the secrets in the answer are masked.
+        ``shown_to`` is the user to whom the secrets in the answer are shown; it is logged. If it is "", the server of the
+        socket masks the secrets.
         """
         ...
 

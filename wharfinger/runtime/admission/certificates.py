@@ -1,9 +1,8 @@
 """The certificate of the admission server: made by the daemon, kept in a Secret, and replaced before it expires.
 
-Each certificate has an authority of its own. The authority's key is discarded once it has signed the certificate, so nobody
-can ever sign another certificate that API servers would trust. The Secret also keeps the authority of the previous
-certificate, and API servers trust both authorities. So no request fails during a replacement, whichever of the two
-certificates the server shows at that moment.
+Each certificate has an authority of its own. The authority's key is discarded once it has signed the certificate, so nobody can
+sign a second certificate with it. The Secret also keeps the authority of the previous certificate, and API servers trust both
+authorities. So no request fails during a replacement, whichever of the two certificates the server shows at that moment.
 """
 
 import base64
@@ -120,9 +119,9 @@ def _new_context() -> ssl.SSLContext:
 class ServedCertificate:
     """The certificate that a server shows, which can be replaced while clients connect.
 
-    ``context`` is for the listener. A context is never changed once connections use it, because OpenSSL loads the certificate and
-    the key one after the other, and a handshake in between fails. Instead, each handshake gets the context of the newest
-    certificate.
+    ``context`` is for the listener. A context is never changed once connections use it, because OpenSSL loads the certificate
+    and the key one after the other, and a handshake in between would fail. Instead, each handshake gets the context of the
+    newest certificate.
     """
 
     def __init__(self) -> None:

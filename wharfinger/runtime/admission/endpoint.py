@@ -84,8 +84,8 @@ def _ip(text: str) -> str:
 
 
 def endpoint_slice(endpoint: Endpoint, port: int) -> JsonObject | None:
-    """Return the EndpointSlice that makes the Service send all requests to this pod, at ``port``; None if the Service has a
-    selector.
+    """Return the EndpointSlice that makes the Service send all requests to this pod, at ``port``; None without a Service, or if
+    the Service has a selector.
 
     The pods of daemons on standby have the same labels as the pod of the leader, but do not listen. So a Service with a
     selector would send some requests to standby daemons, where they fail. With the failure policy ``Fail``, the API server

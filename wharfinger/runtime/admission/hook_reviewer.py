@@ -1,12 +1,12 @@
-"""The answers of packages' hooks to API servers: the choice of the hook for a review, its time limit, and the effect of its
-failure.
+"""The answers of packages' hooks to API servers: the hook that is chosen for a review, the time limit of the review, and the
+effect of a failure.
 
 A review runs the package's hook outside of the package's queue, and without a slot of the queue. Otherwise a package that
-applies an object would wait for its own webhook, and hooks that change objects would wait for slots that they hold
-themselves. Reviews have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`). A review releases its slot
-before its object patches are applied, because a patch may need another review. A review may take as long as the API server
-waits for it. If the hook gives no valid answer in time, its failure policy decides, just as the API server would decide
-without an answer.
+applies an object would wait for its own webhook, and hooks that change objects would wait for slots that they hold themselves.
+Reviews have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`). A review releases its slot before its
+object patches are applied, because a patch may need another review. A review may take 80 % of the time that the API server
+waits for it. If the hook gives no valid answer in time, its failure policy decides, just as the API server would decide without
+an answer.
 
 The daemon admits a request without asking the hook only if the hook's package is being removed. An admission review that
 cannot be judged here (the package is unknown, or not loaded yet) gets an HTTP error, so the API server applies the failure
@@ -66,7 +66,7 @@ _UNAVAILABLE: Final = 503
 
 
 class HookReviewer:
-    """The reviewer of a daemon's packages."""
+    """The part of the daemon that answers reviews of API servers by running the hooks of packages."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -194,7 +194,7 @@ def _snapshots(instance: Instance, hook: Hook, binding: AdmissionBinding | Conve
 
 
 def _asked_timeout(request: Request) -> float | None:
-    """Return the timeout in seconds that the API server states (``?timeout=10s``); None if it states no timeout."""
+    """Return the timeout in seconds that the API server states (``?timeout=10s``); None if it states no valid timeout."""
     text = request.arg("timeout").removesuffix("s")
     return float(text) if text.isdecimal() and len(text) < len("100") and int(text) else None
 

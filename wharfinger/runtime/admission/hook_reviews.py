@@ -68,7 +68,7 @@ def conversion_review(request: ConversionRequest, objects: Sequence[JsonObject])
 
 def batches(objects: Sequence[JsonObject]) -> Iterator[tuple[int, ...]]:
     """Yield batches of positions in ``objects``. The objects of a batch are converted in one run: they have the same version,
-    and stay within BATCH_BYTES and BATCH_OBJECTS.
+    and stay within BATCH_BYTES and BATCH_OBJECTS. An object that is larger than BATCH_BYTES is a batch of its own.
     """
     by_version: dict[str, list[int]] = {}
     for place, obj in enumerate(objects):

@@ -1,6 +1,6 @@
 """The judgement of an Application, a Module or a PackageRepository that is about to be stored.
 
-A resource is refused only if the daemon could never act on it, whatever else changes later. These are the reasons:
+A resource is refused only for one of these reasons:
 
 * a spec that cannot be read, and a name that allows no release;
 * a release that belongs to another package, and a Module whose release would have to move to another namespace;
@@ -59,7 +59,7 @@ ADMITTED: Final = Judgement()
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The judge of a daemon's resources. ``local_packages`` are the folders in which repositories may lie."""
+    """The checks of resources that are about to be stored. ``local_packages`` are the folders in which repositories may lie."""
 
     runtime: Runtime
     local_packages: Sequence[Path] = ()
@@ -87,7 +87,9 @@ class Judge:
         return Judgement(settings.refusal, (*warnings, *settings.warnings)[:SHOWN])
 
     def judge_removal(self, obj: JsonObject) -> Judgement:
-        """Judge a removal, which is always admitted, with a warning if the guard of dependents will hold it back."""
+        """Return the judgement on a removal. It is always admitted, with a warning if the guard of dependents will hold it
+        back.
+        """
         try:
             match find_str(obj, "kind"):
                 case "Application":

@@ -24,8 +24,8 @@ from wharfinger.runtime.status.package_status import PackageStatus
 log = logging.getLogger(__name__)
 
 _SPARE: Final = 64
-"""The number of stories that may be kept beyond two for each package. If there are more, the stories of unknown packages are
-forgotten.
+"""The number of `Story` objects that may be kept beyond two for each package. If there are more, those of unknown packages are
+discarded.
 """
 
 
@@ -85,7 +85,7 @@ class PackageEvents:
                 self._recorder.record(subject_of(repository), EventReason.REPOSITORY_FAILED, note.text, subject)
 
     def _sweep(self) -> None:
-        """Forget the stories of packages that are gone."""
+        """Discard each `Story` of a package that is gone, if too many are kept."""
         known = self.runtime.instances if self.runtime is not None else {}
         if len(self._stories) > 2 * len(known) + _SPARE:
             self._stories = {name: story for name, story in self._stories.items() if name in known}

@@ -4,8 +4,8 @@ occur.
 `Recorder.record` only counts; a task writes one Event after the other, with a pause of WRITE_PAUSE_S. Everything is bounded:
 equal Events are one series, the number of different Events about the same object is limited
 (:mod:`~wharfinger.runtime.cluster_events.series`), and at most MAX_SERIES series are kept. Events beyond these limits, and
-Events that the API server refuses, are dropped and counted. A write that the API server does not answer is tried ATTEMPTS
-times. Unwritten Events are lost when the process ends, because no program relies on them.
+Events that the API server refuses, are dropped and counted. A write that may succeed later is tried up to ATTEMPTS times.
+Unwritten Events are lost when the process ends, because no program relies on them.
 """
 
 import logging

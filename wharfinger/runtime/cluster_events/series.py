@@ -144,7 +144,7 @@ class Allowance:
     at_s: float = -math.inf
 
     def use(self, now_s: float) -> "Allowance | None":
-        """Return the allowance that is left after one more Event; None if it may not be written."""
+        """Return the allowance that is left after one more Event; None if that Event may not be written."""
         left = self._grown(now_s)
         return Allowance(left - 1, now_s) if left >= 1 else None
 

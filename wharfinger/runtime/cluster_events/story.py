@@ -1,8 +1,8 @@
 """The rules that decide which changes of a package's status are worth an Event. Pure.
 
-`next_story` compares a status with the one before. Successful work is reported once, when it is complete. A problem is
-reported when it occurs, and again when it occurs in a later attempt: the recorder counts equal Events as one series. The texts
-come from the status, in which secrets are masked already.
+`next_story` compares a status with the one before. Successful work is reported once, when it is complete. A problem is reported
+when it occurs, and again when it occurs in a later attempt. The recorder then only raises the count of the first Event, because
+equal Events are one series. The texts come from the status, in which secrets are masked already.
 
 A restarted daemon verifies installed packages. A package that was only verified has not changed, so it gets no Event.
 """
@@ -51,12 +51,12 @@ class Story:
 
 
 def begin(status: PackageStatus) -> Story:
-    """Return the story of a package that this process has not reported about yet."""
+    """Return the `Story` of a package that this process has not reported about yet."""
     return Story(status.version if status.installed_since is not None else "")
 
 
 def next_story(story: Story, before: PackageStatus, after: PackageStatus) -> tuple[Story, tuple[Note, ...]]:
-    """Return the story after a change of the status, and the notes to report."""
+    """Return the `Story` after a change of the status, and the Events to record."""
     notes = list(_requested(before, after))
     problem = _problem(after)
     if problem is not None:
@@ -93,7 +93,7 @@ def _is_older(new: str, old: str) -> bool:
 
 
 def _requested(before: PackageStatus, after: PackageStatus) -> tuple[Note, ...]:
-    """Return the notes about a user's request."""
+    """Return the Events to record about a user's request."""
     notes: list[Note] = []
     if after.suspended and not before.suspended:
         notes.append(Note(EventReason.SUSPENDED, explanation(Reason.SUSPENDED)))

@@ -37,8 +37,8 @@ class Caches:
         """Wait for the first list of each cache, or for another list if the cache may be old; log every few seconds why a
         list is late.
 
-        With shards, everything is listed again: while this daemon waited for its Lease, another daemon may have held the
-        Lease for a moment and taken over Applications.
+        With shards, Applications and the shard labels of namespaces are listed again in any case: while this daemon waited for
+        its Lease, another daemon may have held the Lease for a moment and taken over Applications.
         """
         own = (self.applications, self.modules, self.repositories)
         others = (self.scopes.informer, self.accounts.informer, self.shards.informer)
@@ -49,7 +49,7 @@ class Caches:
 
 @asynccontextmanager
 async def open_caches(client: ClusterClient, application_scope: ApplicationScope) -> AsyncIterator[Caches]:
-    """Follow the objects for as long as the block runs; the first lists may still be missing when the block begins."""
+    """Keep the caches up to date for as long as the block runs; the first lists may still be missing when the block begins."""
     async with (
         open_informer(client, APPLICATION, keep=in_shared_texts) as applications,
         open_informer(client, MODULE, keep=in_shared_texts) as modules,

@@ -83,7 +83,7 @@ VERIFY_S: Final = 60.0
 
 @dataclass(slots=True)
 class Controller:
-    """The controller that reconciles Applications and Modules with the runtime; `reconcile` handles one of them."""
+    """The controller that reconciles Applications and Modules with the runtime; `reconcile` handles one resource."""
 
     client: ClusterClient
     runtime: Runtime

@@ -236,8 +236,8 @@ class Guard:
         return self._judged(name, what, scheduler.would_break(name, replace(node, version=version)), set())
 
     def _judged(self, name: str, what: str, broken: Iterable[Broken], first: set[str]) -> Hold | None:
-        """Return the hold, with the states of all packages whose change may end the hold: the packages that stand in the way,
-        and the packages that could meet their requirements instead.
+        """Return the hold, if any, with the states of all packages whose change may end the hold: the packages that stand in
+        the way, and the packages that could meet their requirements instead.
         """
         going = first | {each.name for each in broken if self._is_asked(each.name)}
         broken_nodes = {each.name: self.runtime.scheduler.node(each.name) for each in broken}
@@ -325,9 +325,7 @@ class Guard:
         return self._unheard
 
     def _is_known(self, name: str) -> bool:
-        """Return whether there is no need to wait for news of a package, because it was loaded, cannot be loaded, or belongs
-        to another daemon.
-        """
+        """Return True if a package was loaded, cannot be loaded, or is gone, so that there is nothing to wait for."""
         obj, instance = self.object_of(name), self.runtime.instances.get(name)
         if obj is None or (is_deleting(obj) and FINALIZER not in finalizers_of(obj)):
             return True

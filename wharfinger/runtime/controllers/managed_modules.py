@@ -1,10 +1,10 @@
 """The resources that the daemon makes for modules directories. Pure.
 
 There is one PackageRepository for each directory and one for the folder of global hooks, one Module for each module, and the
-Module ``global``. All carry a label that marks them as managed. Settings without a field in ``spec`` are in annotations:
-whether the module's files switch it on, the static layer of its values (:mod:`~wharfinger.runtime.resources.static_values`),
-and a digest of the module's content. When the digest changes, the Module's resource requests a reconciliation, so that the
-module is installed again.
+Module ``global``. All carry a label that marks them as managed. Facts that have no field in ``spec`` are in annotations:
+whether the module's files switch the module on, the static layer of its values
+(:mod:`~wharfinger.runtime.resources.static_values`), and a digest of the module's content. When the digest changes, the
+Module's resource requests a reconciliation, so that the module is installed again.
 """
 
 import hashlib
@@ -98,7 +98,8 @@ def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: O
 
     ``settings_map`` is the ConfigMap from which the Module's settings come, and into which its hooks write changed settings.
 
-    If ``live`` has the annotation of a user who requests a reconciliation, the annotation is kept.
+    If ``live`` has the annotation of a user who requests a reconciliation, the annotation is kept unless the content has
+    changed.
     """
     static = encode_json(wanted.static)
     if len(static) > MAX_STATIC:

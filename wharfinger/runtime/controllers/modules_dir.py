@@ -164,7 +164,7 @@ class ModulesDir:
         self._said[what] = message
 
     def _wanted(self) -> list[WantedModule]:
-        """Return the wanted state of all Modules, in the order of their weight."""
+        """Return the wanted state of all Modules, sorted by weight, with the Module ``global`` first."""
         dirs, settings = self._scan.dirs, self._settings
         wanted: list[WantedModule] = []
         if self._global_hooks is not None:
@@ -191,8 +191,8 @@ class ModulesDir:
         return wanted
 
     async def _compare(self) -> bool:
-        """Create or update every resource that differs from its wanted state; return False if the comparison has to be
-        retried.
+        """Create or update every resource that differs from its wanted state, and delete resources whose folder is gone. Return
+        False if this has to be retried.
         """
         repositories = {name_of(obj): obj for obj in map(repository_object, self._folders)}
         sound = True

@@ -19,9 +19,7 @@ from wharfinger.packages.store.folder_digest import folder_digest, folder_stamp
 
 @dataclass(frozen=True, slots=True)
 class FolderContent:
-    """The content of a folder: the ``digest`` of its files, and the ``version`` that the folder's Module asks for; empty if
-    the folder names no version.
-    """
+    """The content of a folder: the ``digest`` of its files, and the ``version`` that its files name ("" if they name none)."""
 
     digest: str
     version: str = ""
@@ -95,8 +93,8 @@ class Scanner:
 
 
 def _version(module: FoundModule) -> str:
-    """Return the version that a module's files name; empty if the files have a mistake, which the module's installation will
-    report.
+    """Return the version that a module's files name; "" if they name none, or have a mistake. The installation of the module
+    will report the mistake.
     """
     try:
         version = read_definition(module.path, name=module.folder, version="", in_modules_dir=True).version

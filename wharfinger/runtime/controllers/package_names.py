@@ -40,8 +40,8 @@ def is_ignored(key: ObjectKey) -> bool:
 def identity_of(key: ObjectKey, obj: JsonObject) -> PackageId:
     """Return the identity of an object's package.
 
-    The release of an installed Module stays in the namespace where it was installed. The release of another Module is in
-    ``spec.namespace``, if that is a string.
+    A Module that is being deleted has its release in the namespace where it was installed. Another Module has its release in
+    ``spec.namespace``, or in SYSTEM_NAMESPACE if ``spec`` names no namespace.
     """
     if key.resource == APPLICATION:
         return AppId(key.namespace, key.name)

@@ -26,7 +26,9 @@ class ReleaseChecks:
     find: Callable[[ObjectKey], JsonObject | None]
 
     def check(self, identity: PackageId, written: JsonObject) -> None:
-        """Check that a release belongs to this package only and is not moved. Raises IdentityError or SpecError."""
+        """Check that the package's release belongs to no other package and is not moved, and claim it. Raises IdentityError or
+        SpecError.
+        """
         placed = find_str(written, "release", "namespace") or identity.namespace
         known = self.runtime.instances.get(identity.name)
         if known is not None:

@@ -74,11 +74,11 @@ class Rollbacks:
         self._look = look
         self._later = later
         self._records: dict[str, StateRecord] = {}
-        """The records that were read for packages that the runtime does not know yet."""
+        """The recorded states that were read for packages that the runtime does not know yet."""
         self._due: dict[str, _Due] = {}
 
     async def prepare(self, identity: PackageId, obj: JsonObject) -> None:
-        """Read the record of a package that a rollback may concern, unless the record is known already. Raises ClusterError."""
+        """Read the recorded state of a package that a rollback may concern, unless it is known already. Raises ClusterError."""
         name = identity.name
         instance = self._runtime.instances.get(name)
         if name in self._records or (instance is not None and instance.record is not None):
@@ -116,14 +116,14 @@ class Rollbacks:
         return acted, settings if inputs is None else inputs.resolved
 
     def share(self, name: str) -> None:
-        """Pass the record that was read for a package to the runtime, once the runtime knows the package."""
+        """Pass the recorded state that was read for a package to the runtime, once the runtime knows the package."""
         instance = self._runtime.instances.get(name)
         record = self._records.pop(name, None)
         if instance is not None and instance.record is None and record is not None:
             instance.know_record(record)
 
     def forget(self, name: str) -> None:
-        """Discard the record of a package that is gone, or belongs to another daemon, because the record may change meanwhile."""
+        """Discard the recorded state of a package that is gone, or belongs to another daemon, because others may change it."""
         self._records.pop(name, None)
         self._due.pop(name, None)
 

@@ -1,8 +1,8 @@
-"""The bootstrap marker: a ConfigMap that the setup of the cluster creates at its end, when the cluster is bootstrapped.
+"""The bootstrap marker: a ConfigMap that the setup of a cluster creates as its last step.
 
-Until the ConfigMap exists, packages of the last order, which are not part of the bootstrap, stay off (spec/runtime §4.2). A
-cluster stays bootstrapped even if a user deletes the ConfigMap, as in the system that this marker is taken from: once the
-ConfigMap was seen, it is not watched any more, and only the next start of a daemon checks again.
+Until the ConfigMap exists, packages of the default order (999), which are not part of the bootstrap, stay off (spec/runtime
+§4.2). A cluster stays bootstrapped even if a user deletes the ConfigMap, as in the system that this marker is taken from: once
+the ConfigMap was seen, it is not watched any more, and only the next start of a daemon checks again.
 
 Nothing is decided before the first list has arrived, because a daemon that starts must not disable the packages of a running
 cluster.

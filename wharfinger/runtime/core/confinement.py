@@ -8,7 +8,7 @@ from wharfinger.runtime.resources.release_claims import ReleaseClaims
 
 
 class Confinement:
-    """The check of a release. It finds the release's package through the claims."""
+    """The rule for all releases. It finds the package of a release through the claims."""
 
     def __init__(self, claims: ReleaseClaims, known: Container[str]) -> None:
         self._claims = claims

@@ -59,7 +59,7 @@ class GlobalRounds:
     # --- what happened ---------------------------------------------------------------------------------------------------
 
     def expect(self) -> None:
-        """Record that there are global hooks that were not read yet."""
+        """Record that there are global hooks that have not been read yet."""
         if self._others.scheduler.node(GLOBAL) is None:
             self._take(events.ModuleExpected(tuple(filter(may_be_flagged, self._others.unknown))))
 
@@ -111,7 +111,9 @@ class GlobalRounds:
         self._take(events.TurnAtWork(scope))
 
     def turn_failed(self, scope: WorkScope) -> bool:
-        """Record that an attempt failed; return whether the hooks are to be run again, because no other round has begun."""
+        """Record that an attempt to run the hooks failed. Return whether to run them again: True unless another round has
+        begun.
+        """
         self._take(events.TurnFailed(scope))
         return not self.state.is_superseded(scope)
 

@@ -45,7 +45,7 @@ class Modules:
         return own.secrets if own is not None else ()
 
     def before(self, instance: Instance) -> tuple[str, ...]:
-        """Return the names of the Modules that are on and have a lower order than the package."""
+        """Return the names of the Modules that are on and come before the package by order, then by name."""
         if instance.files.definition is None:
             return ()
         place = instance.files.definition.weight, instance.id.name

@@ -2,11 +2,11 @@
 
 An event of a package causes one step of the package's state machine (:mod:`~wharfinger.runtime.package.machine`). The effects
 of the step are put before all other waiting effects, and carried out one after the other. The outcome of an effect is another
-event. Events for the scheduler are passed to it at once. The scheduler's orders are carried out only when no effect is
-waiting; for each package, a new order replaces the former one (:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At
-the end, the rounds of global hooks are checked, and enabled scripts run again if the Modules that they receive have changed.
-So no effect is carried out within another effect, no code has to guard against re-entry, and the whole loop is one atomic
-step between two awaits of the event loop.
+event. Events for the scheduler are passed to it at once. The scheduler's orders (to run or to disable a package) are carried
+out only when no effect is waiting; for each package, a new order replaces the former one
+(:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At the end, the rounds of global hooks are checked, and enabled
+scripts run again if the list of Modules that they receive has changed. So no effect is carried out within another effect, no
+code has to guard against re-entry, and the whole loop is one atomic step between two awaits of the event loop.
 
 The lifecycle store gives each operation its scope, and cancels the operations that the new operation supersedes. The scope
 and the tasks are made in one step, so no other event comes between a decision and its tasks.
@@ -98,7 +98,9 @@ but not during a long one.
 
 
 class Packages:
-    """The packages with their state machines, the scheduler, the lifecycle store, and the effects and orders that wait."""
+    """The packages with their state machines, the scheduler, the lifecycle store, and the effects and the scheduler's orders
+    that wait.
+    """
 
     def __init__(
         self,
@@ -118,7 +120,7 @@ class Packages:
         self.observe = observers.package
         self.unreported = UnreportedDecisions(self.scheduler)
         self.elsewhere: Callable[[PackageOrders], None] = _ignored
-        """The callback for orders about packages that this runtime does not have."""
+        """The callback for the scheduler's orders about packages that this runtime does not have."""
         self.modules = Modules(self.instances, self.scheduler, kubernetes_version)
         self._queues = queues
         self._effects: deque[tuple[Instance, Effect]] = deque()
@@ -209,7 +211,7 @@ class Packages:
             self.enqueue_hook(instance, task, task.lane, task.scope, unique=True)
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
-        """Return the names of the Modules that are on and have a lower order."""
+        """Return the names of the Modules that are on and come before the package."""
         return self.modules.before(instance)
 
     def global_values(self) -> JsonObject:
@@ -394,10 +396,10 @@ class Packages:
             self._restate(self.unreported.due(decided.name))
 
     def _restate(self, names: Iterable[str]) -> None:
-        """Append an effect that reports the decisions about these packages again, after the effects that already wait."""
+        """Append, for each of these packages, an effect that reports its decision again, after the effects that already wait."""
         known = (self.instances.get(name) for name in names)
         self._effects.extend((instance, Simple.RESTATE) for instance in known if instance is not None)
 
 
 def _ignored(_orders: PackageOrders) -> None:
-    """Ignore orders for a package that is unknown at the moment."""
+    """Ignore the scheduler's orders for a package that is unknown at the moment."""

@@ -1,4 +1,4 @@
-"""The events of applied releases: changes of health, drift, and revisions that somebody else made with helm.
+"""The events of applied releases: changed health, drift, and revisions that somebody else made with helm.
 
 The release engine watches the objects that it applied, and reports changes. This module turns each report into an event of the
 package that has the release, with secrets masked. :mod:`~wharfinger.runtime.package.reports` turns the event into a status.
@@ -46,7 +46,9 @@ class ReleaseEvents:
         self._emit = emit
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """Report that the readiness of a release's objects has changed, or the reason why they are not ready."""
+        """Report that the readiness of a release's objects has changed, or that they are not ready for another reason than
+        before.
+        """
         if (instance := self._find(owner)) is not None:
             self._emit(instance, health_seen(health, instance.masked))
 

@@ -16,10 +16,11 @@ The life of one package:
   queue because a queue cannot wait for its own end, forgets the package and notifies the controller, which removes the
   finalizer.
 
-Invariants: the methods are synchronous, so each call is one atomic step between two awaits of the event loop: it processes an
-event of one package, and does all resulting work (:mod:`~wharfinger.runtime.core.packages`). A task of a superseded operation
-cannot change the status, because it reports through its operation's scope, which is cancelled. A package whose pipeline is
-parked is retried every STALLED_RETRY, because registries and clusters change without notice; nothing is given up permanently.
+Invariants: the methods that request a change are synchronous, so each call is one atomic step between two awaits of the event
+loop: it processes an event of one package, and does all resulting work (:mod:`~wharfinger.runtime.core.packages`). A task of a
+superseded operation cannot change the status, because it reports through its operation's scope, which is cancelled. A package
+whose pipeline is parked is retried every STALLED_RETRY, because registries and clusters change without notice; nothing is given
+up permanently.
 """
 
 import logging
@@ -112,7 +113,7 @@ class Runtime:
         return decision
 
     def retry_stalled(self, name: str) -> bool:
-        """Begin a parked update again if STALLED_RETRY has passed since it last began; return True while the update is parked."""
+        """Begin a parked update again if STALLED_RETRY has passed since it last began; return True if the update stays parked."""
         instance = self.instances.get(name)
         if instance is None or not statuses.is_stalled(instance.status):
             return False
@@ -245,13 +246,13 @@ class Runtime:
         self.scheduler.check_constraints(Node(name, "", requirements, order))
 
     def is_removed(self, name: str) -> bool:
-        """Return whether a package's removal is complete, although its resource still exists."""
+        """Return whether a package's removal is complete while its resource still exists."""
         return name in self._removed
 
     # --- events --------------------------------------------------------------------------------------------------------
 
     def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> tuple[EventHookTask, ...]:
-        """Return the task that notifies a hook of a changed object; no task if the hooks of its package are stopped."""
+        """Return the task that notifies a hook of a changed object; an empty tuple if `event_task` returns no task."""
         instance = self.instances.get(hooks.package)
         task = event_task(instance, hooks, inbox, self.tools, self.packages) if instance is not None else None
         return () if task is None else (task,)
@@ -346,12 +347,12 @@ class Runtime:
         return package_snapshot(instance, self.queues.dump_one(instance.id.name))
 
     def rename(self, instance: Instance, identity: PackageId) -> None:
-        """Give a package another identity with the same name; from now on, it has the record of the new identity."""
+        """Give a package another identity with the same name, and forget the recorded state of the former identity."""
         self.packages.emit(instance, Renamed(identity))
         instance.forget_record()
 
     def set_status(self, instance: Instance, status: PackageStatus) -> None:
-        """Set a package's status, and notify the listener that writes it to the cluster if it has changed."""
+        """Set a package's status; if it has changed, notify the listener that writes it to the cluster."""
         self.packages.emit(instance, Changed(status))
 
     def _forget_steps(self, name: str) -> None:

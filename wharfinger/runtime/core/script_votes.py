@@ -1,4 +1,4 @@
-"""The votes of enabled scripts that depend on other packages, and the scripts that run again when these packages change.
+"""The votes of enabled scripts, and the scripts that run again when other packages change.
 
 The vote of a script that ran before all installed packages were loaded is provisional; the script runs again once they are
 loaded. A script of a module folder receives the names of the preceding Modules that are on, and runs again when this list has
@@ -91,7 +91,9 @@ class ScriptVotes:
             self._take(instance, OthersTurned(self._modules.before(instance), forced=False))
 
     def _misses_others(self, name: str) -> bool:
-        """Return whether any package besides ``name`` is installed but not loaded by this process, even if it failed to load."""
+        """Return whether any package besides ``name`` is installed but not loaded by this process. A package that failed to
+        load counts, too.
+        """
         return self._unreported.others_unknown(name) or any(
             instance.status.installed_since is not None
             and instance.files.definition is None

@@ -98,10 +98,10 @@ async def open_runtime(
 ) -> AsyncIterator[Runtime]:
     """Open the runtime while the body runs; then stop it as the module's docstring describes.
 
-    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. With ``require_account``,
-    no release may act without a service account. ``observers`` are called for each step of the runtime's machines. ``tracer``
-    opens a span for each run of a task. ``watches`` and ``heads`` are the ones that the daemon opened on standby; without
-    them, this function opens its own.
+    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. With ``require_account``, no
+    release may act without a service account. ``observers`` are called for each step of the runtime's state machines.
+    ``tracer`` opens a span for each run of a task. ``watches`` and ``heads`` are the ones that the daemon opened on standby;
+    without them, this function opens its own.
     """
     claims, instances = ReleaseClaims(on_change), dict[str, Instance]()
     confinement = Confinement(claims, instances)
@@ -138,10 +138,10 @@ async def open_runtime(
 
 
 async def _remember(runtime: Runtime) -> None:
-    """Record the objects that the hooks of idle packages have seen, so that these hooks are not synchronized again at the
-    next start.
+    """Record which objects the hooks of packages have seen, except for packages with a running hook, so that these hooks are
+    not synchronized again at the next start.
 
-    A hook whose record is not written in time is synchronized again at the next start.
+    If the record of a hook is not written in time, the hook is synchronized again at the next start.
     """
     packages = [one for one in runtime.instances.values() if one.hooks.started is not None]
     limiter = trio.CapacityLimiter(REMEMBER_AT_ONCE)

@@ -1,9 +1,9 @@
 """The check of settings before they are written into a resource.
 
 The settings are checked with the loaded definition. If the package is not loaded (because it waits, is suspended or failed to
-load, or because the daemon has just started), they are checked with the definition on disk that the package's record names.
-Without a definition, the answer is "not known yet", and the settings are checked when the package is loaded. The check
-changes neither the instance nor the record, of which it reads a copy of its own.
+load, or because the daemon has just started), they are checked with the definition on disk that the package's recorded state
+names. Without a definition, the answer is "not known yet", and the settings are checked when the package is loaded. The check
+changes neither the instance nor the recorded state.
 
 Transition rules and immutable settings are checked against the settings that the package was last configured with, converted
 to the newest version of the schema. If an earlier process configured the package, the recorded settings are used. Both the
@@ -72,8 +72,8 @@ async def _recorded(instance: Instance, tools: Tools) -> PackageState:
 
 
 async def _stored(state: PackageState, tools: Tools) -> Definition | None:
-    """Return the version that was installed last, if its files are on this machine and undamaged. Raises the errors of
-    EXPECTED.
+    """Return the definition of the version that was installed last, if its files are on this machine and undamaged. Raises the
+    errors of EXPECTED.
     """
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:

@@ -40,7 +40,7 @@ class DaemonConfig:
     embedded: bool = False
     """True to start an embedded control plane as a child process, and manage its cluster."""
     embedded_options: tuple[str, ...] = ()
-    """The options of the embedded control plane: which faults it injects, and whether it serves over TLS."""
+    """The options of the embedded control plane, such as its Kubernetes version and the faults that it injects."""
     local_packages: tuple[Path, ...] = ()
     """The folders of this machine that packages may be read from."""
     sources: SourceOptions = SourceOptions()  # noqa: RUF009 - frozen
@@ -56,7 +56,7 @@ class DaemonConfig:
     synchronization: Repeat = Repeat.LAYOUT
     containment: Containment = NO_CONTAINMENT
     hook_env: tuple[AskedVariable, ...] = ()
-    """Additional variables for hooks."""
+    """Additional environment variables for hooks."""
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     warm_hooks: int = 0
     """The number of idle workers that are kept for each interpreter of Python hooks; 0: each run is a new process."""
@@ -83,7 +83,7 @@ class DaemonConfig:
     least_speed: LeastSpeed = LeastSpeed()  # noqa: RUF009 - frozen
     """The lowest allowed speed of a download; a slower download is stopped, and retried later."""
     flight_recorder: Path | None = None
-    """The folder of the flight recorder's log; None: there is no log, and only the last records are kept in memory."""
+    """The folder of the flight recorder's log; None: there is no log, and only the last events are kept in memory."""
     flight_recorder_bytes: int = DEFAULT_BYTES
     """The size limit of the flight recorder's log, in bytes."""
     shard: str = MAIN

@@ -118,7 +118,9 @@ ServeMetrics = Callable[[str, Inspector], AbstractAsyncContextManager[None]]
 
 
 boot_clock = suspended_too
-"""The clock of the fence, which also counts the time while the machine is suspended. The simulation replaces it."""
+"""The clock of the `Fence`, which permits writes only while the Lease is held. The clock also counts the time while the machine
+is suspended. The simulation replaces it.
+"""
 
 
 def now() -> datetime:
@@ -492,7 +494,7 @@ async def _open_pod_runs(config: DaemonConfig, connection: Connection, fence: Fe
 
 
 def _environment_of_hooks(config: DaemonConfig, access: ClusterAccess) -> dict[str, str]:
-    """Return the environment variables that every hook gets, and log warnings about the kubeconfig for hooks."""
+    """Return the environment variables that every hook gets, and log the warnings about them."""
     made = hook_environment(os.environ, config.hook_env)
     for warning in made.warnings:
         log.warning("hooks: %s", warning)
@@ -529,8 +531,8 @@ def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
 
 
 async def _prepare_cluster(client: ClusterClient, connection: Connection, config: DaemonConfig) -> str:
-    """Apply the CRDs, retrying until it succeeds, and return the cluster's Kubernetes version. The daemon of a shard only
-    waits for the CRDs, because the main daemon applies them.
+    """Apply the CRDs, with retries until they are applied, and return the cluster's Kubernetes version. The daemon of a shard
+    only waits for the CRDs, because the main daemon applies them.
     """
     said, pause = RepeatedWarning(log, CLUSTER_RETRY_MOST_S), CLUSTER_RETRY_S
     while True:

@@ -77,7 +77,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one examination, with a ``remedy`` unless the result is ok."""
+    """The result of one examination. ``remedy`` is empty if there is nothing to do, or if the message names the remedy."""
 
     subject: str
     verdict: Verdict
@@ -308,7 +308,9 @@ async def _clock(client: ClusterClient) -> Finding:
 
 
 async def _registries(client: ClusterClient) -> Finding:
-    """Check that the registries of all PackageRepositories answer a request without a login."""
+    """Check that the registries of PackageRepositories answer requests that contain no login; at most MOST_REGISTRIES are
+    checked.
+    """
     try:
         found = (await client.list(PACKAGE_REPOSITORY)).items
     except NotFoundError:  # the CRD does not exist yet

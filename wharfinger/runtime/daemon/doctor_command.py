@@ -92,7 +92,7 @@ def run_doctor(args: argparse.Namespace) -> int:
 
 
 def finding_text(finding: Finding) -> str:
-    """Return a finding as one line, and its remedy as a second line."""
+    """Return a finding as one line, and its remedy, if there is one, as a second line."""
     remedy = f"{'':8}remedy: {printable(finding.remedy)}\n" if finding.remedy else ""
     return f"{_word(finding.verdict):8}{finding.subject}: {printable(finding.message)}\n{remedy}"
 

@@ -32,7 +32,7 @@ LEAST_POOL_MEMORY: Final = 32 * 1024**2
 @dataclass(frozen=True, slots=True)
 class AddonFolders:
     """The folders in addon-operator's layout that are to be installed, and the ConfigMap with their settings. The object is
-    false if it has neither folders nor a ConfigMap.
+    false if it has no folders.
     """
 
     modules: tuple[Path, ...] = ()

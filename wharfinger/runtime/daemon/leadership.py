@@ -1,5 +1,5 @@
-"""Leadership: at any time, only one daemon of a cluster works. It is the holder of the Lease ``wharfinger`` in
-``wharfinger-system``.
+"""Leadership: at any time, only one daemon of a cluster, or of a shard, works. It is the holder of a Lease in
+``wharfinger-system``: ``wharfinger``, or ``wharfinger-SHARD`` for a shard.
 
 A daemon's identity is in a file of its state folder, which only one process at a time can lock. So a daemon that was killed
 takes its own Lease back at once when it is restarted with the same folder, but a daemon on another machine has to wait until
@@ -140,7 +140,7 @@ def _tell(why: str, name: str) -> None:
 
 
 async def _ensure_namespace(client: ClusterClient) -> None:
-    """Create the Lease's namespace if it is missing, retrying until it succeeds."""
+    """Create the Lease's namespace if it is missing, with retries until it exists."""
     said = RepeatedWarning(log, AGAIN_S)
     while True:
         try:

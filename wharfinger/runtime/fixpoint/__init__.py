@@ -41,8 +41,9 @@ never over. Otherwise the episode is over as soon as no node runs or is to run.
 
 *Fixpoints*, if `Rules.drain` is set. As soon as no node runs, is to run, or waits for the world outside, the nodes that
 requested sweeps are *swept*: each of them runs again if anything arrived since its last run. If no swept node runs again, the
-parked nodes are run at stricter levels, each connected component separately (:mod:`wharfinger.runtime.fixpoint.levels`). A
-node that blocks even at the strictest level ends as unresolved. If no node is parked, the engine has converged.
+parked nodes are *judged*: they are run at stricter levels, each connected component separately
+(:mod:`wharfinger.runtime.fixpoint.levels`). A node that blocks even at the strictest level ends as unresolved. If no node is
+parked, the engine has converged.
 
 *Why it ends.* The proof relies on these assumptions:
 
@@ -74,9 +75,9 @@ a body lacks is absent, or that creation ends (`test_unruly_bodies_still_converg
 6. So there are finitely many runs, and each run is reported. After the last run the engine has converged, or an answer from
    outside is still missing.
 
-The judgement at a fixpoint is certain, because no body runs that could still report anything. So a lacked id can appear only
-through a node that is picked now, or from the world outside. If the id does appear, that is a change, and each node that
-ended because it lacked the id runs again.
+At a fixpoint, no body runs that could still report anything. So a lacked id can appear only through a node that is picked now,
+or from the world outside. If the id does appear, that is a change, and each node that ended because it lacked the id runs
+again.
 
 *Cost.* An event costs O(log n) for each id that its node names and for each node that it wakes; a fixpoint costs O(p log p)
 for the p nodes that were parked since the last fixpoint. Other nodes cost nothing. If no node stays unresolved, a node runs

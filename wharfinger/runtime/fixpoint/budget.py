@@ -1,12 +1,12 @@
 """The charges for a node's runs, and the messages that name the nodes that keep each other running.
 
-A repeated run is *charged* if the node's own runs could have caused it, directly or through other nodes: the node's own
-content changed, an id changed that the node read in its last finished run, or the node is swept after it published something
-new. All other runs are free, because the number of charged runs limits the number of free runs (see the package's docstring).
-The first run is always free. If several causes share one queued run, the run is charged once, so the account records whether
-the queued run is paid.
+A repeated run is *charged* if the node's own runs could have caused it, directly or through other nodes: the node's own content
+changed, an id changed that the node read in its last finished run, or the node is swept after it published something new. All
+other runs are free, because the number of charged runs limits the number of free runs (see the package's docstring). The first
+run is always free. If several causes share one queued run, the run is charged once, so the node's `Account` records whether the
+queued run is paid.
 
-Charges are counted per episode. The account has the number of the episode, so that no node has to be visited when a new
+Charges are counted per episode. The `Account` has the number of the episode, so that no node has to be visited when a new
 episode begins.
 """
 

@@ -69,8 +69,8 @@ def shortest_cycle(start: T, targets: Edges[T]) -> tuple[T, ...]:
 
 
 def finished(names: Iterable[T], targets: Edges[T]) -> list[T]:
-    """Return ``names`` in depth-first postorder: each node after the nodes that it points to, except along edges that close a
-    cycle.
+    """Return ``names``, and all nodes that they lead to, in depth-first postorder: each node after the nodes that it points to,
+    except along edges that close a cycle.
     """
     found: set[T] = set()
     left: list[T] = []

@@ -1,4 +1,4 @@
-"""The driver of the engine that runs each body in a task, until nothing is left to do.
+"""The driver of the engine. It runs each body in a task, until nothing is left to do.
 
 The engine is synchronous: each event is one `step`, and after each step, bodies are begun until the limit is reached. A body
 that ends reports its outcome by a call, and events of the world outside are reported by calls of a :class:`World`. So events

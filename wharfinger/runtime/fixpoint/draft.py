@@ -135,7 +135,7 @@ class Draft:
             self.readers = _relisted(self.readers, who, node.reads, reads)
 
     def forget(self, who: Id, node: Node) -> None:
-        """Remove the node and its entries in all indexes, but keep the mark of its id."""
+        """Remove the node and its entries in all indexes, but leave ``marks`` unchanged."""
         self.list_under(who, node, (), ())
         self.sweepers = self.sweepers.discard(who)
         self.loops = self.loops.discard(who)

@@ -54,8 +54,8 @@ def _sweep(draft: Draft) -> bool:
 
 
 def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
-    """Run at CASCADE each node of the group that is at NONE and lacks an id that is not a parked node; return False if there
-    is no such node.
+    """Run at CASCADE each node of the group that is at NONE and lacks an id that is not a parked node; return False if there is
+    no such node. The other nodes that are at NONE get the level CASCADE without a run.
     """
     asked = False
     for who in group:

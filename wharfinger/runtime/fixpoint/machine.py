@@ -120,7 +120,7 @@ def _take_in(draft: Draft, event: Event) -> None:
 
 def _rest(draft: Draft) -> None:
     """Drop the stamps of removed ids, which are not needed while no body runs. End the episode if no body is to run either,
-    unless the engine drains.
+    unless ``Rules.drain`` is set.
     """
     if draft.gone:
         for who in draft.gone:
@@ -152,7 +152,7 @@ def _pull(draft: Draft) -> None:
 
 
 def _dispatch(draft: Draft, who: Id, node: Node) -> bool:
-    """Process the next node of the queue; return False if it does not need to run any more."""
+    """Dispatch the next node of the queue; return False if it does not need to run any more."""
     if node.stage is not Stage.RUNNABLE:
         if node.stage is Stage.GONE:
             draft.nodes = draft.nodes.discard(who)
@@ -304,7 +304,7 @@ def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
 
 def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
     """Park the node. Run it again instead if the run is overtaken, or if a lacked id changed or ended a run after the node's
-    run began, because the node would miss that wake.
+    run began, because otherwise the node would miss that wake.
     """
     draft.list_under(who, node, lacks, ())
     if node.again is not Again.NO:

@@ -1,6 +1,6 @@
 """The state of the engine between two events, and its queries.
 
-All collections are persistent: the next state shares all unchanged parts with the last state. So the cost of a step depends
+All collections are persistent: each state shares all unchanged parts with the state before it. So the cost of a step depends
 only on its changes, and a snapshot of the state is just a reference. Every id that is present has a :class:`Mark`, which says
 when the id last changed; a removed id keeps a mark while bodies run. If the id has a body, the mark is part of its
 :class:`Node`. Marks and runs get their stamps from one clock that only goes up, so one comparison shows whether an id changed
@@ -28,11 +28,11 @@ from wharfinger.runtime.fixpoint.model import Id, Level
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The limits of an engine, and whether it drains."""
+    """The limits of an engine, and whether it has fixpoints."""
 
     drain: bool = True
-    """True to judge the parked nodes once nothing else can happen. False in the daemon, where a missing id may appear at any
-    time.
+    """True if there are fixpoints: once nothing else can happen, the parked nodes are run at stricter levels. False in the
+    daemon, where a missing id may appear at any time.
     """
     budget: int = 32
     """The number of charged runs that a node may have in one episode."""
@@ -263,7 +263,7 @@ class Fixpoint(NamedTuple):
                 yield reader
 
     def lacks(self, who: Id) -> tuple[Id, ...]:
-        """Return the ids on which a node is parked, sorted; none for a node that is not parked."""
+        """Return the ids on which a node is parked, sorted; an empty tuple for a node that is not parked."""
         node = self.nodes.get(who)
         return node.lacks if node is not None and node.stage is Stage.PARKED else ()
 

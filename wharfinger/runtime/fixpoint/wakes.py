@@ -1,7 +1,7 @@
-"""The wakes of nodes, and the charges for them: they decide which nodes run again because of arrivals and of ends of runs.
-Every change that may wake other nodes is added to the draft's news. At the end of the step, `wake_waiters` wakes the nodes
-that wait for the news, one after the other. A wake may end a node whose budget is used up. The end of that node is added to
-the news, too, so its waiters are woken without recursion.
+"""The wakes of nodes, and the charges for them: the rules that decide which nodes run again because of arrivals and ends of
+runs. Every change that may wake other nodes is added to the draft's news. At the end of the step, `wake_waiters` wakes the
+nodes that wait for the news, one after the other. A wake may end a node whose budget is used up. The end of that node is added
+to the news, too, so its waiters are woken without recursion.
 
 `plan_run` is the only function that plans and charges runs of existing nodes.
 """
@@ -19,7 +19,7 @@ _OUTSIDE: Final = Origin()
 
 def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
     """Record that an id is present, or has new content; return whether this was a change. A change makes the node of the id
-    run, and wakes its readers.
+    run, and wakes the nodes that lack or read the id.
     """
     who = emission.id
     node, mark = draft.nodes.get(who), draft.mark(who)
@@ -57,8 +57,8 @@ def _appear(draft: Draft, who: Id, before: Mark, digest: str | None, cause: Id |
 
 
 def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark) -> None:
-    """Create a node. If a removed node of the same id still has a place in the queue, or a running body, it is ``gone``;
-    otherwise ``gone`` is None.
+    """Create a node. ``gone`` is a removed node of the same id that still has a place in the queue, or a running body; None if
+    there is none.
     """
     if gone is not None and gone.stage is Stage.RUNNING:
         draft.marks = draft.marks.insert(who, mark)

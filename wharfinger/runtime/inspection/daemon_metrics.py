@@ -2,8 +2,8 @@
 
 Each part of the daemon has its own counts; this module only reads all of them at one moment, and formats them. The table
 `DAEMON_METRICS` describes the families, and docs/metrics.md has the same list. A binding's numbers are summed over all its
-watches. The number of rows that depend on installed packages is limited: rows beyond MAX_ROWS are summed in one row, so that
-totals remain correct.
+watches. The number of series that depend on installed packages is limited: series beyond MAX_ROWS are summed in one series, so
+that totals remain correct.
 """
 
 import resource
@@ -29,7 +29,7 @@ from wharfinger.runtime.status.summary import summarize
 
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
 MAX_ROWS: Final = 10_000
-"""The limit on the number of rows of one family."""
+"""The limit on the number of series of one family."""
 
 Row = tuple[Sequence[str], float]
 
@@ -160,7 +160,7 @@ def daemon_lines(
 
 
 def summed(rows: Iterable[Row], others: Sequence[str], most: int = MAX_ROWS) -> list[Row]:
-    """Sum rows with equal labels; rows beyond ``most`` are summed in one row with the labels ``others``."""
+    """Sum the series with equal labels; series beyond ``most`` are summed in one series with the labels ``others``."""
     sums: dict[Sequence[str], float] = {}
     for labels, number in rows:
         own = tuple(map(plain_text, labels))

@@ -17,7 +17,7 @@ _MAX_FRAMES: Final = 200
 
 
 def daemon_tasks(queues: Mapping[str, QueueSnapshot]) -> tuple[DaemonTaskSnapshot, ...]:
-    """Return the running tasks, each after its parent; at most MAX_TASKS.
+    """Return the trio tasks of this process, each after its parent; at most MAX_TASKS.
 
     ``queues`` has the queue of each package; the queue's running task says why the work began. Must be called in a trio task.
     """

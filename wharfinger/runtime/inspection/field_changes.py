@@ -44,7 +44,7 @@ def field_changes(
 
 
 def differences(old: object, new: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], bool, bool]]:
-    """Yield the path of each value that differs, and whether the value exists before and after.
+    """Yield the path of each value that differs, whether the value exists in ``old``, and whether it exists in ``new``.
 
     Lists of the same length are compared item by item, lists of different lengths as a whole.
     """

@@ -109,12 +109,12 @@ class PackageLogs(logging.Handler):
         return LogSnapshot(package, lines, max(dropped - after, 0), self._run)
 
     def size(self) -> tuple[int, int]:
-        """Return the number of kept lines, and of their characters."""
+        """Return the number of kept lines, and their size in characters; each line counts for _OVERHEAD characters more."""
         with self._locked():
             return sum(len(ring.lines) for ring in self._rings.values()), self._chars
 
     def empty(self, package: str) -> LogSnapshot:
-        """Return the log of a package that has printed nothing yet."""
+        """Return an empty log, for a package about which no line is kept."""
         return LogSnapshot(package, (), run=self._run)
 
     # -- internal
@@ -175,7 +175,7 @@ class PackageLogs(logging.Handler):
         self._chars -= line.size
 
     def _forget_order(self) -> None:
-        """Remove lines that are dropped already from the order of all lines."""
+        """Remove the entries of dropped lines from ``_order``."""
         kept = {(line.number, name) for name, ring in self._rings.items() for line in ring.lines}
         self._order = deque(entry for entry in self._order if entry in kept)
 

@@ -72,7 +72,7 @@ RELEASE_METRICS: Final = (
 
 
 def release_families(tools: Tools) -> Iterator[tuple[Description, Rows]]:
-    """Yield all families with their present rows."""
+    """Yield all families with their present series."""
     yield from _engine(tools.releases.statistics())
     renderer = tools.renderer
     yield RENDERS, _renders(renderer.statistics()) if isinstance(renderer, CachingRenderer) else []

@@ -112,7 +112,7 @@ class RuntimeInspector:
     pods: PodPools | None = None
     """The pools of pods; None without `--worker-pools`."""
     recorder: Recorder | None = None
-    """The flight recorder; None before the runtime has started."""
+    """The flight recorder; None before the daemon has opened it."""
     flight_log: FlightLog | None = None
     """The log of the flight recorder; None without `--flight-recorder`."""
     kept_logs: PackageLogs | None = None
@@ -120,7 +120,7 @@ class RuntimeInspector:
     find: Callable[[ObjectKey], JsonObject | None] = nothing_found
     """The function that returns an Application or a Module as it was last seen."""
     advised: dict[tuple[str, str], Advice] = field(default_factory=dict)
-    """The source of advice about versions, with the last advice that it gave."""
+    """The last advice about versions, by package and version."""
     _secrets: dict[str, tuple[JsonObject, JsonObject, tuple[str, ...]]] = field(default_factory=dict)
     """For each package, the texts in its settings and values that have keys like those of secrets, together with these two
     documents.
@@ -269,8 +269,8 @@ class RuntimeInspector:
         return resource_snapshots(self.runtime, instance) if self.runtime is not None and instance is not None else None
 
     async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
-        """Return the Events about a package; None if there is no such package. If ``name`` is None, return all Events that the
-        daemon wrote.
+        """Return the Events about a package; None if there is no such package. If ``name`` is None, return all Events that
+        daemons wrote in this cluster.
 
         Raises DetailsUnavailableError.
         """
@@ -372,7 +372,7 @@ def release_of(runtime: Runtime, name: str) -> Owner | None:
 
 
 def _known(runtime: Runtime) -> Known:
-    """Return the input of an explanation. The input is consistent, because this method does not await."""
+    """Return the input of an explanation. The input is consistent, because this function does not await."""
     around = surroundings(runtime.tools, runtime.now())
 
     def package(name: str) -> PackageSnapshot | None:

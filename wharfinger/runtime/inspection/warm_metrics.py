@@ -88,7 +88,7 @@ WARM_METRICS: Final = (
 
 
 def warm_families(starts: WarmStarts, programs: PersistentPrograms) -> Iterator[tuple[Description, Rows]]:
-    """Yield all families with their present rows. Pools of one program with different environment variables have numbered
+    """Yield all families with their present series. Pools of one program with different environment variables have numbered
     labels.
     """
     pools = list(named_pools(starts.pools()))

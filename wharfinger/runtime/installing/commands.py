@@ -111,7 +111,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 async def install(client: ClusterClient, wanted: InstallRequest, *, wait: bool, limit_s: float = math.inf) -> list[str]:
-    """Install a package, and return one line for each address at which it can be reached.
+    """Install a package, and return one line for each address at which it can be reached; an empty list without ``wait``.
 
     Raises InstallError, ClusterError, and TooSlowError if the package was requested but is not ready after ``limit_s``.
     """

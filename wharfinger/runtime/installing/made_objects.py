@@ -17,7 +17,7 @@ from wharfinger.runtime.resources.archive_list import PART_KEY
 from wharfinger.runtime.resources.resources import APPLICATION, DEFAULT_REPOSITORY, PACKAGE_REPOSITORY
 
 MADE_BY: Final = "wharfinger.dev/made-by"
-"""The label, with the value INSTALL, of all objects that `wharfinger install` made, except for the Application."""
+"""The label, with the value INSTALL, of the PackageRepositories and Secrets that `wharfinger install` made."""
 INSTALL: Final = "install"
 CARRIED_FOR: Final = "wharfinger.dev/carried-for"
 """The label of the PackageRepository and the Secrets of an archive. Its value is a checksum of the name of the Application
@@ -34,7 +34,7 @@ class SettingError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The objects to apply, in this order: Secrets, the PackageRepository (None if it exists already), the Application."""
+    """The objects to apply: the Secrets, the PackageRepository (None if it exists already), and the Application."""
 
     secrets: tuple[JsonObject, ...]
     repository: JsonObject | None

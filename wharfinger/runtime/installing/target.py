@@ -106,7 +106,9 @@ def _in_registry(text: str) -> InRegistry:
 
 
 def _version_or_range(wanted: str, text: str) -> tuple[str, str]:
-    """Read a text as a version, or as a range if it is not a version. Raises AddressError."""
+    """Return the version or the range that a text names, and "" for the other of the two. An empty text means the range ANY;
+    another text is a range if it is neither a full version nor another tag. Raises AddressError.
+    """
     if not wanted:
         return "", ANY
     try:

@@ -1,10 +1,10 @@
 """The stamp of a release's revision: a label of its record that identifies the inputs and values from which the revision was
 made.
 
-The recorded state of a package has checksums of these inputs and values, too. Without stamps, a run that makes a revision
-would have to write two Secrets: the release record and the state. With a stamp, the run writes only the release record, if
-nothing else of the state changes. When the state is read, the stamp of a newer revision than the state's own replaces the
-checksums in the state. A label is too short for two checksums, so a stamp has digests of them.
+The recorded state of a package has checksums of these inputs and values, too. Without stamps, a run that makes a revision would
+have to write two Secrets: the release record and the state. With a stamp, the run writes only the release record, if nothing
+else of the state changes. If the newest stamp belongs to a later revision than the state, it replaces the checksums in the
+state when the state is read. A label is too short for two checksums, so a stamp has digests of them.
 """
 
 import hashlib
@@ -28,8 +28,8 @@ def digest_of(text: str) -> str:
 
 
 def newest_stamp(history: Sequence[Release]) -> tuple[int, str]:
-    """Return the newest deployed revision with a stamp, and its stamp; (0, "") if the daemon made a later revision without a
-    stamp.
+    """Return the newest deployed revision with a stamp, and its stamp; (0, "") if there is none, or if the daemon made a later
+    revision without a stamp.
 
     Revisions that users made with Helm are skipped: Helm may copy a stamp into the new revision of a rollback, but this stamp
     does not describe that revision. The daemon's own revision keeps its stamp when a rollback supersedes it.

@@ -35,9 +35,9 @@ Any operation that begins after a suspension cancels a Suspend that still runs. 
 [1] An unwanted package must not stay in the cluster only because a version cannot be downloaded; UpdateCutShort means that the
 update has to begin again after the Disable.
 
-Whether a package is suspended is part of its desired state: the answer to `Desired` is then SUSPEND, and a Suspend that
-begins cancels all running operations. A suspension never prevents a removal: a suspended package that is no longer wanted is
-removed.
+Whether a package is suspended is part of its desired state. The answer to a `Desired` that suspends the package is SUSPEND, and
+a Suspend that begins cancels all running operations. A suspension never prevents a removal: a suspended package that is no
+longer wanted is removed.
 
 **The guard of the removal, in both directions.** RemovalCompleted forgets a package only if it is being removed: a
 package created again after its removal is a new one that a late completion cannot touch. A desired state that arrives

@@ -54,7 +54,7 @@ class ListedStates:
         self._until = trio.current_time() + FRESH_S
 
     async def record(self, client: ClusterClient, identity: PackageId) -> StateRecord:
-        """Return the record of a package, from the list, or from the cluster if the list does not have it.
+        """Return the recorded state of a package, from the list, or from the cluster if the list does not have it.
 
         Every reader must call this method, which discards the state from the list. Otherwise a package that is removed and
         created again under the same name would begin with the old state. Raises ClusterError and PackageStateError.

@@ -77,7 +77,7 @@ class PackageStateError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class PackageState:
-    """The record of a package; empty fields if nothing is recorded.
+    """The recorded state of a package; empty fields if nothing is recorded.
 
     ``source``, ``version`` and ``digest`` identify the installed package. ``started`` has the onStartup hooks that are done
     for that digest, and ``patches`` has the patches to the values that hooks made, compacted.
@@ -122,7 +122,7 @@ class PackageState:
     ready: ReadyRevision | None = None
     """The revision with which the package was last Ready; recorded only for packages whose upgrades may be rolled back."""
     rollback: Rollback | None = None
-    """The last rollback, until the package is Ready with another generation of its resource."""
+    """The last rollback, until `ready_as` ends it; None if there is none."""
     rollback_asked: str = ""
     """The annotation's value in the last request for a rollback that is done."""
     revision: int = 0
@@ -158,8 +158,8 @@ class PackageState:
         return replace(self, started=self.started | {hook})
 
     def started_anew(self) -> "PackageState":
-        """Record that the hooks start over, and that their patches to the values are dropped. The record of the applied state
-        is deleted.
+        """Record that the hooks start over, and that their patches to the values are dropped. The fields about the applied
+        state are emptied.
         """
         return replace(self, started=frozenset(), patches=(), applied="", values="", settings="", synchronized=())
 
@@ -200,9 +200,7 @@ class PackageState:
         return replace(self, ready=ready, rollback=kept)
 
     def rolled_back(self, rollback: Rollback, request: str = "") -> "PackageState":
-        """Record a rollback, or its end (None). ``request`` is the user's request that led to the rollback, "" if there was
-        none.
-        """
+        """Record a rollback. ``request`` is the user's request that led to it; "" if there was none."""
         return replace(self, rollback=rollback, rollback_asked=request or self.rollback_asked)
 
     def answered(self, request: str) -> "PackageState":
@@ -214,7 +212,7 @@ class PackageState:
         return replace(self, withdrawn=True)
 
     def synchronized_with(self, known: Mapping[str, str]) -> "PackageState":
-        """Record the objects that hooks know, by binding; this replaces the record of all bindings."""
+        """Record the objects that hooks know, by binding, in place of those that were recorded for any binding."""
         return replace(self, synchronized=tuple(sorted(known.items())))
 
     def may_have_made(self, kinds: Iterable[str]) -> "PackageState":
@@ -232,7 +230,7 @@ class PackageState:
 
 @dataclass(slots=True)
 class StateRecord:
-    """The record of one package's state, and the key of its Secret. Call `read` before `update`, which writes with a
+    """The recorded state of one package, and the key of its Secret. Call `read` before `update`, which writes with a
     compare-and-set.
     """
 
@@ -246,7 +244,7 @@ class StateRecord:
     _updating: trio.Lock = field(default_factory=trio.Lock)
 
     async def read(self) -> PackageState:
-        """Return the record; an empty state if the Secret does not exist. Raises ClusterError."""
+        """Read and return the recorded state; an empty state if the Secret does not exist. Raises ClusterError."""
         try:
             secret = await self.client.get(self.key)
         except NotFoundError:
@@ -267,7 +265,7 @@ class StateRecord:
         return self.state
 
     def compare(self, history: Sequence[Release]) -> None:
-        """Adopt the newest stamp in the release's records, if it is from a later reconciliation than the state.
+        """Adopt the newest stamp in the release's records, if it belongs to a later revision than the state.
 
         A state that was deleted, or never written, stays empty.
         """
@@ -327,8 +325,8 @@ class StateRecord:
 
 
 def state_record(client: ClusterClient, identity: PackageId) -> StateRecord:
-    """Return an unread record for a package. Its Secret is ``wharfinger.app.<instance>`` or ``wharfinger.module.<name>`` in
-    the package's namespace.
+    """Return the `StateRecord` of a package, which has not been read yet. Its Secret is ``wharfinger.app.<instance>`` or
+    ``wharfinger.module.<name>`` in the package's namespace.
     """
     kind = "app" if isinstance(identity, AppId) else "module"
     return StateRecord(

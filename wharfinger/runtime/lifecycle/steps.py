@@ -1,11 +1,11 @@
 """The journalled steps of one operation: steps that the operation completed before the daemon was killed are not repeated.
 
 A step has effects outside the process and is costly to repeat: a download, an unpacked tree, a hook run, an applied release. It
-is journalled as in flight before its first effect and as complete after its last. So after a kill, a step is either done, or in
-flight and to be done again (at least once). A step that needs no effect, or only one that may be repeated, is not journalled,
-unless later steps of the operation depend on its result. The operation that resumes the killed one skips the steps that are
-done. It is the same operation if its *fingerprint*, which stands for all its inputs, is the same; an operation with another
-fingerprint begins with nothing done.
+is journalled as in flight before its first effect and as complete after its last. So after a kill, a step that has begun is
+either done, or in flight and to be done again (at least once). A step that needs no effect, or only one that may be repeated,
+is not journalled, unless later steps of the operation depend on its result. The operation that resumes the killed one skips the
+steps that are done. It is the same operation if its *fingerprint*, which stands for all its inputs, is the same; an operation
+with another fingerprint begins with nothing done.
 
 If an attempt fails, the next attempt of the same process does all steps again: for example, a beforeHelm hook may have to
 react to the cause of a failed apply.

@@ -2,7 +2,7 @@
 
 `ReadyRevision` is the revision with which the package was last Ready. `Rollback` records the reaction to a failed upgrade, or
 to a user's request. The rollback is in force as long as the resource asks for the same state as at that time (``asked``). If
-``revision`` is 0, no former revision could be used, and the record only states this.
+``revision`` is 0, no former revision could be used, and the `Rollback` only states this.
 """
 
 from dataclasses import dataclass
