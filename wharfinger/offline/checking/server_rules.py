@@ -57,7 +57,7 @@ class _Judge:
 
 
 async def server_findings(manifests: Iterable[Manifest], client: ClusterClient) -> list[Finding]:
-    """Return the findings of an API server: first those about definitions, then about namespaces, then about all other objects."""
+    """Return the findings of an API server: first those about definitions, then about namespaces, then about other objects."""
     judge = _Judge(client, set())
     every = sorted(manifests, key=lambda each: each.id)
     definitions = [each for each in every if each.id.kind == DEFINITION]
