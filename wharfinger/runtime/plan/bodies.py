@@ -88,7 +88,7 @@ def node_id(identity: PackageId) -> Id:
 
 
 class PlanBodies:
-    """The bodies of the plan, with their findings. All run in one thread, except ``load``."""
+    """The bodies of the plan, with their findings. The bodies run in one thread; ``load`` may use others."""
 
     def __init__(self, wanted: Iterable[PackageSpec], facts: Facts, load: LoadDefinition) -> None:
         self.findings: dict[str, Finding] = {}
@@ -168,7 +168,7 @@ class PlanBodies:
             self._nodes |= ranked(self._nodes.values())
 
     def _judge_ready(self, name: str, level: Level) -> tuple[Id, ...]:
-        """Judge a package; or return the ids that have to be done first."""
+        """Judge a package and return no ids, or return the ids that have to be done first."""
         node = self._nodes[name]
         if node.exclusive and self._unread:
             return (self._id(next(iter(self._unread))),)
@@ -246,7 +246,9 @@ class PlanBodies:
         return bool(finding.held_by) or self._wanted[name].directives.suspended
 
     def _outcome(self, name: str) -> Outcome:
-        """Return the outcome for the engine: DependencyFailed if named packages are off, otherwise Terminal."""
+        """Return the outcome for the engine: DependencyFailed if the package and some of the packages that it names are off;
+        otherwise Terminal.
+        """
         finding = self.findings[name]
         if isinstance(finding, Judged) and not finding.decision.on:
             off = [each for each in sorted(finding.node.names()) if each in self._wanted and not self._is_on(each)]

@@ -53,7 +53,7 @@ _MOST_PROBLEMS: Final = 3
 
 
 class PlanInputError(Exception):
-    """The files cannot be read; the message has one line for each problem."""
+    """The files cannot be read; ``lines`` has one line for each problem, for at most MAX_TOLD problems."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         more = len(lines) - MAX_TOLD
@@ -71,7 +71,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The resources to plan, sorted by name; ``left_alone`` counts ignored documents of other kinds."""
+    """The resources to plan, sorted by name; ``left_alone`` counts the ignored documents."""
 
     wanted: tuple[Wanted, ...]
     left_alone: int = 0

@@ -73,7 +73,7 @@ class PatchTools:
 
 
 def find_patch_tools(scratch: Path, kubernetes: str) -> PatchTools | None:
-    """Return the tools that are on PATH; None without helm or kubectl."""
+    """Return the tools that are on PATH; None if helm or kubectl is missing."""
     helm, kubectl = shutil.which("helm"), shutil.which("kubectl")
     if helm is None or kubectl is None:
         return None
@@ -84,7 +84,7 @@ def find_patch_tools(scratch: Path, kubernetes: str) -> PatchTools | None:
 async def with_patch_changes(
     plan: Plan, specs: Mapping[str, PackageSpec], tools: PatchTools | None, load: LoadTree
 ) -> Plan:
-    """Add notes about the fields that patches change to the packages that would be on, and return the new plan."""
+    """Add notes to the packages that would be on, about the fields that their patches change. Return the new plan."""
     notes: dict[str, tuple[str, ...]] = {}
     for each in plan.order:
         spec = specs[each.name]

@@ -50,8 +50,8 @@ class PlannedPackage:
 
     ``place`` is the file and the document that it was read from. ``turn`` is its position, counted from 1, in the sequence in
     which packages would run; 0 if it would not run. ``tier`` is its order (packages of a lower order are done first), and
-    ``after`` has the packages that it waits for, sorted. ``reason`` is for programs, ``message`` for people. A package that would
-    not be on has an ``explanation``.
+    ``after`` has the packages that it waits for, sorted. ``reason`` is for programs, ``message`` for people. ``explanation`` is
+    None for a package that would be on.
     """
 
     name: str
@@ -71,7 +71,7 @@ class PlannedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The states that all packages would have, sorted by name; ``left_alone`` counts ignored documents of other kinds."""
+    """The states that all packages would have, sorted by name; ``left_alone`` counts the ignored documents."""
 
     packages: tuple[PlannedPackage, ...]
     left_alone: int = 0

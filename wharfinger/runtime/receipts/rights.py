@@ -64,7 +64,7 @@ class Grant:
 
 
 def needed(requests: Iterable[JudgedRequest], user: str) -> frozenset[Access]:
-    """Return the accesses that the successful requests of a user needed, without the accesses that every user has.
+    """Return the accesses that the requests of a user needed, without the accesses that every user has.
 
     Refused requests, discovery and reviews of the user's own rights are left out.
     """
@@ -78,7 +78,9 @@ def needed(requests: Iterable[JudgedRequest], user: str) -> frozenset[Access]:
 
 
 def named(requests: Iterable[JudgedRequest], user: str) -> dict[Access, frozenset[str]]:
-    """Return the names of the objects for each access of a user. Leave out an access if any of its requests named no object."""
+    """Return the names of the objects for each access of a user. Leave out an access if any of its requests named no object, or
+    if there are more than MAX_NAMES names.
+    """
     found: dict[Access, set[str]] = {}
     for request in requests:
         if request.user == user and request.code != FORBIDDEN:

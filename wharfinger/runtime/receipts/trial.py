@@ -68,8 +68,8 @@ class Programs:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps of a trial: the package, the version that is installed first, and the objects that are created once it is
-    installed.
+    """The steps of a trial: the package, the two versions that are installed one after the other, and the objects that are
+    created once the first one is installed.
 
     ``old`` is the folder of the first version; it is the package's own folder if there is no older version. ``limit_s`` is
     the time limit of each step in seconds.
@@ -181,9 +181,10 @@ class _Steps:
             self.record.unready = find_str(obj, "status", "summary", "message")
 
     async def _until(self, holds: Callable[[JsonObject | None], bool], what: str) -> None:
-        """Wait until ``holds`` returns true for the resource of the package. ``what`` names this state in the error.
+        """Wait until ``holds`` returns true for the resource of the package. ``what`` is the predicate of the error message,
+        such as ``is not removed``.
 
-        Raises _RefusedError if its status reports a refusal, and TrialError after the limit.
+        Raises _RefusedError if the status of the resource reports a refusal, and TrialError after the limit.
         """
         last: JsonObject | None = None
         with trio.move_on_after(self.plan.limit_s), self.informer.changes() as changes:
@@ -224,7 +225,7 @@ class _Steps:
     async def _until_idle(self) -> None:
         """Wait until no task of the package runs or waits, and no event waits for a hook. Raises _RefusedError, TrialError.
 
-        If the package is not ready, one of its tasks waits for objects, so this waits for SETTLE_S only.
+        If the package is not ready, one of its tasks waits for objects, so the wait ends after SETTLE_S without an error.
         """
         with trio.move_on_after(SETTLE_S if self.record.unready else self.plan.limit_s):
             while True:

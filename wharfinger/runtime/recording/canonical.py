@@ -6,9 +6,9 @@ A text, a number, a boolean and None are written as they are. Every other value 
 every process. For the same reason, if a state machine uses a member of an enumeration as a text, such as the reason of a
 condition, the member is written as that text.
 
-A record has another form, ``["#Enqueued", {…}]``, if its fields are only numbers, booleans, texts, times and members of
-enumerations, and if no text has to be masked. A library written in C writes this form faster (`Codec.quick`). Both forms are read
-as the same value. To compare two forms, both are read and encoded again.
+A record has another form, ``["#Enqueued", {…}]``, if its fields contain only numbers, booleans, texts, times and members of
+enumerations, and if no text has to be masked. A library written in C writes this form faster (`Codec.quick`). Both forms are
+read as the same value. To compare two forms, both are read and encoded again.
 
 A `Codec` knows the records of one state machine by their names, and makes no other objects when it reads. All texts pass
 through a function that masks secrets, except for names and checksums, because a masked name would be another name.
@@ -344,7 +344,7 @@ class Codec:
         return self._other(kind, value, text, inner)
 
     def is_simple(self, kind: type) -> bool:
-        """Return whether the fields of a class of records are only numbers, booleans, texts, times and members of
+        """Return whether the fields of a class of records contain only numbers, booleans, texts, times and members of
         enumerations.
         """
         return kind in self._quick

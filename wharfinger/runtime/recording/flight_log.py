@@ -7,8 +7,8 @@ stay within ``max_bytes``. Each file can be replayed alone, because the first re
 whole state.
 
 If the disk is full, or too slow, records are lost, and the daemon continues. The loss is logged once, and counted in the
-metrics. After RETRY_S, the log tries to begin a new file, which begins with a record of the gap. The log does not call fsync:
-a crash of the daemon loses the records of the last moment, and a crash of the machine may lose more.
+metrics. After RETRY_S, the log tries to begin a new file, which then has a record of the gap after its head. The log does not
+call fsync: a crash of the daemon loses the records of the last moment, and a crash of the machine may lose more.
 """
 
 import logging

@@ -11,9 +11,9 @@ scheduler  :func:`wharfinger.runtime.scheduler.machine.step`                    
 package    :func:`wharfinger.runtime.package.machine.step`                      each package, with its status
 =========  ===================================================================  ==========================================
 
-A whole state is written only when a state machine is recorded for the first time in a file. After that, each step is written
-with the parts of the state that it changed, in a compact form (`changes`). This form depends only on the states before and
-after the step, so a replay computes the form again, and compares the bytes.
+A whole state is written when a state machine is recorded for the first time in a file. After that, its steps are written, with
+the parts of the state that they changed in a compact form (`changes`). This form depends only on the states before and after the
+step, so a replay computes the form again, and compares the bytes.
 """
 
 from collections.abc import Callable
@@ -189,7 +189,7 @@ def _scheduler_changes(codec: Codec, before: object, after: object, text_of: Tex
 
 
 def entry_form(codec: Codec, entry: scheduler_state.Entry, order: int, text: Text) -> list[object]:
-    """Return the compact form of a node, without its definition: its effective order, phase, decision, vote, lacks and times."""
+    """Return the compact form of an entry of the scheduler: its effective order, and all of its fields except for the node."""
     phase: list[JsonValue]
     match entry.phase:
         case scheduler_state.Active():

@@ -31,8 +31,8 @@ _NUMBERED: Final = re.compile(re.escape(MARK) + r"([0-9]{1,9})")
 class Renewals:
     """The state that the maskings of all packages share.
 
-    ``count`` is the number of times that the masked forms of all texts have changed. ``numbers`` has the number of each
-    masked part. ``full`` are the maskings that keep too many texts.
+    ``count`` is the number of times that masked forms of texts may have changed, for any package. ``numbers`` has the number of
+    each masked part. ``full`` are the maskings that keep too many texts.
     """
 
     count: int = 0

@@ -80,8 +80,8 @@ class Past:
     def update(
         self, machine: str, time: float, event: object, state: JsonValue, status: PackageStatus | None = None
     ) -> None:
-        """Apply a step: its event, and the parts of the state that it changed. For a change of status, the ``status`` itself
-        is given, too.
+        """Apply a step: its event, and the parts of the state that it changed. ``status`` is the package's status after a step
+        of the state machine ``package``.
         """
         self.time = time
         if machine == PACKAGE.name:
@@ -170,7 +170,7 @@ class Past:
 
 
 def is_mention(event: JsonValue) -> bool:
-    """Return whether a record only mentions the event of another package."""
+    """Return whether this event of a record only mentions the event of another package."""
     return isinstance(event, list) and event[:1] == [MENTION]
 
 

@@ -50,8 +50,8 @@ class Why(StrEnum):
 class EventRecord:
     """One step of a machine.
 
-    ``key`` is the package; for a queue, ``#`` and the number of the queue follow. ``at`` is the time of the event; for the
-    state machine of a package, it also has the surroundings.
+    ``key`` is the package, followed by ``#`` and a number for a queue; it is empty for the scheduler. ``at`` is the time of the
+    event; for the state machine of a package, it also has the surroundings.
     """
 
     number: int

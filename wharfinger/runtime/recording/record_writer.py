@@ -1,10 +1,10 @@
 """The writer of records: it encodes the steps of state machines for a log, many at once.
 
-A whole state is written when a state machine is recorded for the first time in a file of the log. After that, only its steps
-are written, as long as each step begins with the state in which the last step ended; the replay relies on this. Most steps of
-a task follow each other within a moment. So if several steps of a state machine are encoded together, the changes of its
-state are written only once, in the record of the last of these steps (`LATER`). Only the kinds of effects are written: a
-replay steps the state machine through all events, and so computes each state and each effect again.
+A whole state is written when a state machine is recorded for the first time in a file of the log. After that, only its steps are
+written, as long as each step begins with the state in which the previous step ended; the replay relies on this. Most steps of a
+task follow each other within a moment. So if several steps of a state machine are encoded together, the changes of its state are
+written only once, in the record of the last of these steps (`LATER`). Only the kinds of effects are written: a replay steps the
+state machine through all events, and so computes each state and each effect again.
 
 Synchronous: no trio, no I/O. The log (`Log`) takes bytes, and decides when a new file begins.
 """
@@ -80,11 +80,11 @@ class Log(Protocol):
 
 @dataclass(slots=True)
 class _Known:
-    """The facts about a recorded state machine: its last state, the file from which it can be replayed, and how often texts had
-    been renewed by then.
+    """The facts about a recorded state machine: its last state, the file that has its whole state, and how often texts had been
+    renewed when that state was recorded.
 
-    ``line`` is the last recorded event. The changes in this record are still missing: they are the changes of the last
-    ``steps`` steps together, from the state ``since`` on.
+    ``line`` is the record of the last event, which still lacks the changes: those of the last ``steps`` steps together, from the
+    state ``since`` on.
     """
 
     machine: Machine
@@ -215,7 +215,7 @@ class RecordWriter:
         return new
 
     def _queue_form(self, state: object, masking: Masking) -> JsonValue:
-        """Return the form of a queue's state. The form of the initial state is kept, unless one of its texts has to be masked."""
+        """Return the form of a queue's state. The form of the last initial state is kept."""
         known, form = self._begun
         if state != known:
             form = QUEUE.codec.encode(state, masking)
@@ -335,7 +335,9 @@ def _why(known: _Known | None, before: object, file: int) -> Why | None:
 
 
 def _continues(known: _Known, before: object) -> bool:
-    """Return whether a state equals the last recorded state, although it is another object."""
+    """Return whether a state continues the last recorded one, although it is another object: an equal state of a lifecycle, or
+    an empty journal after an empty one.
+    """
     if known.machine is JOURNAL:
         return not known.state and not before
     return known.machine is LIFECYCLE and known.state == before

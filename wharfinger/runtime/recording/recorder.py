@@ -249,8 +249,8 @@ class Recorder:
 def _concerned(
     subject: str, touched: tuple[str, ...], effects: tuple[scheduler_events.Effect, ...]
 ) -> tuple[str, ...] | list[str]:
-    """Return the packages that a step of the scheduler concerns: the package that the event is about, and the packages whose
-    entries the step changed.
+    """Return the packages that a step of the scheduler concerns: the package that the event is about, the packages whose entries
+    the step changed, and the packages that the effects are about.
     """
     if not touched or (len(touched) == 1 and touched[0] == subject):
         for effect in effects:

@@ -51,7 +51,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
 
 
 def read_recording(path: Path) -> Iterator[Read]:
-    """Yield the records of a file or a folder, and a mark for each part that could not be read. Raises RecordingError."""
+    """Yield the records of a file or a folder, and an Unread for each part that could not be read. Raises RecordingError."""
     for file in files_of(path):
         try:
             data = file.read_bytes()

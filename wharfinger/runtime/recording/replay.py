@@ -7,7 +7,8 @@ without an event. The effects are compared after each event: effects of the sche
 only by their kinds. If the changes of several events were recorded together, they are compared after the last of these
 events.
 
-The replay of a state machine stops at the first difference of its state, because later differences would have the same cause.
+After a difference, the replay skips a state machine until its next whole state, because the differences until then would have
+the same cause.
 """
 
 from collections.abc import Iterable, Iterator
@@ -158,8 +159,8 @@ class Replay:
 
 
 def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
-    """Process all records, and yield the differences: for each state machine, at most one difference of its state. Raises
-    CanonicalError.
+    """Process all records, and yield the differences. After a difference, a state machine is skipped until its next whole state.
+    Raises CanonicalError.
     """
     for record in records:
         difference = replay.take(record)

@@ -3,10 +3,11 @@
 A step is stored as a few references to immutable values. Records are made from the steps only on request, so the stored steps
 cost the daemon almost nothing.
 
-A package has two generations of steps. When the newer generation is full, the older one is dropped, and a new generation
-begins with the last step of each state machine. So the number of kept steps is between half of the limit and the limit, and
-the state before the oldest kept step is kept, too. The limit of a package depends on the number of packages, so that all
-packages together have about MOST_STEPS steps. The steps of packages that are gone are kept, for at most MOST_GONE packages.
+A package has two generations of steps. When the newer generation is full, the older one is dropped, and a new generation begins
+with the last step of each state machine. So once a generation was dropped, the number of kept steps is between half of the limit
+and the limit. The state before the oldest kept step is kept, too. The limit of a package depends on the number of packages, so
+that all packages together have about MOST_STEPS steps. The steps of packages that are gone are kept, for at most MOST_GONE
+packages.
 """
 
 from collections import OrderedDict
@@ -220,8 +221,8 @@ class Ring:
     def records(self, text: Text) -> Iterator[EventRecord | StateRecord]:
         """Iterate over the steps as records, oldest first.
 
-        If a step begins with another status than the one with which the last step ended, the status is yielded as a separate
-        record first.
+        If a step of the package begins with another status than the one with which its previous step ended, the status is
+        yielded as a separate record first.
         """
         base = self._older.base if self._older.kept else self._newer.base
         known = base.get(PACKAGE.name)
@@ -265,8 +266,8 @@ class Rings:
         newest.append(kept)
 
     def _begun(self, name: str, kept: Kept) -> Ring:
-        """Return the ring for a step of a package without a current ring. If the package is gone, a step of the scheduler or of
-        the journal does not make it current again.
+        """Return the ring for a step of a package without a current ring. If the package is gone, only a step of its lifecycle
+        or of a queue makes it current again.
         """
         # The package's journal is forgotten later than the package.
         is_late = not isinstance(kept, Step) or kept.machine is JOURNAL

@@ -22,8 +22,8 @@ _NOW: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def followed_tag(registry: Registry, path: str, spec: PackageSpec) -> str:
-    """Return the tag to which a resource's range or channel now leads. Raises PackageError, and ArtifactNotFoundError if no
-    version matches.
+    """Return the tag that a resource asks for now: of its exact version, of its channel, or of the newest version in its range.
+    Raises PackageError, and ArtifactNotFoundError if no version matches.
     """
     match spec.policy.follows:
         case None:

@@ -139,7 +139,9 @@ def _other(digest: Digest, manifest: Manifest) -> str:
 
 
 async def _config(registry: Registry, path: str, manifest: Manifest) -> JsonObject:
-    """Return the configuration of a package: ``Chart.yaml`` of a chart, or the description of another package."""
+    """Return the configuration of a package: ``Chart.yaml`` of a chart, or the description of another package. Return an empty
+    one if it is larger than MAX_CONFIG.
+    """
     if manifest.config.size > MAX_CONFIG:
         return {}
     async with registry.blob(path, manifest.config) as chunks:

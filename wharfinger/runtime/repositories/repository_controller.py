@@ -119,10 +119,10 @@ class Repositories:
         return self.objects.indexes.get((repository, package))
 
     async def look_up(self, repository: str, package: str) -> PackageIndex | None:
-        """Return the versions of a package. If no resource follows the package, its newest versions are read now; return None
-        if that fails.
+        """Return the versions of a package. If no resource follows the package, they are read now, unless they were looked up a
+        short time ago. Return None if that fails.
 
-        If the details of no version can be read, the index has no details.
+        If the details of a version can be read only with its files, the index has no details.
         """
         if (known := self.index(repository, package)) is not None:
             return known
@@ -145,7 +145,7 @@ class Repositories:
         self._looked_up[repository, package] = (trio.current_time() + seconds, index)
 
     async def _read_newest(self, repository: str, package: str) -> PackageIndex | None:
-        """Return the newest versions of a package, read now; None if that fails."""
+        """Return the versions of a package with the details of the newest ones, read now; None if that fails."""
         obj = self.informer.get(ObjectKey(PACKAGE_REPOSITORY, "", repository))
         try:
             source = self._source(repository, obj) if obj is not None else None
@@ -442,8 +442,8 @@ def _times(written: JsonObject) -> JsonObject:
 
 
 def _identity(obj: JsonObject, source: Source) -> str:
-    """Return a text that changes whenever a scan is required: a checksum of the spec, and a hash of the source with its login.
-    The login itself is never shown.
+    """Return a text that changes with the spec, the source or its login, so that a change of it requires a scan: a checksum of
+    the spec, and a hash of the source with its login. The text does not show the login.
     """
     return f"{checksum([find(obj, 'spec')])} {hash(source)}"
 

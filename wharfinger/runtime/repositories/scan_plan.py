@@ -8,8 +8,8 @@ its annotation asks for a scan              everything, all details again   afte
 the interval is over                        everything                      after the interval
 a package or a tag is followed that was     only that package               unchanged
 not followed before
-a scan failed                               everything that was to be       after a pause that doubles, from FIRST_PAUSE_S to
-                                            scanned                         MAX_PAUSE_S, and is never above the interval
+a scan failed                               everything, all details if      after a pause that doubles, from FIRST_PAUSE_S to
+                                            that scan was to read them      MAX_PAUSE_S, and is never above the interval
 ==========================================  ==============================  ================================================
 """
 

@@ -59,7 +59,9 @@ def read_archives(obj: JsonObject) -> tuple[tuple[ArchiveFile, ...], CarriedArch
 def with_carried(
     source: ArchiveSource, carried: CarriedArchives, secrets: Mapping[ObjectKey, JsonObject | None]
 ) -> ArchiveSource:
-    """Return the source with the bytes of those archives that are carried by Secrets. Raises SpecError if a Secret is missing."""
+    """Return the source with the bytes of those archives that are carried by Secrets. Raises SpecError if a Secret is missing or
+    unusable.
+    """
     files = list(source.files)
     for number, parts in carried:
         where = f"{FIELD}[{number}].secrets"

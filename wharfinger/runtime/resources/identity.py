@@ -20,7 +20,9 @@ Its hooks run before and after all other packages, and its values are the ``glob
 
 
 class IdentityError(Exception):
-    """The name cannot be a package's name; a retry does not help, because the package must be renamed."""
+    """A package cannot have this name, or cannot be installed by a resource of this kind. A retry does not help, because the
+    resource has to be replaced.
+    """
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -18,7 +18,8 @@ def check_kind(definition: Definition, identity: PackageId) -> None:
 def check_needs(definition: Definition, identity: PackageId) -> None:
     """Check a package's requirements together with the name and the kind under which it is installed.
 
-    Raises ShapeError if the requirements contradict each other, IdentityError if the package requires itself.
+    Raises ShapeError if the requirements contradict each other, IdentityError if the package requires itself or subscribes to
+    itself.
     """
     needs = resolved(definition.requirements, identity.namespace)
     required = {each.name for each in (*needs.mandatory, *needs.conditional)}

@@ -27,8 +27,8 @@ def moved_text(namespace: str) -> str:
 
 @dataclass(slots=True)
 class ReleaseClaims:
-    """The claims of packages on releases. When a release becomes free, ``on_free`` is called with each package that was
-    refused.
+    """The claims of packages on releases. When a release becomes free, ``on_free`` is called with each package that was refused
+    this release.
     """
 
     on_free: Callable[[str], None]

@@ -39,7 +39,9 @@ class DeletionPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReleasePolicy:
-    """The fields of the policy; ``digest`` is a checksum of them, for comparison."""
+    """The fields of the policy. ``digest`` is a checksum of all fields except ``deletion``, for comparison; "" if none of these
+    fields is set.
+    """
 
     drift: DriftPolicy = DriftPolicy()  # noqa: RUF009 - frozen
     health: tuple[HealthRule, ...] = ()

@@ -200,7 +200,8 @@ def read_application(obj: JsonObject) -> PackageSpec:
 def read_module(obj: JsonObject, *, enabled_by_default: bool | None = True) -> PackageSpec:
     """Read a Module. Its package has the Module's name, unless the spec names another package. Raises SpecError.
 
-    ``enabled_by_default`` is used if ``spec.enabled`` is not set; None means that another rule decides, such as the bundle.
+    ``enabled_by_default`` is used if neither ``spec.enabled`` nor the annotation ENABLED_BY_DEFAULT is set; None means that
+    another rule decides, such as the bundle.
     """
     try:
         name = find_str(obj, "metadata", "name")

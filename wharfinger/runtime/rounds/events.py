@@ -91,7 +91,9 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """A turn of the afterAll hooks was enqueued with this scope. ``made`` is the checksum of everything that hooks can change."""
+    """A turn of the afterAll hooks got this scope, and can be enqueued. ``made`` is the checksum of everything that hooks can
+    change.
+    """
 
     scope: WorkScope
     made: str

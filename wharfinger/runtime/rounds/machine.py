@@ -7,8 +7,8 @@ round::
     values configured, hooks started → beforeAll hooks → all other packages, by order and requirements → afterAll hooks
 
 A round begins in three cases: the Module is loaded, or its settings change; one of its hooks changed the global values, or
-switched a Module on or off; or the set of Modules that are on has changed for another reason. In a round, all packages run again
-if the global values differ from those of the last round.
+switched a Module on or off; or the set of packages that are on has changed for another reason. In a round, all packages run
+again if the global values differ from those of the previous round.
 
 The afterAll hooks run when no other package runs or may still run by itself, and the packages that were switched off are
 gone. The afterAll hooks do not wait for a package whose run has failed, because otherwise one broken package would prevent
@@ -35,9 +35,9 @@ event         IDLE                    RUNNING                 SETTLING          
 RunBegan      → RUNNING               -                       → RUNNING                → RUNNING; a turn that waits is
                                                                                        cancelled, one at work is superseded
 RunEnded      switch, survey [1]      switch, survey [1]      switch, survey [1]       cancel the turn; switch, survey [1]
-Looked        if others are on now,   -                       when all is idle,        -
-              the scheduler is asked                          START_TURN → IDLE
-              for another round
+Looked        if other packages are   -                       when all is idle,        -
+              on, survey for another                          START_TURN → IDLE
+              round
 Looked, not   -                       the superseded turn is  → IDLE                   the turn is cancelled → IDLE
 active                                cancelled
 HookRan       with other switches,    -                       with other switches,     -
@@ -208,7 +208,7 @@ def _surveyed(rounds: Rounds, on: frozenset[str], purpose: Purpose) -> Next:
 
 
 def _looked(rounds: Rounds, event: Looked) -> Next:
-    """End the round if it is complete or interrupted; begin another round if it is due."""
+    """Begin the afterAll hooks, or another round, if it is time for them; end the round if it is interrupted."""
     if event.recorded and not rounds.flags_known:
         return rounds, (Simple.READ_FLAGS, Simple.LOOK)
     if not event.active:
@@ -251,8 +251,8 @@ def _turn(rounds: Rounds, event: TurnAtWork | TurnFailed | TurnEnded) -> Next:
 
 
 def _go_on(rounds: Rounds, *, changed: bool) -> Next:
-    """End the round after its afterAll hooks; begin another round if they changed the global values or the Modules that are
-    on.
+    """End the round after its afterAll hooks; begin another round if these hooks changed the global values or the Modules that
+    are on.
     """
     if not changed:
         return replace(rounds, again=0), (Simple.LOOK,)

@@ -1,11 +1,10 @@
 """Exclusive groups: Modules of one group, of which only one may be installed.
 
-A package names its group in ``package.yaml``. Among the Modules of one group that are wanted, the one with the lowest order
-is installed; with equal orders, the one whose name sorts first. Each Module is *outranked* by the Modules that come before it
-in this sequence. While a Module that outranks it is wanted, a Module is off and uninstalled, and its status names the other
-Module. A Module that is paused keeps its rank, because its objects stay in the cluster. A Module that is disabled keeps no
-other Module off. So the decision depends only on the Modules that exist, and never on the sequence in which they were
-created.
+A package names its group in ``package.yaml``. Among the Modules of one group that are wanted, the one with the lowest order is
+installed; with equal orders, the one whose name sorts first. Each Module is *outranked* by the Modules that come before it in
+this sequence. A Module is off and uninstalled while a Module that outranks it is wanted; its status names the other Module. A
+Module that is paused keeps its rank, because its objects stay in the cluster. A Module that is disabled keeps no other Module
+off. So the decision depends only on the Modules that exist, and never on the sequence in which they were created.
 """
 
 from collections.abc import Iterable, Iterator

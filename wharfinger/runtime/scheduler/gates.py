@@ -10,8 +10,8 @@ Decisions are a function of the present nodes, never of the history: nodes are j
 nodes that they name. A knot (:mod:`wharfinger.runtime.scheduler.soft_edges`) is judged as a whole, after everything that it
 depends on. Two cases in a knot need special rules, so that no decision changes back and forth forever:
 
-* a member of an any-of group that is placed *later* in the knot counts as soon as one pass over the knot has enabled it; passes
-  are repeated, for the affected nodes only, as long as they enable more nodes;
+* an any-of member that is placed *later* in the knot than the node that names it counts as soon as one pass over the knot has
+  enabled it; passes are repeated, for the affected nodes only, as long as they enable more nodes;
 * of two nodes that exclude each other, the node that is placed later is off.
 
 So a decision depends only on the node and on the nodes that it names, and only the nodes that `Topology.affected_by` returns
@@ -181,8 +181,8 @@ class _Judge:
         return Others(self._enabled(name), self._nodes, wanted=self._wanted(name))
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
-        """Return the versions of the nodes that are on, among the nodes that a node names. In its own knot, only nodes before it
-        count.
+        """Return the versions of the nodes that this node names and that are on. Of the nodes in its own knot, only those before
+        it count.
         """
         there, enabled = self._topology.edges, {}
         for each in there[name].named:
@@ -230,8 +230,7 @@ def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
 def _resolved(cast: Iterator[Vote]) -> Vote:
     """Return the vote that counts.
 
-    A pending vote counts only if the node would be on otherwise; it is the only UNDEFINED vote except for the first one (the
-    floor).
+    A pending vote, the only vote after the floor that can be UNDEFINED, counts only if the node would be on otherwise.
     """
     counts = next(cast)
     for vote in cast:

@@ -79,11 +79,12 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
 class Node:
     """One loaded package, with the facts that follow from its definition and its resource.
 
-    ``floor`` is the verdict if no rule votes: ENABLE for Applications, DISABLE for Modules. ``script`` is True if the package has
-    an enabled script, whose vote is needed after every NodeAdded. This package runs again after each run of a package in
-    ``subscriptions``; subscriptions are no edges. ``bundles`` are the pairs of an edition and a bundle of the platform that
-    enable this Module. ``declined`` is True if the package's files state that it is off by default, so that the floor DISABLE is
-    the package's own decision.
+    ``floor`` is the verdict if no rule votes: ENABLE for Applications and for Modules that are on by default according to their
+    files, DISABLE for other Modules. ``script`` is True if the package has an enabled script, whose vote is needed after every
+    NodeAdded. This package runs again when a package in ``subscriptions`` is added, removed, switched on or off, or has to run
+    again; subscriptions are no edges. ``bundles`` are the pairs of an edition and a bundle of the platform that enable this
+    Module. ``declined`` is True if the package's files state that it is off by default, so that the floor DISABLE is the
+    package's own decision.
     """
 
     name: str

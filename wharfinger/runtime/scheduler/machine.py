@@ -112,8 +112,8 @@ def step(graph: Graph, event: Event, at: datetime | None = None) -> tuple[Graph,
 
 
 def what_if(graph: Graph, name: str, node: Node | None) -> dict[str, Decision]:
-    """Return the decisions that would change if the node of ``name`` were replaced by ``node`` (None if it were removed).
-    Raises CycleError.
+    """Return new decisions about all nodes whose decision might change if the node of ``name`` were replaced by ``node`` (None
+    if it were removed). Raises CycleError.
     """
     turn = _Turn(graph, None)
     turn.take_in(NodeRemoved(name) if node is None else NodeAdded(node))
@@ -309,7 +309,7 @@ class _Turn:
         return True
 
     def _tell_subscribers(self, name: str) -> None:
-        """Schedule the direct subscribers of a node again; their own subscribers follow when their runs are ordered."""
+        """Schedule the direct subscribers of a node again, but not the subscribers of these subscribers."""
         for each in sorted(self.subscribers.get(name) or ()):
             entry = self.entries.get(each)
             if each != name and entry is not None and not isinstance(entry.phase, Idle):
@@ -326,8 +326,8 @@ class _Turn:
         self.asked.add(name)
 
     def _keep(self, old: Entry, entry: Entry) -> None:
-        """Replace a node's entry, and update the count of its tier. If the entry became hopeless, or is not hopeless any
-        more, run the bodies of the nodes that are parked on it again.
+        """Replace a node's entry, and update the count of its tier. If the entry became hopeless, or is not hopeless any more,
+        run again the bodies of the nodes that are parked on it.
         """
         name = entry.node.name
         if entry.released != old.released:

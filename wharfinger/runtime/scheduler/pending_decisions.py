@@ -1,7 +1,7 @@
 """The effects of the scheduler that have not been carried out yet: one entry for each package, the oldest entry first.
 
 While an effect is carried out, an event may be sent to the scheduler, which may return more effects. An entry has the last
-decision about its package, and the last order to run or to disable the package; a new decision or order replaces the waiting
+decision about its package, and the last request to run or to disable the package; a new decision or request replaces the waiting
 one. So there is never more than one entry for a package, and no outdated effect is carried out (spec/runtime §13 item 1: no
 limit that could block, no lock).
 """
@@ -16,8 +16,8 @@ from wharfinger.runtime.scheduler.events import Decided, Disable, Effect, Schedu
 
 @dataclass(frozen=True, slots=True)
 class PackageOrders:
-    """The effects for one package: first ``decided`` is reported, then ``order`` is carried out. Each is None if there is no
-    such effect.
+    """The effects for one package: first ``decided`` is reported, then ``order``, a request to run or to disable it, is carried
+    out. Each is None if there is no such effect.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """The rules, which vote on one node in a fixed order.
 
 The order (spec/runtime §4.2): the floor; the versions of Kubernetes and of the platform; the end of the cluster's bootstrap;
-dependencies; any-of and none-of groups; for Modules, the bundle of the platform, and the flag of a global hook; the user's
-intent; the enabled script. All rules from Kubernetes to the groups are *gates*: they vote FORBID or not at all.
+dependencies; any-of, none-of and exclusive groups; for Modules, the bundle of the platform, and the flag of a global hook; the
+user's intent; the enabled script. All rules from Kubernetes to the groups are *gates*: they vote FORBID or not at all.
 
 Where a rule has a range, an installed version is compared without its prerelease and build metadata: 1.2.0-rc1 satisfies
 ``>=1.2.0``. A text that is not a version (``latest``) does not satisfy any required range, and counts as part of every

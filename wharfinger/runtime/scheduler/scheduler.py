@@ -42,7 +42,7 @@ class Broken:
 class EngineCounts:
     """The counts of the engine: all nodes, nodes that are to run, nodes that run, and nodes that wait for an answer from outside.
 
-    Counted since the start: ``stamps``, changes that the engine has seen, and ``runs``, how often a package was ordered to run.
+    Since the start, ``stamps`` counts the changes that the engine has seen, and ``runs`` the runs of packages that were ordered.
     """
 
     nodes: int
@@ -93,7 +93,9 @@ class Scheduler:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether no package runs, and none will run without another event. A failed run does not count as running."""
+        """Return whether no package runs, and none will run without another event. A failed run does not count as running. False
+        while the scheduler is paused.
+        """
         return not self._graph.paused and self._graph.tiers.at_rest
 
     def enabled_names(self) -> frozenset[str]:
@@ -108,7 +110,9 @@ class Scheduler:
         return decision is not None and decision.uninstall
 
     def decision(self, name: str) -> Decided | None:
-        """Return the last decision about a package; None if the package is unknown, or if its script has not voted yet."""
+        """Return the last decision about a package; None if there is no decision yet, or if only the vote of the package's
+        script is missing.
+        """
         entry = self._graph.entries.get(name)
         if entry is None or entry.decision is None or entry.decision.pending:
             return None
@@ -134,8 +138,8 @@ class Scheduler:
         return self._graph.topology.dependents(name)
 
     def would_break(self, name: str, node: Node | None) -> tuple[Broken, ...]:
-        """Return the packages that are on, and that would lose a requirement if the node of ``name`` were replaced by
-        ``node`` (None if it were removed); sorted.
+        """Return the packages that are on, but would have an unmet requirement if the node of ``name`` were replaced by ``node``
+        (None if it were removed); sorted.
 
         Nothing is changed. A node that would close a cycle breaks no package, because it is refused.
         """

@@ -4,7 +4,7 @@ Members of any-of and none-of groups are placed before the node that names them.
 cycle, which only soft edges can close, some of these edges must be dropped, and the choice must not depend on the sequence of
 events. All hard edges of the knot are kept. Then the any-of edges are considered in sorted order, and after them the none-of
 edges: an edge is kept unless its member already depends on the node that names the member. If an any-of edge was dropped, its
-member is *late* for the knot. If a none-of edge was dropped, the node that excludes the member is a *refuser* of the member.
+member is *late* in the knot. If a none-of edge was dropped, the node that excludes the member is a *refuser* of the member.
 :mod:`wharfinger.runtime.scheduler.gates` decides a knot as a whole, with a rule for each case.
 
 The choice depends only on the nodes of the knot. Nodes have positions, which are adjusted when an edge is added (Pearce and
@@ -127,7 +127,7 @@ class _Line:
         return True
 
     def _reached(self, start: str, edges: Pairs, wanted: Callable[[int], bool], sought: str) -> set[str]:
-        """Return the positions that can be reached from ``start`` along edges for which ``wanted`` is true; stop early if
+        """Return the nodes that can be reached from ``start`` through nodes whose positions are ``wanted``; stop early if
         ``sought`` is found.
         """
         found, to_see = {start}, [start]

@@ -101,8 +101,8 @@ class Graph:
     """The whole state. ``runs`` is the number of runs that were ordered so far, ``news`` the number of released tiers of
     which the engine was notified.
 
-    ``subscribers`` has, for each name, with or without a node, the nodes that run again after each run of that package.
-    ``touched`` are the names whose entry or effective order the last step changed, added or removed; sorted.
+    ``subscribers`` has, for each name, with or without a node, the nodes that subscribe to that package. ``touched`` are the
+    names whose entry or effective order the last step changed, added or removed; sorted.
     """
 
     entries: "HashTrieMap[str, Entry]" = HashTrieMap()  # noqa: RUF009 - persistent, as all below

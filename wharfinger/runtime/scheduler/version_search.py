@@ -66,9 +66,9 @@ class VersionChange:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result. ``changes`` is empty if no suitable set was found; ``complete`` is True if all sets were judged, so that
-    there is no suitable set. ``tried`` are the packages that take part in the conflicts, sorted. ``unread`` are the packages
-    among them whose other versions were not read, because the number of packages that are read is limited.
+    """The result. ``changes`` is empty if no suitable set was found; ``complete`` is True if no limit ended the search: a
+    suitable set was found, or there is none. ``tried`` are the packages that take part in the conflicts, sorted. ``unread`` are
+    the packages among them whose other versions were not read, because the number of packages that are read is limited.
     """
 
     changes: tuple[VersionChange, ...]
@@ -126,8 +126,9 @@ def find_versions(
     between: Callable[[], None] = lambda: None,
 ) -> SearchResult | None:
     """Search for a set of versions with which a package can be on; with ``wanted``, the package has that version in the set.
-    Return None if the package is not off because of its requirements, or if no other versions are known. At most ``limit`` sets
-    are judged. ``between`` is called before each set is judged; an exception from it ends the search.
+    Return None if the scheduler is paused, or does not know the package. Without ``wanted``, also return None if the package is
+    not off because of its requirements, or if no other versions are known. At most ``limit`` sets are judged. ``between`` is
+    called before each set is judged; an exception from it ends the search.
     """
     entry = graph.entries.get(name)
     if graph.paused or entry is None or (wanted is None and not _is_refused(entry)):
@@ -151,7 +152,7 @@ class _Search:
         """True if a set was not judged because it changes too many packages."""
 
     def run(self, wanted: Node | None, limit: int) -> SearchResult | None:
-        """Judge sets until one is suitable. Return None if no suitable set is left."""
+        """Judge sets until one is suitable. Return None if there is no set to judge."""
         first = _Set(self._graph)
         if wanted is None:
             self._propose(first, self._name, 0, 0)

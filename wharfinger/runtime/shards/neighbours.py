@@ -46,7 +46,7 @@ class Neighbours:
     """The neighbours of one runtime. The caller passes each change of a resource to `seen`."""
 
     def __init__(self, packages: Packages) -> None:
-        """Start to receive the scheduler's orders about packages that this runtime does not have."""
+        """Start to receive the scheduler's effects for packages that this runtime does not have."""
         self._packages = packages
         self._known: dict[str, Neighbour] = {}
         self._runs: dict[str, int] = {}

@@ -5,17 +5,17 @@ Programs read two kinds of conditions, which answer different questions:
 * ``Ready``, ``Reconciling`` and ``Stalled`` (kstatus) say whether the package has reached its *wanted* state. They are always
   reported, and are judged again for each generation. At most one of them is True, with two exceptions. During a rollout, a
   package is both Ready and Reconciling (kstatus: in progress): it was ready, and its objects are being updated, scaled or
-  replaced, or are being checked after a restart. After a rollback, a package is Ready, for an earlier generation, and
-  Stalled, because the resource asks for another state. All three are False only if the package is suspended, or if it is not
-  wanted and uninstalled.
+  replaced, or are being checked after a restart. After a rollback, a package is Ready, for an earlier generation, and Stalled,
+  because the resource asks for another state. All three are False only if the package is suspended, or if it is unwanted and
+  uninstalled.
 * ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed`` and ``ConfigurationApplied`` say which state the *installed*
   package has reached. Each of these conditions has a mapper, a function that returns a new report or nothing. If it returns
-  nothing, the condition is kept unchanged, with the generation for which it was reported; a condition that was never reported
-  is absent. A mapper checks for failures before successes. The phase of the package determines which stages are checked for
-  failures. Until the package is complete for the first time, all stages are checked. While another version is wanted, only
-  the stages that affect the running version are checked. After that, all stages except for the settings are checked, because
-  refused settings break nothing. Work in progress does not count as a failure, so a routine check of a package changes none
-  of these conditions.
+  nothing, the condition is kept unchanged, with the generation for which it was reported; a condition that was never reported is
+  absent. A mapper checks for failures before successes. The phase of the package determines which stages are checked for
+  failures. Until the package is complete for the first time, all stages are checked. While another version is wanted, only the
+  stages that affect the running version are checked. After that, all stages except for the settings are checked, because refused
+  settings break nothing. Work in progress does not count as a failure, so a routine check of a package changes none of these
+  conditions.
 
 * ``Installed`` becomes True with the first success, and stays True until the package is gone, even if the package fails or is
   paused.

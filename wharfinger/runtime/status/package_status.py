@@ -111,7 +111,7 @@ class PackageStatus(msgspec.Struct, frozen=True):
     suspended: bool = False
     """True if a user has suspended the package."""
     maintenance: Condition | None = None
-    """The maintenance mode, in which the applied objects are not reconciled; empty if there is none."""
+    """The maintenance mode, in which the applied objects are not reconciled; None if there is none."""
     progress: Progress | None = None
     warnings: tuple[str, ...] = ()
     update: VersionNote | None = None
@@ -153,9 +153,9 @@ class PackageStatus(msgspec.Struct, frozen=True):
         return scaled if scaled.truth is Truth.TRUE and scaled.reason == Reason.ROLLING_OUT else None
 
     def stays_ready(self, problem: Condition) -> bool:
-        """Return whether the package stays Ready although the stage ``problem`` is not done.
+        """Return whether the package stays Ready although the stage with the condition ``problem`` is not done.
 
-        This is so if an earlier process reported the package as Ready for this generation, and no stage has failed.
+        This is so if the package was reported as Ready for this generation, is not suspended, and the stage has not failed.
         """
         kept = self.ready_kept
         told = kept is not None and kept.truth is Truth.TRUE and kept.generation == self.generation

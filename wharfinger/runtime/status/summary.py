@@ -16,7 +16,7 @@ ready, in a former revision         RolledBack     RolledBack                   
 undecided whether it may be on      Failed         Degraded                               Degraded
 not wanted, something is left       Disabling      Disabling                              Disabling
 not wanted, nothing is left         Disabled       Disabled                               Disabled
-a stage before Hooks failed         Failed         Updating; Degraded if it is parked     Degraded
+a stage before CRDs failed          Failed         Updating; Degraded if it is parked     Degraded
 a stage from CRDs on failed         Failed         Failed: objects may be half changed    Degraded
 the resource itself is wrong        Failed         Degraded                               Degraded
 the change would break dependents   Degraded       Degraded                               Degraded

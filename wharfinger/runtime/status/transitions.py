@@ -92,7 +92,7 @@ def update_started(status: PackageStatus, generation: int, now: datetime, *, ver
     """Start every stage again, except for Scaled, because the running objects keep running, and RequirementsMet, which is the
     scheduler's decision.
 
-    ``version`` is the version to install; without it, the wanted version stays the same.
+    ``version`` is the version to install; without it, the wanted version is not known.
     """
     stages = {
         stage: condition if stage in (Stage.SCALED, Stage.REQUIREMENTS) else _started(stage, condition, now)
@@ -102,9 +102,9 @@ def update_started(status: PackageStatus, generation: int, now: datetime, *, ver
 
 
 def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """Start the stages from Configured on again.
+    """Start the stages CONFIGURED, WEBHOOKS and APPLIED again.
 
-    Stages whose tasks have lanes of their own (hooks, CRDs) keep a failure until they succeed.
+    The stages CRDS and HOOKS, whose tasks have lanes of their own, keep a failure until they succeed.
     """
     again = (Stage.CONFIGURED, Stage.WEBHOOKS, Stage.APPLIED)
     stages = {

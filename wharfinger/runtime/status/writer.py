@@ -17,10 +17,11 @@ Left        always                          as if written now,     check when PA
                                             unless due sooner
 Begun       always                          as if written now,     check when BEGUN_S is over
                                             due after BEGUN_S
-Changed     minor, as for Differs           unchanged              check now
-Changed     minor, sooner                   unchanged              check when PAUSE_S is over
+Changed     minor, and PAUSE_S since a      unchanged              check now
+            write, or due
+Changed     minor, before that              unchanged              check when PAUSE_S is over
 Differs     PAUSE_S since a write, or due   written now            write
-Differs     sooner                          unchanged              check when PAUSE_S is over
+Differs     before that                     unchanged              check when PAUSE_S is over
 Looked      always                          unchanged              check again after RESYNC_S (none if it is 0)
 ==========  ==============================  =====================  ==========================================
 
@@ -43,7 +44,7 @@ Looked      always                          unchanged              check again a
   MAX_PAUSE_S, so that the minor changes of all packages together cause about MINOR_PER_S writes a second. So during a
   successful install, the status is written twice: when the install begins, and when the package is Ready. Progress is written
   in between only if the install takes long.
-* The number of stored states is at most twice the number of packages whose status was written within PAUSE_S.
+* At most _SWEEP states are stored, or twice as many as there are packages whose minor changes have to wait, if that is more.
 """
 
 import math
@@ -94,14 +95,14 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The package was Ready, and is verified again without a change of its desired state."""
+    """A package that was Ready is verified or rolled out again, without a change of its desired state."""
 
     now_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The package was Ready, and works on another generation of its resource."""
+    """A package that was Ready works on another generation of its resource."""
 
     now_s: float
 

@@ -61,8 +61,8 @@ LEFT_TO_PEOPLE: Final = (
 
 
 async def applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
-    """Return the revision that a killed process applied according to the journal, if the cluster still has that revision;
-    otherwise None. Later revisions do not matter if the daemon made all of them, because later rounds of the same run make
+    """Return ``done``, the journal's note of the revision that a killed process applied, if the cluster still has that revision;
+    otherwise None. Later revisions do not matter if the daemon made all of them, because later passes of the same run make
     revisions, too.
     """
     if done is None:

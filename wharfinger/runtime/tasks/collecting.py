@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 async def collect_made(instance: Instance, tools: Tools) -> None:
     """Delete the objects that the package's hooks made, as far as its deletion policy allows.
 
-    Raises ClusterError, but only after all deletions were tried.
+    Raises ClusterError, but only after all kinds were tried.
     """
     try:
         record = await instance.recorded(tools)

@@ -1,11 +1,11 @@
 """The tasks EnsureCRDs, AwaitCRDs and EnsureWebhooks: they apply objects that must be in the cluster before the objects that
 use them (spec/runtime §5, §5.2).
 
-EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is
-part of the reconciliation: the package's own definitions must be established, and the first attempt to ensure the definitions
-of every other package must have ended (:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the
-hooks were started, and applies conversion webhooks before the objects that they convert: it renders the chart, and applies
-only its ``ConversionWebhook`` objects, as objects of the release. It also publishes the webhooks of the package's hooks.
+EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is part
+of the reconciliation: the package's own definitions must be established, and for each other package the first attempt to ensure
+its definitions must have ended (:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were
+started, and applies conversion webhooks before the objects that they convert: it renders the chart, and applies only its
+``ConversionWebhook`` objects, as objects of the release. It also publishes the webhooks of the package's hooks.
 """
 
 import logging
@@ -81,8 +81,8 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
 
 
 async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
-    """Wait until this package's definitions are established, and until one attempt was made for the definitions of all other
-    packages.
+    """Wait until this package's definitions are established, and then, for at most ESTABLISHED_S, until one attempt was made for
+    the definitions of each other package.
     """
     others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
     if (

@@ -109,8 +109,8 @@ async def ask_hook(
     settings: JsonObject,
     values: JsonObject,
 ) -> str:
-    """Run a hook that changes nothing, and whose exit status is its answer. Return "" if it succeeds, otherwise its output.
-    Raises HookError.
+    """Run a hook that changes nothing, and whose exit status is its answer. Return "" if it succeeds, otherwise the description
+    of its failure. Raises HookError.
     """
     lines = HookLog(instance, hook)
     run = _run_of(instance, tools, host, hook, contexts, settings, values, lines)
@@ -242,9 +242,7 @@ async def _run(
     cause: Cause,
     ended: list[HookOutcome],
 ) -> bool:
-    """Run the hook, and apply its output; ``ended`` is called with the outcome once the hook has ended, even if a later step
-    fails.
-    """
+    """Run the hook, and apply its output. The outcome is added to ``ended`` once the hook has ended, even if a later step fails."""
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         cause.begun = trio.current_time()
         lines, settings = HookLog(instance, hook, cause), instance.configuration.configured.settings

@@ -159,8 +159,8 @@ async def recorded(
 async def _newest_sealed(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release]
 ) -> Release | None:
-    """Return the newest record of these inputs that matches its seal; a copied seal does not match, because Helm copies
-    labels to revisions that users make.
+    """Return the newest record of these inputs that matches its seal. A seal that Helm copied to a user's revision does not
+    match, unless the revision has the same manifest.
 
     If the package returns to a revision, the record of this revision comes first.
     """

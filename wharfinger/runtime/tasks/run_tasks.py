@@ -1,8 +1,8 @@
 """The tasks that run a package (Run, WaitReady), and the tasks that stop or remove it (Disable, Uninstall, Undeploy).
 
-Run has four steps: beforeHelm hooks, a render by Helm, an apply as one release, and afterHelm hooks. If afterHelm hooks
-change the values, the steps are repeated, but at most MAX_ROUNDS times; after that, the loop is reported (spec/runtime §13
-item 17).
+Run has four steps: beforeHelm hooks, a render by Helm, an apply as one release, and afterHelm hooks. The last three steps are a
+*pass*. If afterHelm hooks change the values, another pass follows, up to MAX_ROUNDS passes; after that, the loop is reported
+(spec/runtime §13 item 17).
 
 Disable stops the hooks. If the package is paused, its release is kept; otherwise Disable also uninstalls the release.
 """
@@ -123,9 +123,7 @@ async def _run_until_settled(instance: Instance, tools: Tools, host: Host, input
 
 
 def _last_round(steps: Steps) -> int:
-    """Return the number of the round to check after a restart: the last round that was applied, or 1 if the journal names
-    none.
-    """
+    """Return the number of the pass to check after a restart: the last pass that was applied, or 1 if the journal names none."""
     return next((number for number in range(MAX_ROUNDS, 1, -1) if steps.done(f"apply/{number}") is not None), 1)
 
 
@@ -179,8 +177,8 @@ async def await_ready(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
-    """Record the revision as one to which the package can return, if failed upgrades of the package are rolled back, or if
-    the package has just returned to this revision.
+    """Record the revision as the one to which the package can return. Do so only if failed upgrades are rolled back, if there
+    was a rollback, or if such a revision is recorded already.
     """
     wanted = instance.desired.directives
     record = await instance.recorded(tools)
@@ -235,7 +233,7 @@ async def disable_and_uninstall(instance: Instance, tools: Tools, host: Host) ->
 
 
 async def uninstall(instance: Instance, tools: Tools, host: Host) -> None:
-    """Uninstall the release because the package is removed. If there is no release, or no daemon wrote it, do nothing."""
+    """Uninstall the release because the package is removed. A release that the daemon did not write for this package is kept."""
     if instance.files.definition is None and instance.has_release:
         await _load_for_removal(instance, tools, host)
     if instance.files.definition is not None:

@@ -142,7 +142,7 @@ async def run_bound(instance: Instance, tools: Tools, host: Host, binding: str, 
     """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots.
 
     Return the names of the hooks that changed the values. Each hook is a step of the operation, which is skipped if it is
-    complete in the journal; ``number`` is the number of the round.
+    complete in the journal; ``number`` is the number of the pass (:mod:`~wharfinger.runtime.tasks.run_tasks`).
     """
     steps, changed = instance.journalled(), set[str]()
     for hook in bound_hooks(instance.files.hooks, binding):

@@ -70,7 +70,7 @@ class ChannelTarget:
 
 @dataclass(frozen=True)
 class PackageIndex:
-    """The versions of one package, the newest first. Made by `make_index`."""
+    """The versions of one package, the newest first."""
 
     repository: str
     package: str
@@ -144,8 +144,8 @@ def index_object(index: PackageIndex) -> JsonObject:
 
 
 def read_index(repository: str, package: str, status: JsonObject) -> PackageIndex:
-    """Read the ``status`` of a PackageIndex. Another program may have changed it, so fields with an unexpected type are left
-    out.
+    """Read the ``status`` of a PackageIndex. Another program may have changed it, so entries of lists with an unexpected type
+    are left out. Raises FormatError for other fields with an unexpected type.
     """
     texts = [each for each in find_list(status, "versions") if isinstance(each, str)]
     versions, _ = split_tags(texts)

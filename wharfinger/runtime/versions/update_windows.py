@@ -37,7 +37,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """All windows of a package, in one time zone; without windows, the package is never updated."""
+    """All windows of a package, in one time zone; without windows, no window is ever open."""
 
     each: tuple[Window, ...] = ()
     zone: str = "UTC"

@@ -3,7 +3,8 @@
 ====================================================  =============================================================
 situation                                             choice
 ====================================================  =============================================================
-nothing is installed                                  the newest version that matches, in every mode
+nothing is installed                                  the newest match that can be on, or else the newest match,
+                                                      in every mode
 the newest match is installed                         it stays
 a newer version matches, mode ``auto``                the newer version
 mode ``windows``, a window is open                    the newer version
@@ -45,7 +46,7 @@ Refusal = Callable[[str], str]
 
 
 class Why(StrEnum):
-    """The reason why no newer version is chosen; the string value is the ``reason`` in the status."""
+    """The reason for a choice; the string value is the ``reason`` in the status."""
 
     NEWEST = "Newest"
     UPDATE = "Update"
@@ -183,7 +184,7 @@ def _approved(
 
 
 def _kept(wanted: Range, installed: str) -> semver.Version | None:
-    """Return the installed version if the range allows it; None if the version has to be replaced."""
+    """Return the installed version if the range allows it; None if there is none, or if it has to be replaced."""
     try:
         version = parse_version(installed)
     except FormatError:

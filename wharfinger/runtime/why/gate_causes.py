@@ -141,8 +141,8 @@ def _needs(known: Known, start: str, name: str) -> bool:
 
 
 def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
-    """Return the votes that keep a node off: every Forbid, and the last other vote if it is a Disable, unless the user has
-    disabled the package.
+    """Return the votes that keep a node off: every Forbid; and, unless the user has disabled the package, the last other vote if
+    it is a Disable.
 
     The decisive vote comes first: the user's Forbid if there is one, otherwise the first Forbid in the order of the rules.
     """
@@ -164,7 +164,7 @@ def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
 def _since(node: NodeSnapshot, vote: VoteSnapshot) -> datetime | None:
     """Return the time since which a vote has been decisive; None if another vote is decisive, or if the time is not known.
 
-    The time of the condition may be older, because the package may have been off for another reason before.
+    The time of the condition RequirementsMet may be older, because the package may have been off for another reason before.
     """
     return node.since if (vote.reason, vote.message) == (node.reason, node.message) else None
 
