@@ -157,20 +157,20 @@ class Reason(StrEnum):
     KUBERNETES_UNMET = (
         "KubernetesRequirementsUnmet",
         Again.CHANGE,
-        "the package does not support this version of Kubernetes",
-        "use a version of the package that supports this version of Kubernetes",
+        "the package does not support the cluster's version of Kubernetes",
+        "use a version of the package that supports the cluster's version of Kubernetes, or upgrade the cluster",
     )
     PLATFORM_UNMET = (
         "PlatformRequirementsUnmet",
         Again.CHANGE,
-        "the package does not support this version of the platform",
-        "use a version of the package that supports this version of the platform",
+        "the package does not support the platform's version",
+        "use a version of the package that supports the platform's version, or upgrade the platform",
     )
     VERSION_LOOKUP_FAILED = (
         "VersionLookupFailed",
         Again.CHANGE,
-        "the package requires a version of the platform, but the platform's version is not known",
-        "start the daemon with --platform-version VERSION",
+        "the package requires a version of the platform or of Kubernetes, but the present version is unknown or cannot be parsed",
+        "set the platform's version with the daemon's option --platform-version VERSION",
     )
     BOOTSTRAP_UNMET = (
         "BootstrapRequirementsUnmet",
