@@ -17,18 +17,18 @@ import trio
 from wharfinger.formats.json.value import JsonObject
 
 BUSY_S: Final = 40
-"""Longer than the client waits by itself, so that the engine hears of it."""
+"""A time longer than the client itself waits, so that the engine gets the error."""
 
 
 class Fault(StrEnum):
     """The way in which a request fails."""
 
     SILENCE = "silence"
-    """No answer, ever."""
+    """The server never answers."""
     RESET_BEFORE = "reset before"
-    """The connection ends, and the server never saw the request."""
+    """The connection breaks before the server gets the request."""
     RESET_AFTER = "reset after"
-    """The connection ends when the server has done what it was asked."""
+    """The connection breaks after the server has carried out the request."""
     CONFLICT = "conflict"
     BUSY = "busy"
     ERROR = "error"

@@ -13,7 +13,7 @@ from wharfinger.packages.rendering.renderer import Rendered
 
 KUBE_VERSION = "v1.36.2"
 API_VERSIONS = ("gauges.example/v1/Gauge", "watch.example/v1/Watcher")
-"""Beyond those that helm knows by itself: as if what the charts define were there."""
+"""Additional API versions for helm, as if the CRDs of the charts were installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Prepared:
 
 
 Charts: TypeAlias = Callable[[str], tuple[Prepared, Prepared]]
-"""Both versions of a chart, by its name; rendered at first use, kept for the session."""
+"""A function that returns both versions of a chart by its name. They are rendered once in a session."""
 
 
 def keep(folder: Path) -> Charts:

@@ -23,7 +23,7 @@ State: TypeAlias = dict[str, JsonObject]
 """Objects by ``Kind.group namespace/name``."""
 
 OUR_MARKS: Final = ((("metadata", "labels"), RELEASE_LABEL),)
-"""What an object of a release of ours has and one of helm's has not, as docs/apply.md names it."""
+"""The marks that our engine puts on the objects of a release, and helm does not (docs/apply.md)."""
 
 _PASSING: Final = (
     ("status",),

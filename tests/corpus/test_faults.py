@@ -30,7 +30,7 @@ CHART = "assorted"
 ATTEMPTS = 6
 PAUSE_S = 5.0
 SETTLE_S = 120.0
-"""For what goes on beside the operation (corrections, watches that begin anew) to come to rest."""
+"""The time in which all work beside the operation is done, such as corrections and new watches."""
 LIMIT_S = 3600.0
 
 

@@ -25,9 +25,9 @@ pytestmark = pytest.mark.unmeasured
 
 MINUTES = scaled(10, 4)
 SETTLE_S = 90.0
-"""Longer than the minute after which the revision before a quick change is recorded as superseded."""
+"""A time longer than the minute after which a quick change marks the previous revision as superseded."""
 NOBODY_SERVES = {"admission"}
-"""Here is nobody who stands behind an APIService: such a release stays on its way."""
+"""Charts with an APIService that no Pod serves here. Such a release never becomes ready."""
 CA = "Y2VydGlmaWNhdGU="
 
 

@@ -42,12 +42,12 @@ from wharfinger.packages.rendering.subchart_crds import subchart_crds
 pytestmark = pytest.mark.unmeasured
 
 SAMPLE = ("bundled", "custom-resources", "hooked", "observing", "secretive", "tenants", "umbrella")
-"""Those of a default run: each of another make."""
+"""The charts of a default run, each of another kind."""
 TOO_LARGE_FOR_HELM = "heavy"
 CHARTS = [name for name in (NAMES if FULL else SAMPLE) if name != TOO_LARGE_FOR_HELM]
 HELMS = ["helm", "helm3"] if FULL else ["helm"]
 NO_ROLLBACK = {("keepsakes", "helm3")}
-"""Helm 3 refuses to roll back to what was kept when it left the manifest ("no ConfigMap with the name"); it upgrades to it."""
+"""Charts that Helm 3 cannot roll back to objects that it kept when they left the manifest ("no ConfigMap with the name")."""
 
 
 @dataclass(frozen=True, slots=True)

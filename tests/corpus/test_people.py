@@ -26,10 +26,10 @@ from wharfinger.kube.resource import ObjectKey
 pytestmark = pytest.mark.unmeasured
 
 NOT_ROLLED_BACK = {"heavy", "keepsakes"}
-"""The first is too large for helm; of the second, helm 3 refuses what was kept when it left the manifest."""
+"""The first chart is too large for helm. Helm 3 cannot roll the second one back to an object that was retained."""
 PATIENCE_S = 300
 FROM_TEXT = {"secretive": {"Secret shop/text"}}
-"""What leaves ``stringData`` stays in ``data``, whoever writes it; but not after a person's helm rewrote ``data`` between."""
+"""A key removed from ``stringData`` stays in ``data``, except if a user's helm rewrote ``data`` in between."""
 CHARTS = [name for name in NAMES if name not in NOT_ROLLED_BACK] if FULL else ["assorted"]
 
 

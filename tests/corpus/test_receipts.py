@@ -16,7 +16,7 @@ from wharfinger.runtime.receipts.trial import Plan, run_trial
 UNREADY = {"admission": "have no addresses with port name"}
 """Charts that cannot become ready, each with the reason: the pods behind its APIService are not in the chart."""
 RULES = scaled(1000, 1)
-"""So many of a chart's rules are removed, each in a trial of its own."""
+"""The number of a chart's rules that are removed, each in a trial of its own."""
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: planted}\nspec: {holderIdentity: x}\n"
 LIMIT_S = 300.0
 UNREADY_S = 30.0

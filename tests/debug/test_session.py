@@ -83,7 +83,7 @@ REMOVING = ("get packages default.mine", "why default.mine", "uninstall mine", "
 PASSING = re.compile(
     r"^! (?:(?:Pending|Updating|Degraded|Removing)\b.*|the release is being uninstalled)\n", re.MULTILINE
 )
-"""States that a command may see on the way, or not."""
+"""States that a command may or may not see in passing."""
 FOLLOWED = ("/api/v1/packages/dump", "/api/v1/queues/dump", "/api/v1/why", "/api/v1/logs", "/api/v1/packages/resources")
 EVERYTHING = (
     *COMMANDS,

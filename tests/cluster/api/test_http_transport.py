@@ -15,9 +15,9 @@ from wharfinger.cluster.api.http_transport import ServerTransport
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 HALF = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"
 CLOSE = b""
-"""In an answer: the connection is closed."""
+"""An item of an answer after which the server closes the connection."""
 Answer = Callable[[int], Sequence[bytes]]
-"""What is sent for the request of that number, from 1 on."""
+"""A function that returns the answer to the request with a number. The first request has the number 1."""
 
 
 class Server:

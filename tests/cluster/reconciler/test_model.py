@@ -29,7 +29,7 @@ OPTIONS = ReconcilerOptions(
     concurrency=3, slow_concurrency=2, owner_concurrency=2, round_size=3, refresh_per_s=2.0, give_up=3
 )
 ROUNDS = 500
-"""More than any history needs to come to rest."""
+"""More rounds than any history needs until no work is left."""
 
 
 @dataclass

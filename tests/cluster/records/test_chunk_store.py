@@ -25,7 +25,7 @@ from wharfinger.kube.resource import ObjectKey, name_of
 class Bench:
     ways: TwoWays
     store: ReleaseStore
-    """On the way that may be broken."""
+    """The store whose network can be broken."""
 
     def after_restart(self, holder: Holder = US) -> ReleaseStore:
         return ReleaseStore(self.ways.client, lambda: NOW, holder=holder)

@@ -22,7 +22,7 @@ from wharfinger.kube.resource import ObjectKey
 
 APPLIED = replace(request(config_map("b"), config_map("a", v="1")), inputs=b"{}", marks={"render": "x"})
 WANTED = replace(APPLIED, objects=())
-"""The request without its objects, which nobody has parsed."""
+"""The same request before its objects were parsed."""
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ class TcpProxy:
         """The port of the server on loopback, for connections that are made from now on."""
         self.port = 0
         self.lost: bytes = b""
-        """Data of the server that contains this text is not passed on; empty: everything is passed on."""
+        """Data of the server that contains this text is not passed on. If empty, everything is passed on."""
         self.cut_at: bytes = b""
         """A connection whose server sends this text is cut in the middle of the text, once."""
         self.cut = trio.Event()

@@ -27,7 +27,7 @@ from wharfinger.cluster.tables.watch import Watch
 
 GRAVES = 3
 KEEP = 6
-"""Snapshots and watches that are held at once."""
+"""The number of snapshots and watches that are held at once."""
 TAGS = ("red", "blue")
 SEATS = (1, 2)
 sides = st.sampled_from(("left", "right"))

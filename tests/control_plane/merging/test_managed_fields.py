@@ -50,7 +50,7 @@ MERGES: Final = list(patches("application/merge-patch+json"))
 STRATEGIC: Final = list(patches("application/strategic-merge-patch+json"))
 
 SERVERS_OWN: Final = {"32-generation-status-builtin/14", "46-crd-versions/10", "30-namespace-lifecycle-b/2"}
-"""Where the server added what it makes of the patch (podIPs from podIP, a name label), or wrote in between."""
+"""Recordings in which the API server added fields that follow from the patch (podIPs, a name label), or wrote in between."""
 
 
 @pytest.mark.parametrize("step", CREATIONS, ids=str)

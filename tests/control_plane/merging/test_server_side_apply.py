@@ -35,7 +35,7 @@ RECORDED: Final = [
 ]  # these steps show the live object only in another API version
 
 ADMITTED: Final = {"serviceAccount", "serviceAccountName", "tolerations", "priority", "preemptionPolicy"}
-"""Of a Pod's spec, what admission adds."""
+"""The fields that admission adds to a Pod's spec."""
 
 
 @pytest.mark.parametrize(("step", "live", "answer"), RECORDED, ids=str)

@@ -17,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 from wharfinger.kube.resource import ObjectKey
 
 SETTLE_S = 3.5
-"""The virtual seconds after which everything is done that does not wait for a delay."""
+"""The virtual seconds after which all work without a delay is done."""
 
 
 @asynccontextmanager

@@ -20,7 +20,7 @@ from wharfinger.formats.json.value import JsonObject, encode_json, find, find_st
 
 MAPS = Collection("", "configmaps")
 Event = tuple[str, str, str]
-"""Type, name and resourceVersion; of an error its reason instead of a name."""
+"""The type, the name and the resourceVersion of an event. An error has its reason instead of a name."""
 
 
 def render(type_: str, obj: JsonObject) -> bytes:

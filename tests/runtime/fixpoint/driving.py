@@ -39,7 +39,7 @@ from wharfinger.runtime.fixpoint.model import (
 from wharfinger.runtime.fixpoint.state import Fixpoint, Rules
 
 ROOMY: Final = Rules(budget=1000)
-"""For worlds that end by themselves: what is counted there is not the budget."""
+"""Rules for worlds that end by themselves, in which no budget is tested."""
 MOST: Final = 20_000
 """Dispatches of a test world; above it a driver gives up."""
 

@@ -36,7 +36,7 @@ class Part:
     id: Id
     needs: tuple[Id, ...] = ()
     tolerates: tuple[Id, ...] = ()
-    """Waited for until they have a verdict, whatever it is."""
+    """Parts that this part waits for until they have a verdict, whichever it is."""
     never_true: frozenset[Id] = frozenset()
     """A subset of ``needs``: an expression about it stays false even if it is ready."""
     emits: tuple[Id, ...] = ()

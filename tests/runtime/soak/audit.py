@@ -27,7 +27,7 @@ _STATUS: Final = re.compile(r"/apis/wharfinger\.dev/v1alpha1/namespaces/([^/]+)/
 App = tuple[str, str]
 """Namespace and name of an Application."""
 Allows = Callable[[str], bool]
-"""Whether a path may be written."""
+"""A function that returns whether a path may be written."""
 
 
 def all_of(app: App) -> Allows:

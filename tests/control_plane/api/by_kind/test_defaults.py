@@ -26,7 +26,7 @@ PREPARED: dict[str, set[str]] = {
     "Service": {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"},
     "Job": {"selector", "template"},
 }
-"""What of a spec the server sets by itself at creation."""
+"""The fields of a spec that the API server sets itself at creation."""
 
 
 @pytest.mark.parametrize("step", CREATIONS, ids=str)
