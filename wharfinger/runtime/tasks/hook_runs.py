@@ -242,7 +242,7 @@ async def _run(
     cause: Cause,
     ended: list[HookOutcome],
 ) -> bool:
-    """Run the hook, and apply its output. The outcome is added to ``ended`` once the hook has ended, even if a later step fails."""
+    """Run the hook, and apply its output. The outcome is added to ``ended`` as soon as the hook has ended."""
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         cause.begun = trio.current_time()
         lines, settings = HookLog(instance, hook, cause), instance.configuration.configured.settings

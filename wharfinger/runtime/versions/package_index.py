@@ -144,8 +144,8 @@ def index_object(index: PackageIndex) -> JsonObject:
 
 
 def read_index(repository: str, package: str, status: JsonObject) -> PackageIndex:
-    """Read the ``status`` of a PackageIndex. Another program may have changed it, so entries of lists with an unexpected type
-    are left out. Raises FormatError for other fields with an unexpected type.
+    """Read the ``status`` of a PackageIndex. Another program may have changed it, so list entries of an unexpected type are left
+    out. Raises FormatError for any other field of an unexpected type.
     """
     texts = [each for each in find_list(status, "versions") if isinstance(each, str)]
     versions, _ = split_tags(texts)
