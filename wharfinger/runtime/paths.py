@@ -29,7 +29,9 @@ def default_state_dir() -> Path:
 
 
 def default_socket(state_dir: Path | None = None) -> Path:
-    """Return the debug socket of the daemon that uses ``state_dir``."""
+    """Return the debug socket of the daemon that uses ``state_dir``; for None, the socket that SOCKET_VARIABLE names, or the
+    one in the default state folder.
+    """
     if state_dir is None and (named := os.environ.get(SOCKET_VARIABLE)):
         return Path(named)
     return (state_dir or default_state_dir()) / "run" / "debug.sock"

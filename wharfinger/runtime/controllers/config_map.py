@@ -7,7 +7,7 @@
         domain: example.com
       sysctlTuner: |                        # a module's settings, under its key
         sleep: 300
-      sysctlTunerEnabled: "true"            # on, or "false", whatever its files say
+      sysctlTunerEnabled: "true"            # or "false"; overrides the module's files
       sysctlTunerMaintenance: NoResourceReconciliation
 
 Each key is a module's name in camelCase, alone or with one of two suffixes (spec hook-protocol §5.5). A ConfigMap with a

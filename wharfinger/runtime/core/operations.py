@@ -7,7 +7,7 @@ update          Disable (keeping the release), Download, Install, Load   the pac
 reconciliation  Configure, AwaitCRDs, Startup, EnsureWebhooks, Run,      the scheduler is notified that the run is
                 WaitReady                                                complete (at the end of Run)
 disable         Disable                                                  the decision is kept in the status
-suspend         Suspend (its hooks are stopped), or LoadStored           nothing is done until an update resumes it
+suspend         Suspend (the hooks are stopped), or LoadStored           nothing is done until an update resumes it
 vote            EnabledScript, in a lane of its own                      the package is scheduled again
 CRDs            EnsureCRDs, in a lane of its own                         AwaitCRDs continues
 removal         Uninstall, Purge, Undeploy                               the package is forgotten, outside its queue

@@ -205,7 +205,7 @@ class Packages:
             return False
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """Run a hook for the events that wait in its inbox. The watches of hooks call this at each event."""
+        """Enqueue a run of a hook for the events that wait in its inbox. The watches of hooks call this at each event."""
         instance = self.instances.get(hooks.package)
         if instance is not None and (task := event_task(instance, hooks, inbox, self.tools, self)) is not None:
             self.enqueue_hook(instance, task, task.lane, task.scope, unique=True)

@@ -1,8 +1,8 @@
-"""The contents of packages that were read last, by digest. Packages with the same content share one copy, which is read only
+"""The most recently used contents of packages, by digest. Packages with the same content share one copy, which is read only
 once.
 
-After a restart every package is loaded, and many may have the same content. In the store, a digest always has the same files,
-so a kept content never becomes outdated. While a package with the content is loaded, the copy in this cache costs no
+After a restart every package is loaded, and many may have the same content. In the store, a digest always stands for the same
+files, so a kept content never becomes outdated. While a package with the content is loaded, the copy in this cache costs no
 additional memory.
 """
 

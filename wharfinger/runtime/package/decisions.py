@@ -1,7 +1,7 @@
 """The reactions to the scheduler: to its answer to an offered node, to its decisions, and to its orders. Pure.
 
-A part of the state machine (:mod:`~wharfinger.runtime.package.machine`), whose docstring has a table of the orders in each
-phase.
+A part of the state machine (:mod:`~wharfinger.runtime.package.machine`), whose docstring has a table of what each event
+requires in each phase.
 """
 
 from typing import assert_never

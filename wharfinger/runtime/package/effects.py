@@ -159,8 +159,8 @@ class BeginVote(BeginBase):
 
 @dataclass(frozen=True, slots=True)
 class RepeatVote(BeginBase):
-    """Ask the lifecycle store for a vote, because these Modules are on now. ``reason`` names the change of the specification
-    for which the interrupted run was begun; empty if there was no such change.
+    """Ask the lifecycle store for a vote, because the Modules in ``before`` are on now. If this interrupts a run of the script
+    for a change of the specification, ``reason`` names that change; otherwise it is empty.
     """
 
     before: tuple[str, ...]
@@ -202,7 +202,7 @@ class EnqueueSuspend(EnqueueBase):
 
 @dataclass(frozen=True, slots=True)
 class EnqueueVote(EnqueueBase):
-    """Enqueue the enabled script, because of ``reason``, or because other Modules are on if ``reason`` is empty."""
+    """Enqueue the enabled script because of ``reason``. If ``reason`` is empty, the script runs because other Modules are on."""
 
     scope: WorkScope
     reason: str

@@ -38,9 +38,9 @@ def globals_for(name: str, global_values: JsonObject, before: tuple[str, ...] | 
     """Return the values that a script gets under ``global``. They name the Modules that are on, except for the script's own
     package.
 
-    With ``before``, only these Modules are named. Scripts of module folders run in the order of the modules, and each script
-    sees only the modules before its own (spec hook-protocol §5.6). So two scripts can neither wait for each other, nor switch
-    each other off and on forever.
+    With ``before``, only the Modules in it are named. Scripts of module folders run in the order of the modules, and each
+    script sees only the modules before its own (spec hook-protocol §5.6). So two scripts can neither wait for each other, nor
+    switch each other off and on forever.
     """
     enabled = global_values.get("enabledModules")
     if not isinstance(enabled, list):

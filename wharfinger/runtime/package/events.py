@@ -1,8 +1,8 @@
 """The events of one package.
 
-:func:`~wharfinger.runtime.package.machine.step` returns the package after an event, and the effects. Tasks and hooks report
-the events of the first section; the other sections have the outcomes of effects, the decisions of the scheduler, and the
-requests of users. Events that only change records are in :mod:`~wharfinger.runtime.package.findings`.
+:func:`~wharfinger.runtime.package.machine.step` returns the package after an event, and the effects. Tasks and hooks report the
+events of the first section; the other sections have the outcomes of effects, the decisions of the scheduler, and the requests
+of users. Events that only change the state, and have no effects, are in :mod:`~wharfinger.runtime.package.findings`.
 """
 
 from dataclasses import dataclass
@@ -118,7 +118,9 @@ class Removing(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Voted(ReportBase):
-    """The enabled script voted. ``enabled`` is None if there is no script, or if the script failed; then ``reason`` says why."""
+    """The enabled script voted. ``enabled`` is None if there is no script, or if the script failed. ``reason`` says why the
+    script voted so, or why it failed.
+    """
 
     enabled: bool | None
     reason: str = ""
@@ -347,9 +349,9 @@ class CrdsStarted(OutcomeBase):
 class RemovalStarted(OutcomeBase):
     """The lifecycle store gave a removal its scope.
 
-    ``settings`` are the settings for the package's hooks, ``deletion`` is the policy for its objects; each is None if it is
-    not known. ``disowned`` is True if the release of the package's name belongs to another package. ``moved`` is True if
-    another daemon manages the package from now on, so that nothing is removed from the cluster.
+    ``settings`` are the settings for the package's hooks, ``deletion`` is the policy for its objects; each is None if it is not
+    known. ``disowned`` is True if the release with the package's name belongs to another package. ``moved`` is True if another
+    daemon manages the package from now on, so that nothing is removed from the cluster.
     """
 
     scope: WorkScope

@@ -1,7 +1,7 @@
 """The facts about one package that its state machine records, and the union of all facts.
 
-A fact only changes the records of the package (:mod:`~wharfinger.runtime.package.transitions`). The state machine records the
-facts of this module when it handles other events; tasks never report them. The facts that are reported from outside are in
+A fact only changes the package's state (:mod:`~wharfinger.runtime.package.transitions`). The state machine records the facts of
+this module when it handles other events; tasks never report them. The facts that are reported from outside are in
 :mod:`~wharfinger.runtime.package.findings`.
 """
 
@@ -285,7 +285,7 @@ class CrdsEnded(CrdsBase):
 class RemovalBegun(RemovalBase):
     """The removal began, with this policy for the objects.
 
-    ``disowned`` is True if the release of the package's name belongs to another package, and ``moved`` if another daemon
+    ``disowned`` is True if the release with the package's name belongs to another package, and ``moved`` if another daemon
     manages the package.
     """
 

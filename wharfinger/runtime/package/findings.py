@@ -1,10 +1,10 @@
 """The findings about one package: the facts that tasks and controllers report.
 
-A finding is an event that only changes records of the package: it does not change the status, and has no effects. A task
-returns a finding as its result, or reports it while the task runs (:class:`~wharfinger.runtime.package.instance.Host`). The
-facts that the state machine itself records are in :mod:`~wharfinger.runtime.package.facts`.
+A finding is an event that only changes the package's state, apart from the status, and has no effects. A task returns a finding
+as its result, or reports it while the task runs (:class:`~wharfinger.runtime.package.instance.Host`). The facts that the state
+machine itself records are in :mod:`~wharfinger.runtime.package.facts`.
 
-There is a base class for each record of the package, so that one ``isinstance`` shows which record a fact changes.
+There is a base class for each part of the package's state, so that one ``isinstance`` shows which part a fact changes.
 """
 
 from dataclasses import dataclass
@@ -265,8 +265,8 @@ class ValuesRead(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class Verified(ReleaseBase):
-    """It is known whether the release is as wanted. It is if this process applied the package, or found it applied; it is not
-    if the global values changed, so that the package has to be applied again.
+    """It is known whether the release is as wanted: this process has applied the package, has found it applied, or has found
+    that it must be applied again because the global values changed.
     """
 
 

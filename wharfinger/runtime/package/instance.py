@@ -1,8 +1,8 @@
 """One package in the runtime: the instance, which has the package's state, and the tools of its tasks.
 
-The state is a frozen record (:mod:`~wharfinger.runtime.package.state`). Only `Instance.take` replaces it, which the loop of
-the runtime calls for one event after the other, each time without an await. So tasks in several lanes need no lock to read
-the state, and every change of a package is caused by an event.
+The state is a frozen struct (:mod:`~wharfinger.runtime.package.state`). Only `Instance.take` replaces it, which the loop of the
+runtime calls for one event after the other, each time without an await. So tasks in several lanes need no lock to read the
+state, and every change of a package is caused by an event.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -78,7 +78,7 @@ class SourceOpener(Protocol):
     """A function that opens the registry that has a package."""
 
     def __call__(self, source: Source, package: str, /) -> AbstractAsyncContextManager[tuple[Registry, str]]:
-        """Return a context manager around an open Registry and the package's repository in it."""
+        """Return a context manager around an open Registry and the package's OCI repository in it."""
         ...
 
 
@@ -262,7 +262,7 @@ class Instance:
         return self.state.warnings
 
     def forget_record(self) -> None:
-        """Forget the record, because the package has another identity now, which has a record of its own."""
+        """Forget the recorded state, because the package has another identity now, which has a recorded state of its own."""
         self.record = None
 
     def know_record(self, record: StateRecord) -> None:
@@ -278,7 +278,7 @@ class Instance:
         self.running_hooks += 1
 
     def hook_ends(self) -> None:
-        """Stop counting a hook that has ended, and wake the tasks that wait until no hook runs."""
+        """Stop counting a hook that has ended. If no hook runs any more, wake the tasks that wait for this."""
         self.running_hooks -= 1
         if not self.running_hooks:
             self.hooks_quiet.notify()
@@ -303,7 +303,7 @@ class Instance:
         )
 
     def crds_ensured(self) -> None:
-        """Record that the package's CRDs were ensured, and wake all tasks that wait for this."""
+        """Wake all tasks that wait until the package's CRDs are ensured."""
         self.crds_changed.notify()
 
     def journalled(self) -> Steps:
@@ -313,7 +313,9 @@ class Instance:
         return self.steps
 
     async def recorded(self, tools: Tools) -> StateRecord:
-        """Return the package's record, read once. Raises ClusterError, or IdentityError if no record can exist for the name."""
+        """Return the package's recorded state, which is read only once. Raises ClusterError, or IdentityError if no record can
+        exist for the name.
+        """
         if self.record is None:
             self.record = await tools.states.record(tools.cluster, self.id)
         return self.record
@@ -409,7 +411,7 @@ class Host(Protocol):
         ...
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
-        """Put a hook's run into a lane of its own; return False if the queue did not accept it."""
+        """Put a hook's run into a lane; return False if the queue did not accept it."""
         ...
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
@@ -417,7 +419,7 @@ class Host(Protocol):
         ...
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
-        """Return the Modules that are on and have a lower order; the enabled script of a module folder gets only these."""
+        """Return the Modules that are on and come before the package; the enabled script of a module folder gets only these."""
         ...
 
     def global_values(self) -> JsonObject:

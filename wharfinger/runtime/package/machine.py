@@ -1,16 +1,16 @@
 """The state machine of one package: a pure function from the package's state and an event to the next state and the effects
 to carry out.
 
-Theory of operation. The lifecycle machine (:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`) decides which operation
-may begin, and which other operations are cancelled then. The scheduler decides which packages may be on, and in which order
-they run. This state machine connects the two: for a decision or a request, it returns effects that request operations from
-the lifecycle store; for the end of a task, it returns the effects that have to follow. The phase of a package follows from
-the lifecycle machine and from the package's records:
+Theory of operation. The lifecycle machine (:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`) decides which operation may
+begin, and which other operations are cancelled then. The scheduler decides which packages may be on, and in which order they
+run. This state machine connects the two: for a decision or a request, it returns effects that request operations from the
+lifecycle store; for the end of a task, it returns the effects that have to follow. The phase of a package follows from the
+lifecycle machine and from the package's state:
 
 ================  ================================================================================================
 unread            no definition was read
 loading           an update runs
-suspended         a user wants it kept as it is
+suspended         a user has suspended the package
 refused           the loaded definition would close a cycle, and the earlier one is the node
 joined            the loaded definition is the scheduler's node
 ================  ================================================================================================
@@ -25,8 +25,8 @@ RunOrdered         reconciliation   the run failed; the    done, if it is       
 DisableOrdered     Disable          Disable; missed if     missed                Disable            Disable
                                     nothing was read
 DecisionMade, on   -                -                      -                     -                  its CRDs
-DesiredAdopted[2]  Rescheduled      - (the load reads      - [3]                 offer again        vote if it has a
-                                    the settings late)                                              script, else Rescheduled
+DesiredAdopted[2]  Rescheduled      - [4]                  - [3]                 offer again        vote if it has a
+                                                                                                    script, else Rescheduled
 NeedsChanged       -                -                      offer                 offer              offer
 ValuesChanged      Rescheduled      Rescheduled            Rescheduled           Rescheduled        Rescheduled; noted while
                                                                                                     a run applies them
@@ -34,17 +34,18 @@ ValuesChanged      Rescheduled      Rescheduled            Rescheduled          
 
 [1] The lifecycle machine refuses the operation if the package is suspended, being removed or unknown. Then the run counts as
 completed for dependents if the package is installed and suspended, and as failed otherwise. [2] Only with the decision
-RECONFIGURE, for a change that needs no other version. [3] This decision is never made about a suspended package.
+RECONFIGURE, for a change that needs no other version. [3] This decision is never made about a suspended package. [4] The
+reconciliation after the load uses the newest settings.
 
 The effects of the end of an operation's last task:
 
 =================  ===================================================================================================
-UpdateDone         the definition is offered to the scheduler, and scripts that saw too few packages are asked again
+UpdateDone         the definition is offered to the scheduler, and enabled scripts that saw too few packages run again
 RunDone            the scheduler is notified; if the values changed meanwhile, it is asked for another run
 DisableDone,       the present decision is reported again, because a failure may have been reported in between
 VoteRepeated
-VoteDone           the same, and the scheduler is asked for a run. If a vote for other Modules has interrupted this vote,
-                   VoteDone follows at the end of the newer vote
+VoteDone           as for VoteRepeated, and the scheduler is asked for a run. If a vote for other Modules has interrupted
+                   this vote, VoteDone follows at the end of the newer vote
 StoredLoaded       the definition is offered, so that the package counts as present for its dependents
 RemovalDone        the package is forgotten, outside of its queue
 =================  ===================================================================================================

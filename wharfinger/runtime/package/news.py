@@ -29,7 +29,7 @@ from wharfinger.runtime.status.reasons import Reason
 
 
 def is_news(package: Package, event: Event) -> bool:
-    """Return False if the event would neither change the package nor have effects."""
+    """Return whether the event may change the package or have effects."""
     match event:
         case WarnedOf(subject, warnings):
             return package.warnings.get(subject, ()) != warnings

@@ -58,7 +58,8 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
 
 
 def ask_again(package: Package, before: tuple[str, ...], *, forced: bool) -> tuple[Effect, ...]:
-    """Run the script for the Modules that are on now, unless it already runs for exactly these Modules.
+    """Run the script for the Modules that are on now, unless its last run got exactly these Modules. With ``forced``, run it
+    even then, unless that run is still under way and has no other cause.
 
     If a run for a change of the specification is under way, it is interrupted, and the new run is for that change, too.
     """

@@ -1,9 +1,9 @@
-"""The state of one package in the runtime: frozen records, each with the fields of one subject.
+"""The state of one package in the runtime: frozen structs, each with the fields of one subject.
 
-The records are immutable. :func:`~wharfinger.runtime.package.transitions.applied` returns the state after an event, and the
-package's :class:`~wharfinger.runtime.package.instance.Instance` has the current state. States share their unchanged records,
-and all packages share the initial records, because there may be ten thousand packages. The records are msgspec structs,
-because each event replaces two of them, and the replacement of a frozen dataclass with twelve fields takes ten times as long.
+The structs are immutable. :func:`~wharfinger.runtime.package.transitions.applied` returns the state after an event, and the
+package's :class:`~wharfinger.runtime.package.instance.Instance` has the current state. States share their unchanged structs,
+and all packages share the initial structs, because there may be ten thousand packages. They are structs of msgspec, because
+each event replaces two of them, and the replacement of a frozen dataclass with twelve fields takes ten times as long.
 """
 
 from collections.abc import Mapping
@@ -90,8 +90,8 @@ class DesiredPackage(msgspec.Struct, frozen=True):
     """True if the next download must ask the registry, even if the version's digest is recorded."""
     attempt: Attempt = NO_ATTEMPT
     account: str | None = None
-    """The service account that a removal acts as; None means the account in the directives. It is not stored in the
-    directives, because a recording replaces directives by a number, so the state machine must not make new directives.
+    """The service account that a removal acts as; None means the account in the directives. It is not stored in the directives,
+    because the flight recorder writes a number in place of directives, so the state machine must not make new directives.
     """
 
 
@@ -112,7 +112,9 @@ class Files(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, frozen=True):
-    """The package in the scheduler: the definition from which its node was made, and the orders that the package carries out."""
+    """The package in the scheduler: the definition from which its node was made, and the scheduler's orders that the package
+    carries out.
+    """
 
     joined: Definition | None = None
     """The definition from which the scheduler's node was made."""
@@ -126,7 +128,7 @@ class Node(msgspec.Struct, frozen=True):
     disabling: tuple[str, bool] | None = None
     """The reason for the Disable that is under way, and whether it uninstalls the package."""
     missed_disable: tuple[str, bool] | None = None
-    """The Disable that the scheduler ordered while the package was suspended: the reason, and whether to uninstall."""
+    """A Disable that the scheduler ordered when it could not begin: the reason, and whether to uninstall."""
 
 
 class Vote(msgspec.Struct, frozen=True):
@@ -208,7 +210,7 @@ class Removal(msgspec.Struct, frozen=True):
     skip_delete_hooks: bool = False
     """True if a user has requested that the package is removed without its delete hooks."""
     disowned: bool = False
-    """True if the release of the package's name belongs to another package, so that the removal does not touch the release."""
+    """True if the release with the package's name belongs to another package, so that the removal does not touch the release."""
     moved: bool = False
     """True if another daemon manages the package from now on: this daemon forgets the package, and removes nothing from the
     cluster.

@@ -1,7 +1,7 @@
-"""The changes of a package's records by facts. Pure.
+"""The changes of a package's state by facts. Pure.
 
 ==================  =============================================  ==========================================================
-record              changed by                                     rule
+part of the state   changed by                                     rule
 ==================  =============================================  ==========================================================
 status, warnings    StatusSet, Warned, Renamed                     new warnings about a subject replace earlier ones
 desired             DesiredGiven, FoundInstalled, SettingsGiven,   after a request for a reconciliation, downloads ask the
@@ -28,7 +28,7 @@ removal             RemovalBegun, DeletionChosen,                  delete hooks 
                     DeleteHooksSkipped
 ==================  =============================================  ==========================================================
 
-Only this module replaces records. No trio, no clock, no I/O: a fact contains everything that is needed to apply it.
+Only this module replaces parts of the state. No trio, no clock, no I/O: a fact contains everything that is needed to apply it.
 """
 
 from typing import Final, assert_never
@@ -169,7 +169,7 @@ def applied(package: Package, event: Fact) -> Package:
 
 
 def _whole(package: Package, event: StatusSet | Warned | Renamed | Downloaded | Offered | JoinRefused) -> Package:
-    """Return the package after an event that changes a field of the package itself, or several of its records."""
+    """Return the package after an event that changes a field of the package itself, or several parts of its state."""
     match event:
         case StatusSet(status):
             return replace(package, status=status)
