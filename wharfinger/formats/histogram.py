@@ -1,4 +1,4 @@
-"""A cumulative histogram: the number of values in each bucket, and their sum."""
+"""A histogram of values: the number of values in each bucket, and the sum of all values."""
 
 from bisect import bisect_left
 from collections.abc import Iterator

@@ -84,7 +84,7 @@ class Connection:
 
     @property
     def slow(self) -> bool:
-        """Return whether the client has not completed its request for a while."""
+        """Return whether the client has left its request incomplete for a while."""
         return trio.current_time() - self._reading_since > _SLOW_S
 
     @property
@@ -112,7 +112,7 @@ class Connection:
             self._streaming.cancel(reason=reason)
 
     async def run(self) -> None:
-        """Serve until either side ends the connection; closes the stream. Raises nothing but cancellation."""
+        """Serve until either side ends the connection, and close the stream. Raises nothing but cancellation."""
         try:
             while await self._serve():
                 self._patience = trio.CancelScope()

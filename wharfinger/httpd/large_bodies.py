@@ -17,7 +17,7 @@ class BodyHolder(Protocol):
 
     @property
     def slow(self) -> bool:
-        """Return whether the client has not completed its request for a while."""
+        """Return whether the client has left its request incomplete for a while."""
         ...
 
     def retire(self, reason: str) -> None:

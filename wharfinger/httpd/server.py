@@ -30,7 +30,7 @@ _RECONSIDER_S: Final = 0.25
 
 
 async def serve_connection(stream: trio.abc.Stream, handler: Handler, limits: HttpLimits) -> None:
-    """Serve one connection until either side ends the connection; closes the stream. Raises nothing but cancellation."""
+    """Serve one connection until either side ends it, and close the stream. Raises nothing but cancellation."""
     await Connection(stream, handler, limits, peer_of(stream)).run()
 
 

@@ -71,7 +71,7 @@ class JqText:
 class JqRefusal:
     """The reason why there are no results. If the program does not compile, ``message`` is jq's own.
 
-    It never quotes the input.
+    No message quotes the input.
     """
 
     kind: RefusalKind

@@ -45,7 +45,7 @@ DEFAULT_LIMITS: Final = YamlLimits()
 class YamlError(FormatError):
     """The text is not YAML that Kubernetes would read, or is over a limit.
 
-    ``line`` and ``column`` count from 1; they are None if the fault has no single place (size, encoding of the whole).
+    ``line`` and ``column`` count from 1; they are None if the fault has no single place, such as a wrong size or encoding.
     """
 
     def __init__(self, what: str, reason: str, line: int | None = None, column: int | None = None) -> None:

@@ -242,7 +242,7 @@ def _glob(source: Path, pattern: str, *, recursive: bool) -> Iterator[str]:
 
 
 def _is_excluded(path: str, base: str, patterns: tuple[str, ...]) -> bool:
-    """Return whether a pattern matches a path, relative to the source or to the folder of the operation."""
+    """Return whether a pattern matches a path; the pattern is relative to the source, or to the folder of the operation."""
     inner = path.removeprefix(f"{base}/") if base != "." else path
     names = {path, inner}
     return any(

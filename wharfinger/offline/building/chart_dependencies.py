@@ -158,7 +158,7 @@ def _yaml(path: Path) -> JsonObject:
 
 
 def _put_together(chart: Path, dependencies: Mapping[str, Path], place: Path) -> None:
-    """Copy a chart, and its dependencies into its folder ``charts``. Blocking. Raises OSError."""
+    """Copy a chart to ``place``, and its dependencies into the folder ``charts`` of the copy. Blocking. Raises OSError."""
     shutil.copytree(chart, place)
     for name, folder in dependencies.items():
         shutil.copytree(folder, place / "charts" / name)

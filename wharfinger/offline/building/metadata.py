@@ -4,7 +4,7 @@ from wharfinger.formats.json.value import JsonObject, find_object
 
 
 def with_common_metadata(objects: tuple[JsonObject, ...], common: JsonObject) -> tuple[JsonObject, ...]:
-    """Return objects with the ``labels`` and ``annotations`` of ``common``, which win over their own."""
+    """Return objects with the ``labels`` and ``annotations`` of ``common``, which override those of the objects."""
     if not common:
         return objects
     made: list[JsonObject] = []

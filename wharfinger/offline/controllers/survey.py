@@ -36,8 +36,8 @@ class ReleaseController(Controller, Protocol):
 class Survey:
     """The inputs that releases have recorded. A survey is in progress until `end`.
 
-    ``unsearched`` are releases that may make nodes: this is unknown until their charts are fetched. If the survey is ``strict``,
-    they are rendered.
+    ``unsearched`` are releases that may make nodes: only their charts, once fetched, show whether they do. If the survey is
+    ``strict``, these releases are rendered.
     """
 
     inputs: dict[Id, str] = field(default_factory=dict)

@@ -224,7 +224,7 @@ class _Scan:
         return found
 
     def tree(self, paths: tuple[str, ...]) -> Tree:
-        """Return the tree: which documents are loaded at the start, and which only a build creates."""
+        """Return the tree, with the documents that are loaded at the start apart from those that only a build creates."""
         flux = tuple(kustomization_folders(self.documents))
         local = self._local_sources(flux)
         argo = tuple(argo_folders_of(self.documents))

@@ -140,7 +140,7 @@ class Tools:
 class Surveyed:
     """The inputs of each release that was not rendered, and what each node reads.
 
-    ``unsearched`` are the releases that may make nodes: this is unknown until their charts are fetched.
+    ``unsearched`` are the releases that may make nodes: only their charts, once fetched, show whether they do.
     """
 
     inputs: Mapping[Id, str]

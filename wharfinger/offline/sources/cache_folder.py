@@ -89,7 +89,7 @@ def move_into_place(temporary: Path, folder: Path) -> None:
 
 
 def statistics(cache: Path) -> dict[str, AreaStatistics]:
-    """Return the statistics of all kinds, by name. Blocking. Raises OSError."""
+    """Return the statistics of all kinds of entries, by name. Blocking. Raises OSError."""
     found = {name: _sum(entries) for name, entries in _areas(cache).items()}
     packages = cache / PACKAGES
     files = list(_sizes(packages)) if packages.is_dir() else []

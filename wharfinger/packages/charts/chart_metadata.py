@@ -174,7 +174,7 @@ def _struct(found: JsonObject, struct: _Struct, prefix: str, warnings: _Warnings
 
 
 def _text(value: JsonValue, where: str, warnings: _Warnings) -> str:
-    """Return a string, or the string that Helm's decoder makes of a number or a boolean."""
+    """Return a string as it is, and a number or a boolean as the string that Helm's decoder makes of it."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

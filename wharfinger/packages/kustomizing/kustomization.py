@@ -20,7 +20,7 @@ _MANIFESTS: Final = "manifests.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder with a ``kustomization.yaml``. ``name`` is the folder in messages."""
+    """A folder with a ``kustomization.yaml``. ``name`` is its name in messages."""
 
     folder: Path
     name: str

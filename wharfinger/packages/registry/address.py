@@ -133,7 +133,7 @@ def parse_reference(text: str, *, insecure: bool = False) -> PackageReference:
 
 
 def choose_scheme(registry: RegistryAddress, *, insecure: bool) -> Scheme:
-    """Return http for this machine or if plain http is allowed, https for all other registries."""
+    """Return http for a registry on this machine, or if ``insecure`` allows it; otherwise https."""
     return "http" if insecure or registry.is_loopback else "https"
 
 

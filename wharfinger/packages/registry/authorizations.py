@@ -60,7 +60,7 @@ class Authorization:
         return self._challenges.get(purpose)
 
     def put(self, purpose: TokenScope, challenge: BearerChallenge, header: str, until: float) -> None:
-        """Remember a token and its challenge; the oldest ones are forgotten."""
+        """Remember a token and its challenge; beyond MAX_TOKENS, the oldest ones are forgotten."""
         self._challenges[purpose] = challenge
         self._tokens[purpose] = (header, until)
         for kept in (self._challenges, self._tokens):

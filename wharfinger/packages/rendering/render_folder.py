@@ -216,7 +216,7 @@ class RenderFolder:
 
 
 def _is_remainder(entry: os.DirEntry[str]) -> bool:
-    """Return whether a file is incomplete, and its writer will not complete it."""
+    """Return whether a file is incomplete and its writer has crashed."""
     if not entry.name.endswith(_TEMPORARY):
         return False
     with suppress(FileNotFoundError):  # complete by now

@@ -131,7 +131,7 @@ def _number(value: JsonValue, below: int) -> int:
 
 
 def check_entry(entry: LogEntry, keys: Sequence[Verifying]) -> None:
-    """Raise ArtifactError unless one of the logs states the entry and its time."""
+    """Raise ArtifactError unless one of the logs has signed the entry and its time. If there is a proof, it is verified, too."""
     key = next((each for each in keys if log_id(each) == entry.log), None)
     if key is None:
         raise ArtifactError(f"the signature is in the log {entry.log.hex()[:16]}, which is not a log of spec.verify")
