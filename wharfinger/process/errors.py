@@ -12,7 +12,7 @@
 
 
 class ProcessError(Exception):
-    """The base of all errors of this folder."""
+    """The base of the errors of running a child process."""
 
     transient: bool = False
 

@@ -155,7 +155,7 @@ class JournalFile:
         return tuple(self._warnings)
 
     def report_to(self, report: Callable[[str], None]) -> None:
-        """Call ``report`` with each future warning, from any thread, and at once with the existing ones."""
+        """Call ``report`` at once with each existing warning, and later with each new one, from any thread."""
         self._report = report
         for warning in self.warnings:
             report(warning)
@@ -398,7 +398,9 @@ def _is_damage(error: Exception) -> bool:
 
 
 def _set_aside(path: Path) -> Path:
-    """Rename the file and its side files, the file last. The WAL is kept because a repair may need it."""
+    """Rename the file and its side files, the file last, and return the file's new name. The WAL is kept because a repair may
+    need it.
+    """
     names = [path.with_name(f"{path.name}.damaged-{number}") for number in range(1, SET_ASIDE_MAX + 1)]
     aside = next((name for name in names if not name.exists()), names[-1])
     for suffix in ("-wal", "-shm", ""):

@@ -93,8 +93,8 @@ def _which(tool: str, search_path: str) -> str | None:
 def check(command: Command, found: Path | None) -> None:
     """Check that the program, the file ``found``, can be started as the command's user.
 
-    Blocking. Raises the OSError that the kernel would return, or SpawnError if the user may not enter a folder above the file or
-    above the working folder.
+    Blocking. Raises the OSError that the kernel would return, or SpawnError if the user may not enter a folder above the file,
+    its interpreter or the working folder.
     """
     if found is None:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -128,7 +128,8 @@ def _check_folders_above(path: Path, user: User) -> None:
 
 
 def _has_permission(status: os.stat_result, user: User | None, bit: int) -> bool:
-    """Return whether a file's mode gives a permission to the user, or to anyone if ``user`` is None.
+    """Return whether a file's mode gives a permission to the user; if ``user`` is None or root, whether it gives the permission
+    to anyone.
 
     ``bit`` is the owner's bit for this permission, such as S_IXUSR.
     """

@@ -142,7 +142,7 @@ def _uid(command: Command) -> int:
 
 
 def _command_line(command: Command, limits: Limits | None) -> tuple[str, ...]:
-    """Return the command line to start. Raises SpawnError if a launcher could not start the program."""
+    """Return the command line to start. Raises SpawnError if it is empty, or if a launcher could not start the program."""
     if not command.argv or not command.argv[0]:
         raise SpawnError("a program", "the command line is empty", "name a program")
     bounds = limits or Limits(wall_s=math.inf, stdout_bytes=0)
@@ -182,7 +182,7 @@ def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: b
 
 
 def _take(popen: subprocess.Popen[bytes], uid: int, token: str, ledger: ProcessLedger | None) -> Spawned:
-    """Open the pidfd (the child is not reaped, so the pid is its own), and complete its row in the ledger."""
+    """Open the pidfd (the child is not reaped, so the pid is its own), and complete the child's row in the ledger."""
     stat = read_stat(popen.pid)
     if stat is None or popen.stdout is None or popen.stderr is None:
         raise SpawnError(str(popen.args), "/proc does not show its process", "mount /proc without hidepid")

@@ -96,7 +96,7 @@ class Worker:
 
     @property
     def usage(self) -> Usage | None:
-        """The total usage of the worker, once it has ended."""
+        """The total usage of the worker; None until it has ended."""
         return self._run.usage
 
     def stderr_tail(self) -> bytes:

@@ -31,7 +31,7 @@ class Jobs(Protocol[JobOut_co]):
     """A source of requests for a slot, such as a trio.MemoryReceiveChannel."""
 
     async def receive(self) -> JobOut_co:
-        """Return the next request. Raises trio.EndOfChannel when there is no more to come."""
+        """Return the next request. Raises trio.EndOfChannel when no more requests will come."""
         ...
 
 
@@ -46,7 +46,7 @@ async def serve_jobs(
     """Serve ``first`` and later requests, until ``exchange`` returns False, the worker dies, or the worker has been idle for
     ``idle_s``.
 
-    Raises the errors of ``exchange`` and `Worker.wait`, and trio.EndOfChannel when there is no more to come.
+    Raises the errors of ``exchange`` and `Worker.wait`, and trio.EndOfChannel when no more requests will come.
     """
     job: AnyJob | None = first
     while job is not None:

@@ -54,7 +54,7 @@ _running: ContextVar[Running | None] = ContextVar("running", default=None)
 
 
 def current_package() -> str:
-    """Return the package on whose queue the current code runs, for log records; empty outside of queues."""
+    """Return the package on whose queue the current code runs, or for which it acts (`acting_for`); empty if there is none."""
     return _package.get()
 
 

@@ -29,7 +29,7 @@ class WorkerPool:
     """All trio tasks of lanes, busy and idle."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
-        """Start all trio tasks in ``nursery``, which the caller owns."""
+        """Make a pool that starts its trio tasks in ``nursery``, which the caller owns."""
         self._nursery = nursery
         self._context = contextvars.copy_context()
         self._idle: list[_Worker] = []

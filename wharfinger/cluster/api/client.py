@@ -58,7 +58,7 @@ class Propagation(StrEnum):
 
 
 class ClusterClient(Protocol):
-    """A Kubernetes API. Every method raises only ClusterErrors, and none waits longer than the client's own request limit."""
+    """A Kubernetes API. Every method raises only ClusterErrors, and each of its requests has a time limit."""
 
     @property
     def heartbeats(self) -> Heartbeats:

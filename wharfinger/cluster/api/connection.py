@@ -356,7 +356,9 @@ def _first_line(error: Exception) -> str:
 
 
 def _place_in_yaml(error: Exception) -> str:
-    """Return the line, the column and the problem of an error in YAML syntax, or its first line if it has no place."""
+    """Return the line, the column and the problem of an error in YAML syntax; for an error without a place, the first line of its
+    text.
+    """
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     if mark is None or not problem:
         return _first_line(error)

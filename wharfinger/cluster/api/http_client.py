@@ -260,7 +260,7 @@ class HttpClusterClient:
     # -- statistics
 
     def statistics(self) -> dict[str, int]:
-        """Return the number of requests under way and waiting, of open watches, and of known kinds."""
+        """Return the numbers of requests under way, of waiting requests, of open watches, and of known kinds."""
         kinds = 0 if self._catalog is None else len(self._catalog.types)
         return {**self._session.statistics(), "watches": self._reader.watches, "kinds": kinds}
 

@@ -246,7 +246,7 @@ class HttpSession:
                 await self._recover(call, (header, failure), attempts, turn)
 
     def statistics(self) -> dict[str, int]:
-        """Return the number of requests under way and of those waiting for a slot; open streams are not counted."""
+        """Return the numbers of requests under way and of requests that wait for a slot; open streams are not counted."""
         found = self._pacer.statistics()
         return {"requests": found.under_way, "waiting": found.waiting}
 

@@ -61,7 +61,7 @@ class ObjectWriter:
         drift: DriftPolicy,
         correcting: bool = False,
     ) -> Written:
-        """Apply the object and return it.
+        """Apply the object and return the server's answer.
 
         ``live``: the present object; ``before`` returns the previously applied object, None if no object was applied.
         ``correcting``: True if this apply corrects drift; then fields that the package's hooks wrote under our name are kept.

@@ -63,7 +63,7 @@ class CrdRule(StrEnum):
 class Narrowing:
     """One finding: the change ``what`` at ``path``.
 
-    Examples of paths: ``.spec.replicas``, ``.spec.ports[].name``, ``.spec.labels.*``; "" is the object.
+    Examples of paths: ``.spec.replicas``, ``.spec.ports[].name``, ``.spec.labels.*``; "" is the whole object.
     """
 
     rule: CrdRule

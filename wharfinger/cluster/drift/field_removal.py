@@ -72,5 +72,5 @@ def _with_keys(kept: Maybe, item: JsonObject, element: str) -> JsonObject:
 
 
 def _passes(segments: Sequence[str], name: str) -> bool:
-    """Return whether a pointer leads past the member or item ``name``, and not into it."""
+    """Return whether a pointer selects nothing at or below the member or item ``name``."""
     return bool(segments) and segments[0] not in {ANY, name}

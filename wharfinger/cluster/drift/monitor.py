@@ -426,7 +426,7 @@ class DriftMonitor:
                 await self._filled_again()
 
     async def _filled_again(self) -> None:
-        """Wait until the table is filled anew, since its new rows have no baselines."""
+        """Wait until the table is being filled again, since its new rows will have no baselines."""
         while True:
             watch = self._table.watch()
             if not self._table.snapshot().initialized:

@@ -25,7 +25,7 @@ _Key: TypeAlias = tuple[tuple[bool, JsonValue], ...]
 def match_items(elements: Collection[str], items: Sequence[JsonValue]) -> dict[str, int]:
     """Return the index of the item that each element means.
 
-    Elements without a matching item are left out. Each item is matched at most once.
+    Elements without a matching item are left out. An item is matched by at most one element with keys.
     """
     keyed = [element for element in elements if element.startswith("k:")]
     groups = _by_present_keys(keyed, items)
@@ -95,7 +95,9 @@ def _steps(elements: Sequence[str], value: Maybe) -> Iterator[tuple[str, Maybe]]
 def _by_present_keys(
     keyed: Sequence[str], items: Sequence[JsonValue]
 ) -> dict[frozenset[str], dict[_Key, dict[int, None]]]:
-    """Return the positions of items, by the names of the keys that an item has, then by the values of these keys."""
+    """Return a map from the names of the keys that an item has, and then from the values of these keys, to the positions of such
+    items.
+    """
     groups: dict[frozenset[str], dict[_Key, dict[int, None]]] = {}
     for names in {frozenset(keys_of(element)) for element in keyed}:
         for at, item in enumerate(items):

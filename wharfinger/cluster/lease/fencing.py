@@ -178,7 +178,9 @@ def judge(theirs: Holder, ours: Holder) -> Verdict | None:
 
 
 def _is_of_family(lease: str, ours: Holder) -> bool:
-    """Return whether a Lease belongs to the family of ours: it is in the same namespace, and its name begins in the same way."""
+    """Return whether a Lease belongs to our family: it is in the namespace of our Lease, and its name begins with that of the
+    family.
+    """
     namespace, _, rest = lease.partition("/")
     return namespace == ours.lease.partition("/")[0] and (rest.partition("/")[0] + "-").startswith(f"{ours.family}-")
 

@@ -91,8 +91,8 @@ class Machine(Generic[K, R]):
         return owner.failing.lowest() if owner else 0
 
     def settled(self, name: Hashable, revision: int, keys: Container[K] | None = None) -> bool:
-        """Return whether each row of this owner (with one of these keys) up to this revision is Done, or one of them is
-        hopeless: it failed permanently, or ``give_up`` times in a row.
+        """Return whether each row of this owner up to this revision is Done, or one of them is hopeless: it failed permanently,
+        or ``give_up`` times in a row. With ``keys``, all other rows only have to be attempted.
         """
         owner = self._owners.get(name)
         if self.consumed < revision or owner is None:

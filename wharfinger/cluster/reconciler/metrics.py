@@ -32,7 +32,7 @@ class ReconcilerMetrics(Protocol):
 
 
 class MemoryMetrics:
-    """The numbers of any number of reconcilers, kept in memory."""
+    """The metrics of several reconcilers, kept in memory."""
 
     def __init__(self) -> None:
         self._tallies: dict[tuple[str, Operation], Tally] = {}

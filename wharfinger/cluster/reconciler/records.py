@@ -72,8 +72,8 @@ class Owner(Generic[K, R]):
         return min(consumed, waiting - 1) if waiting else consumed
 
     def settled(self, consumed: int, revision: int, keys: Container[K] | None = None) -> bool:
-        """Return whether all rows up to this revision are Done, or one of them is hopeless. With ``keys``, only the rows with
-        these keys count.
+        """Return whether all rows up to this revision are Done, or one of them is hopeless. With ``keys``, all other rows only
+        have to be attempted.
         """
         if self.hopeless.holds(revision, keys):
             return True

@@ -25,8 +25,8 @@ _STALE: Final = 64
 
 
 def pause_s(failures: int, *, first_s: float, most_s: float, draw: float = 0.0) -> float:
-    """Return the pause after this number of failures in a row (1 or more): it doubles each time, up to ``most_s``. ``draw``:
-    random in [0, 1).
+    """Return the pause after this number of failures in a row (1 or more): it doubles each time, up to ``most_s``. ``draw`` is a
+    random number in [0, 1).
     """
     whole = min(first_s * 2.0 ** min(failures - 1, 64), most_s)
     return whole * (1 - JITTER * draw)

@@ -50,8 +50,8 @@ class ChunkStore:
                     del self._in_use[place]
 
     async def write(self, chunks: Sequence[JsonObject]) -> None:
-        """Create the chunks. A chunk that exists was written by a killed process for the same record: its name is the digest of
-        its content.
+        """Create the chunks. A chunk that exists was written by a killed process for the same record: its name contains the
+        digest of its content.
         """
 
         async def create(chunk: JsonObject) -> None:

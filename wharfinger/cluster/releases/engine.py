@@ -103,7 +103,7 @@ class ReleaseEngine:
         self._initializers: dict[Owner, Initializer] = {}
 
     def listen(self, listener: EngineListener) -> None:
-        """Report everything to this listener from now on."""
+        """Report all events of releases to this listener from now on."""
         self._board.listeners = (*self._board.listeners, listener)
 
     def listen_to_corrections(self, corrected: Corrected) -> None:
@@ -407,7 +407,7 @@ class ReleaseEngine:
         return await predict(self._tools, request, self._force, whole=request.owner in self._board.whole)
 
     def failures(self) -> dict[Owner, list[Failure[Identity]]]:
-        """Return the objects that fail to be applied or deleted, by release, the longest failing first."""
+        """Return the failures of applying and deleting objects, by release; the object that has failed longest comes first."""
         found: dict[Owner, list[Failure[Identity]]] = {}
         for row, failure in self._reconciler.failing_rows():
             found.setdefault(row.owner, []).append(failure)

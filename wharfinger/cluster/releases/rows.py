@@ -71,7 +71,7 @@ class ReleaseRows:
         self._kinds: Counter[ResourceType] = Counter()
 
     def of(self, owner: Owner) -> tuple[DesiredObject, ...]:
-        """All rows of a release."""
+        """Return all rows of a release."""
         return tuple(entry.row for entry in self._table.snapshot().find("owner", owner))
 
     def left(self, rows: Iterable[DesiredObject]) -> dict[ObjectKey, tuple[FieldConflict, ...]]:

@@ -117,7 +117,9 @@ class Transaction:
     # -- writing; each method returns the previous row
 
     def insert(self, table: Table[K, R], row: R) -> Entry[R] | None:
-        """Insert the row; a row with the same key is replaced. Raises SameRowError, DuplicateKeyError."""
+        """Insert the row; return the row with the same key that it replaces, if there is one. Raises SameRowError,
+        DuplicateKeyError.
+        """
         return self._draft(table).put(row)
 
     def modify(self, table: Table[K, R], row: R, merge: Callable[[R, R], R]) -> Entry[R] | None:
@@ -150,7 +152,7 @@ class Transaction:
         return old
 
     def delete(self, table: Table[K, R], key: K) -> Entry[R] | None:
-        """Delete the row with this key."""
+        """Delete the row with this key, if there is one, and return it."""
         draft = self._draft(table)
         old = draft.get(key)
         if old is not None:

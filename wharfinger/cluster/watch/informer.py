@@ -124,7 +124,7 @@ class Informer:
         return inf if heard is None else heard
 
     async def wait_first_list(self) -> None:
-        """Wait for the first attempt to list, and raise the ClusterError or ShapeError that it failed with.
+        """Wait for the first attempt to list. Raises the ClusterError or ShapeError of this attempt if it failed.
 
         Use this method to report the error instead of waiting; the informer continues to retry.
         """

@@ -67,7 +67,7 @@ class WatchSubscription:
 
     @property
     def is_current(self) -> bool:
-        """Return whether the subscriber was notified of all objects, and a watch that works reports every change."""
+        """Return whether the subscriber was notified of all objects, and an open watch reports every further change."""
         return self.listed and self._is_watching()
 
     async def wait_first_list(self) -> None:

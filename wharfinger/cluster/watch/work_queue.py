@@ -93,7 +93,7 @@ class WorkQueue(Generic[Key]):
         self._failures.pop(key, None)
 
     def statistics(self) -> dict[str, int]:
-        """Return the number of keys that are due, that wait for a time, and that failed last time."""
+        """Return the numbers of keys that are due, of keys that wait for a time, and of keys that failed last time."""
         return {
             "due": len(self._waiting) + len(self._again),
             "waiting": len(self._at),

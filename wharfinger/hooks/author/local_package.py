@@ -121,7 +121,7 @@ async def check_filters(hook: Hook, filters: Filters) -> None:
 
 
 async def filter_problems(hook: Hook, filters: Filters) -> list[tuple[int, str]]:
-    """Return the kubernetes bindings, by number, whose jqFilter does not compile, each with the reason."""
+    """Return the numbers of the kubernetes bindings whose jqFilter does not compile, each with the reason."""
     problems: list[tuple[int, str]] = []
     for number, binding in enumerate(hook.config.kubernetes):
         if binding.jq_filter:

@@ -131,5 +131,5 @@ def _listed(names: tuple[str, ...] | None) -> JsonValue:
 
 
 def _without_blanks(document: JsonObject) -> JsonObject:
-    """Drop null and empty texts, lists and mappings, but keep false."""
+    """Drop null, empty texts, empty lists and empty mappings, but keep false."""
     return {key: value for key, value in document.items() if value is not None and value not in ("", [], {})}

@@ -44,8 +44,8 @@ _READ: Final = stat.S_IROTH
 
 
 class Lease:
-    """A user for the time of one run. ``suspect`` is true if processes of an earlier run may still run as this user, and must
-    be ended first.
+    """A user for the time of one run. ``suspect`` is true if processes of the run may outlive it; then they are ended before
+    another run gets this user.
     """
 
     def __init__(self, user: User) -> None:

@@ -40,7 +40,7 @@ HOOK_METRICS: Final = (*RUN_METRICS, SERIES, BYTES, REFUSED)
 
 
 class HookMetrics:
-    """The current metrics of all hooks. Its methods have no await, so a reader never sees only half of what a run published."""
+    """The current metrics of all hooks. The methods have no await, so a reader never sees only half of what a run published."""
 
     def __init__(self, limits: MetricLimits | None = None) -> None:
         self._store = MetricStore(limits or MetricLimits())
@@ -98,7 +98,7 @@ class HookMetrics:
         return exposition(self._store.lines())
 
     def exposition(self) -> str:
-        """Return the measurements of hooks' runs and of the metrics that hooks publish, in Prometheus' text format."""
+        """Return the measurements of hooks' runs, and the size of the metrics that hooks publish, in Prometheus' text format."""
         return exposition(self._own())
 
     def _own(self) -> Iterator[str]:

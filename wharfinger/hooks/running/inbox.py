@@ -38,7 +38,9 @@ class Occurrence:
 
 
 class Inbox:
-    """The occurrences that wait for one hook in one queue. ``reduced`` counts occurrences that were replaced by newer ones."""
+    """The occurrences that wait for one hook in one queue. ``reduced`` counts occurrences that were dropped because others make
+    them superfluous.
+    """
 
     def __init__(self, hook: Hook, queue: str, *, limit: int = LIMIT) -> None:
         self.hook = hook

@@ -46,7 +46,7 @@ class RecordBuffer:
         self._depth = 0
 
     def line(self, line: str) -> None:
-        """Add the next line: trimmed, not empty, cut and marked if it was too long."""
+        """Add the next line, which is trimmed and not empty, and is cut and marked if it was too long."""
         cut = line.endswith(TRUNCATED) and len(line) == MAX_LINE_CHARS + len(TRUNCATED)
         if self._held and (cut or not _GOES_ON.match(line) or not self._fits(line)):
             self.end()

@@ -123,7 +123,7 @@ class OwnedFilters:
         self._owner = owner
 
     def of(self, owner: str) -> "OwnedFilters":
-        """Return the same filters for another owner."""
+        """Return filters for the requests of another owner."""
         return self._pool.of(owner)
 
     async def check(self, program: str) -> None:
