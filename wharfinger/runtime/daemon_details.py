@@ -117,8 +117,8 @@ class StoreSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCounts:
-    """The objects of all releases. ``health`` is the state of the reconciler, such as ``OK, 3 objects`` or ``Degraded, 2
-    errors``.
+    """The objects of all releases. ``health`` is the state of the reconciler, such as ``OK, 3 objects`` or
+    ``Degraded, 2 errors``.
 
     Counted now: objects that are to be applied or deleted (``pending``), objects that are checked again (``refreshing``),
     objects that failed and are retried (``failing``), and requests to the API server that hang, or that are made for a
@@ -141,8 +141,8 @@ class StatisticsSnapshot:
     """The counts of the daemon. ``trying_crds`` are the packages that apply their CRDs first, while all other packages wait.
 
     ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None if the part behind them keeps no counts. ``warm``
-    (workers for Python hooks; its counts of replacements are about the zygotes that fork them) and ``charts`` (workers of the
-    chart engine) are None if the daemon has no workers of that kind. ``renderer``: the program that renders charts, such as
+    (workers for Python hooks; ``replaced`` counts the zygotes that fork them) and ``charts`` (workers of the chart engine) are
+    None if the daemon has no workers of that kind. ``renderer``: the program that renders charts, such as
     ``chart engine, helm v4.3.1``.
     """
 

@@ -102,7 +102,7 @@ class HookSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class MonitorSnapshot:
-    """The monitor of one kubernetes binding of a hook. ``events`` and ``dropped`` are counted since it was started.
+    """The monitor of one kubernetes binding of a hook. ``events`` and ``dropped`` are counted since the monitor was started.
 
     ``listed``: the monitor has seen all existing objects. ``locked``: the hook has not been synchronized, so the monitor emits
     nothing yet. ``objects`` counts the objects in the snapshot, ``waiting`` the changes that are not in the snapshot yet.
@@ -208,7 +208,7 @@ class PackageSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class VersionSnapshot:
-    """One version of a package, with its details; ``channels`` are the release channels that point at this version."""
+    """One version of a package, with its details; ``channels`` names the channels that point at it."""
 
     version: str
     digest: str = ""

@@ -19,9 +19,10 @@ class DetailsUnavailableError(Exception):
 class ResourceSnapshot:
     """One object of a package's release.
 
-    ``kind`` is ``Kind.group``. ``health`` is "Current", "InProgress", "Failed" or "Absent", with a ``message``. ``apply`` is
-    "Done", "Pending", "Refreshing" or "Error" (with the ``error``); "" if nothing is known. ``drift`` names the fields that
-    differ from what was applied, and the managers that have set these fields.
+    ``kind`` is ``Kind.group``. ``health`` is "Current", "InProgress", "Failed", "Absent" or "Unknown" (not watched), with a
+    ``message``. ``apply`` is "Done", "Pending", "Refreshing" or "Error" (with the ``error``); "" if nothing is known. ``drift``
+    names the fields that differ from what was applied, and the managers that have set these fields; "gone" if the object is
+    missing.
     """
 
     package: str
@@ -113,7 +114,7 @@ class DifferenceSnapshot:
     """The changes that the next apply of a package would make in the cluster. Objects that stay the same are only counted.
 
     If the changes are not known, ``problem`` says why; otherwise ``problem`` is empty. ``notes`` are about the apply as a
-    whole: the hooks that it would run, and the CRDs that it would apply first.
+    whole, such as the hooks that it would run, or the CRDs that it would apply first.
     """
 
     package: str

@@ -29,8 +29,8 @@ def default_state_dir() -> Path:
 
 
 def default_socket(state_dir: Path | None = None) -> Path:
-    """Return the debug socket of the daemon that uses ``state_dir``; for None, the socket that SOCKET_VARIABLE names, or the
-    one in the default state folder.
+    """Return the debug socket of the daemon that uses ``state_dir``. If that is None, return the socket that SOCKET_VARIABLE
+    names, else the one in the default state folder.
     """
     if state_dir is None and (named := os.environ.get(SOCKET_VARIABLE)):
         return Path(named)

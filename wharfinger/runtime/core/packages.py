@@ -190,11 +190,11 @@ class Packages:
     # --- the tasks' host -------------------------------------------------------------------------------------------------
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
-        """Put a hook's run into a lane of its own; return False if the run was not enqueued."""
+        """Put a hook's run into a lane, in the scope of the package's hooks; return False if the run was not enqueued."""
         return self.enqueue_hook(instance, task, lane, instance.hooks.scope, unique=False)
 
     def enqueue_hook(self, instance: Instance, task: Task, lane: str, scope: WorkScope | None, *, unique: bool) -> bool:
-        """Put a hook's run into a lane of its own; return False if the run was not enqueued."""
+        """Put a hook's run into a lane, in the given scope; return False if the run was not enqueued."""
         if scope is None:
             return False
         try:

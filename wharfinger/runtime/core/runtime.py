@@ -12,8 +12,8 @@ The life of one package:
   changes values requests another reconciliation from the scheduler.
 * A changed specification supersedes the operation under way: the scope of that operation is cancelled, which also cancels a
   pending retry.
-* A removal takes precedence over all other operations: Uninstall → Undeploy. Then a clean-up task, which runs outside of the
-  queue because a queue cannot wait for its own end, forgets the package and notifies the controller, which removes the
+* A removal takes precedence over all other operations: Uninstall → Purge → Undeploy. Then a clean-up task, which runs outside
+  of the queue because a queue cannot wait for its own end, forgets the package and notifies the controller, which removes the
   finalizer.
 
 Invariants: the methods that request a change are synchronous, so each call is one atomic step between two awaits of the event

@@ -1,16 +1,16 @@
-"""The daemon's log: one line per record on stderr. The format is text (with or without colours) for people, or JSON for
+"""The daemon's log: one line per message on stderr. The format is text (with or without colours) for people, or JSON for
 programs.
 
-Each line names the package that it is about. A line about work in a queue also names the task and the cause of the work.
-These names come from context variables that a queue's worker sets, so no log call has to pass them.
+A line about a package names the package. A line about work in a queue also names the task and the cause of the work. These
+names come from context variables that a queue's worker sets, so no log call has to pass them.
 
-A traceback follows its record; each line of the traceback begins with a mark.
+A traceback follows its message: in text, on further lines, each of which begins with a mark; in JSON, as a key.
 
-Additional fields of a record are given as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the
+Additional fields of a message are given as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the
 message; in JSON they are keys beside the message, and none of them replaces a standard key.
 
-Names and values of fields are escaped: a log entry is always one line, even if a registry, a chart or a hook puts line breaks
-into a message.
+Messages, and names and values of fields, are escaped: a message is always one line, even if a registry, a chart or a hook puts
+line breaks into a message.
 """
 
 import json

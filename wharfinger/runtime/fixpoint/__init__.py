@@ -30,10 +30,10 @@ All other causes are free:
 * the node is swept, and its Terminals produced no arrival;
 * the node is picked at a fixpoint.
 
-Several causes share one run. *Stamps*, which all come from one clock, show whether a cause came during a run: an id has the
+Several causes may share one run. *Stamps*, which all come from one clock, show whether a cause came during a run: an id has the
 stamp of its last change, and the stamp of its node's last end of a run. A run has the stamp of its beginning. A run is
-*overtaken* if a cause for a run of its node has a later stamp: the emissions of the overtaken run are published, but its
-result is not, and the node runs again without having ended.
+*overtaken* if a cause for a run of its node has a later stamp: the emissions of the overtaken run are published, but its result
+is not, and the node runs again without having ended.
 
 A node that would be charged more than `Rules.budget` times is *exhausted* instead; so is a node that would be created deeper
 than `Rules.depth`. An exhausted node does not run again before the *episode* is over. If `Rules.drain` is set, the episode is
@@ -41,9 +41,8 @@ never over. Otherwise the episode is over as soon as no node runs or is to run.
 
 *Fixpoints*, if `Rules.drain` is set. As soon as no node runs, is to run, or waits for the world outside, the nodes that
 requested sweeps are *swept*: each of them runs again if anything arrived since its last run. If no swept node runs again, the
-parked nodes are *judged*: they are run at stricter levels, each connected component separately
-(:mod:`wharfinger.runtime.fixpoint.levels`). A node that blocks even at the strictest level ends as unresolved. If no node is
-parked, the engine has converged.
+parked nodes are run at stricter levels, each connected component separately (:mod:`wharfinger.runtime.fixpoint.levels`). A node
+that blocks even at the strictest level ends as unresolved. If no node is parked, the engine has converged.
 
 *Why it ends.* The proof relies on these assumptions:
 

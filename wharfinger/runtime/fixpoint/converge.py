@@ -5,7 +5,7 @@ that ends reports its outcome by a call, and events of the world outside are rep
 need no queue, and only the caller of `converge` waits.
 
 A body always reports an outcome, and an exception that it raises is an outcome, too. Only a cancelled body reports nothing. A
-body is cancelled only together with the whole convergence. Then no further body is begun, and no node is judged.
+body is cancelled only together with the whole convergence. Then no further body is begun, and no fixpoint is processed.
 """
 
 from collections import Counter

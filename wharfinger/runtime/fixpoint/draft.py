@@ -116,7 +116,7 @@ class Draft:
             self.waiting -= 1
 
     def park(self, who: Id) -> None:
-        """Add the node to the parked nodes that the next fixpoint judges; do nothing if the engine has no fixpoints."""
+        """Add the node to the parked nodes that are processed at the next fixpoint; do nothing if the engine has no fixpoints."""
         if self.rules.drain:
             if len(self.parked) > 2 * len(self.nodes):
                 self.parked = Fifo.of(self.still_parked())

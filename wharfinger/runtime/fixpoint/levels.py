@@ -1,8 +1,9 @@
 """The decisions at a fixpoint: which nodes are swept, and which parked nodes run at which level.
 
-At a fixpoint, no node is to run, no node runs, and no node waits for the world outside. So a missing id can appear only if
-the engine runs another node. First the nodes that requested sweeps are run again, if anything arrived since they last ran,
-because they may produce the ids that other nodes lack. Then the parked nodes are judged, each connected group separately:
+At a fixpoint, no node is to run, no node runs, and no node waits for the world outside. So a missing id can appear only if the
+engine runs another node. First the nodes that requested sweeps are run again, if anything arrived since they last ran, because
+they may produce the ids that other nodes lack. Then the engine decides about the parked nodes, for each connected group
+separately:
 
 1. A node that was run at NONE, and lacks an id that is not a parked node, is run at CASCADE, because that id will not appear.
 2. If there is no such node, the nodes of the group lack only each other, or were already run at CASCADE. Some components of
@@ -23,8 +24,8 @@ from wharfinger.runtime.fixpoint.wakes import leave_unresolved, plan_run, wake_w
 
 
 def judge(draft: Draft) -> bool:
-    """Sweep nodes; if no node has to be swept, judge the parked nodes. Return False if no node is parked either, because then
-    the engine has converged.
+    """Process a fixpoint: sweep nodes or, if no node has to be swept, run or end parked nodes. Return False if no node is
+    parked either, because then the engine has converged.
     """
     if draft.sweepers and _sweep(draft):
         wake_waiters(draft)

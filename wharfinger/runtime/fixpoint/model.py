@@ -165,8 +165,8 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The engine was cancelled: no body is dispatched and no node is judged any more; reports of running bodies are still
-    processed.
+    """The engine was cancelled: no body is dispatched and no fixpoint is processed any more; reports of running bodies are
+    still processed.
     """
 
 
@@ -212,7 +212,7 @@ class Exhausted:
 
 @dataclass(frozen=True, slots=True)
 class Converged:
-    """The end: no body runs or is to run, no node waits for the world outside, and no parked node is still to be judged."""
+    """The end: no body runs or is to run, and no node is parked or waits for the world outside."""
 
 
 Effect: TypeAlias = Dispatch | Unresolved | Exhausted | Converged

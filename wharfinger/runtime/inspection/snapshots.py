@@ -245,8 +245,8 @@ class RuntimeInspector:
         return history_of(self.recorder.rings, name) if self.recorder is not None else None
 
     def secrets_of(self, name: str) -> tuple[str, ...]:
-        """Return the texts of a package that must not be recorded: known secrets, and settings with keys like those of
-        secrets.
+        """Return the texts of a package that must not be recorded: known secrets, and settings and values with keys like those
+        of secrets.
         """
         instances = self.runtime.instances if self.runtime is not None else {}
         instance = instances.get(name)

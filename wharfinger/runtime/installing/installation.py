@@ -149,8 +149,8 @@ async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: 
 
 
 async def clean_up(client: ClusterClient, wanted: InstallRequest) -> None:
-    """Delete the PackageRepositories and Secrets with archives that earlier commands made for the instance. Raises
-    ClusterError.
+    """Delete the PackageRepositories that earlier commands made for archives of the instance, together with their Secrets,
+    except for the one that is in use. Raises ClusterError.
 
     A user who may not list repositories has made none, so there is nothing to delete.
     """

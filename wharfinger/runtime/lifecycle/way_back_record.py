@@ -49,7 +49,7 @@ def ready_document(ready: ReadyRevision | None) -> JsonObject | None:
 
 
 def read_ready(value: JsonObject) -> ReadyRevision | None:
-    """Read a ready revision from a package's recorded state. Raises FormatError."""
+    """Read the ready revision from a package's recorded state; None if it has none. Raises FormatError."""
     if find(value, "ready") is None:
         return None
     found = find_object(value, "ready")
@@ -74,7 +74,7 @@ def rollback_document(rollback: Rollback | None) -> JsonObject | None:
 
 
 def read_rollback(value: JsonObject) -> Rollback | None:
-    """Read a rollback from a package's recorded state. Raises FormatError."""
+    """Read the rollback from a package's recorded state; None if it has none. Raises FormatError."""
     if find(value, "rollback") is None:
         return None
     found = find_object(value, "rollback")

@@ -296,8 +296,8 @@ class VoteRepeated(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationStarted(OutcomeBase):
-    """The lifecycle store gave a reconciliation its scope. ``scope`` is None if the reconciliation may not begin, because of
-    a suspension or a removal.
+    """The lifecycle store was asked for a reconciliation. ``scope`` is None if the reconciliation may not begin, because of a
+    suspension or a removal.
     """
 
     run: int
@@ -458,7 +458,7 @@ class SkipDeleteHooks(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class Changed(RequestBase):
-    """The status is to be changed by a function that needs only the old status."""
+    """The status changes to ``status``, which was computed from the old status alone."""
 
     status: PackageStatus
 

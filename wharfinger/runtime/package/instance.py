@@ -98,7 +98,7 @@ class Webhooks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools of tasks, which all packages share. The limiters limit the work of the whole daemon."""
+    """The tools of tasks, which all packages share. ``slots`` limits the work of the whole daemon."""
 
     open_source: SourceOpener
     store: Store
@@ -415,7 +415,7 @@ class Host(Protocol):
         ...
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """Run a hook for the events that wait in its inbox."""
+        """Enqueue a run of a hook for the events that wait in its inbox."""
         ...
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:

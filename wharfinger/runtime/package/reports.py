@@ -305,7 +305,7 @@ def _fought(package: Package, around: Around) -> Next:
 
 
 def _warned_of_drift(package: Package, around: Around) -> Package:
-    """Warn about drift that is not corrected, because of the package's mode or because another writer changed the release
+    """Warn about drift that is not corrected, because of the package's drift mode or because another writer changed the release
     last.
     """
     mode = package.desired.directives.release_policy.drift.mode
