@@ -159,7 +159,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def pools(self) -> "tuple[WarmPoolSnapshot, ...]":
-        """Return the open pools of warm hooks and the pools of WorkerPools, sorted by name."""
+        """Return the pools of warm hooks, of hooks that keep running, and of WorkerPools, sorted by name."""
         from wharfinger.debug.encoding.encoding import pools_from_json  # noqa: PLC0415
 
         answer = await self._ask("/api/v1/pools/dump")

@@ -32,7 +32,9 @@ def complete_by(action: argparse.Action, completer: Completer) -> None:
 
 
 def complete_name(prefix: str, parsed_args: argparse.Namespace, **_others: object) -> list[str]:
-    """Return the names of packages, or of pools for ``get pools``, that begin with ``prefix``; none without a daemon."""
+    """Return the names that begin with ``prefix``: of pools or repositories for these lists of `get`, otherwise of packages;
+    none without a daemon.
+    """
     client = _client(parsed_args)
     try:
         what = getattr(parsed_args, "what", None)

@@ -68,7 +68,7 @@ def package_href(name: str) -> str:
 
 
 def tasks_table(queues: Sequence[QueueSnapshot], *, with_package: bool) -> Table:
-    """Return a table of the tasks of all queues; the head of each queue comes first."""
+    """Return a table of the tasks, one queue after the other, with the next task of each queue first."""
     headers = ("Task", "State", "Attempt", "Queued", "Why")
     rows = []
     for queue in queues:

@@ -38,7 +38,7 @@ _TRUTH: Final = {"True": Tone.GOOD, "False": Tone.BAD}
 
 
 def package_page(one: PackageAnswer, picture: Picture | None) -> Page:
-    """Return the page; ``picture`` shows the surroundings of the package, None if the scheduler does not know it."""
+    """Return the page; ``picture`` shows the surroundings of the package, None if they cannot be drawn."""
     found = one.description
     package = found.package
     around: tuple[Block, ...] = (picture,) if picture is not None else (Items((), "Not in the scheduler."),)

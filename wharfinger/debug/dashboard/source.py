@@ -1,7 +1,7 @@
-"""The answers of the daemon, shared by all browsers.
+"""The answers of the daemon, shared by all open pages.
 
-An answer is reused until the daemon may be asked again (:mod:`wharfinger.debug.client.polling`). So if several browsers show
-the same content, the daemon is asked only as often as for one browser.
+An answer is reused until the daemon may be asked again (:mod:`wharfinger.debug.client.polling`). So if several pages show the
+same content, the daemon is asked only as often as for one page.
 """
 
 from collections.abc import Awaitable, Callable

@@ -110,7 +110,7 @@ def answer_to_json(answer: SettingsAnswer) -> JsonObject:
 
 
 def answer_from_json(value: JsonValue) -> SettingsAnswer:
-    """Read `answer_to_json` back. Raises ShapeError."""
+    """Read the verdict on some settings from JSON. Raises ShapeError."""
     answer = as_object(value, "answer")
     verdict = need_str(answer, "verdict")
     if verdict not in _VERDICTS:

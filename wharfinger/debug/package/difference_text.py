@@ -23,7 +23,9 @@ class DifferenceProblemError(DebugError):
 
 
 def difference_lines(difference: DifferenceSnapshot) -> list[str]:
-    """Return the lines about each object that would change: ``+`` created, ``~`` changed, ``-`` deleted, ``=`` kept."""
+    """Return the lines about each object that would change: ``+`` created, ``~`` changed, ``-`` deleted, ``=`` kept, ``?`` not
+    known.
+    """
     return [printable(line) for change in difference.changes for line in _change_lines(change)]
 
 

@@ -83,7 +83,8 @@ def is_reached(goal: Goal, package: PackageSnapshot | None) -> bool:
 def unknown_condition(goal: Goal, package: PackageSnapshot) -> str:
     """Return the problem with a goal whose condition a package never has; "" if there is no problem.
 
-    A package always has a condition for each stage, so a daemon knows its conditions better than this command.
+    The package itself shows which conditions exist, because it has one for each stage, and the daemon may be of another version
+    than this command.
     """
     if not isinstance(goal, HasCondition):
         return ""

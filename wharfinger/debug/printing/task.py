@@ -5,7 +5,9 @@ from wharfinger.runtime.inspector import QueueSnapshot, TaskSnapshot
 
 
 def doing_text(queue: QueueSnapshot) -> str:
-    """Describe the first task that runs or will be retried, and the reason of its wait; empty if there is no such task."""
+    """Describe the first task that runs, with the reason of its wait, or else the first task that is parked or will be retried;
+    empty if there is no such task.
+    """
     for task in (*(task for task in queue.tasks if task.running), *queue.tasks):
         if task.running:
             return f"{task.name} (waits for {task.waits_for})" if task.waits_for else task.name

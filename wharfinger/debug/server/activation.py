@@ -17,7 +17,7 @@ def inherited_listener(environment: MutableMapping[str, str]) -> trio.SocketList
     """Return the listener that systemd passed to this process, or None. Pass ``os.environ``.
 
     The variables are removed from ``environment`` and the descriptor is closed on exec, so that no child process uses them.
-    Raises DebugSocketError unless exactly one listening Unix stream socket was passed.
+    Raises DebugSocketError if systemd passed anything other than exactly one listening Unix stream socket.
     """
     pid, count, _ = (environment.pop(name, "") for name in _VARIABLES)
     if pid != str(os.getpid()):

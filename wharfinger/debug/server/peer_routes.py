@@ -67,7 +67,7 @@ async def _alive(_inspector: Inspector, _request: Request) -> Response:
 
 
 async def _old(path: str, inspector: Inspector, request: Request) -> Response:
-    """Answer a request for a path of Deckhouse without a version, in YAML."""
+    """Answer a request for one of Deckhouse's paths without a version, in YAML."""
     route = DOCUMENT_ROUTES.get(path) or PACKAGE_ROUTES[path]
     prefix, _, _ = path.partition("{")
     query = {_OUTPUT: ("yaml",), **request.query} if _OUTPUT in route.parameters else request.query
@@ -226,7 +226,7 @@ async def _global_hooks(inspector: Inspector, request: Request) -> Response:
 
 
 async def _converge(inspector: Inspector, request: Request) -> Response:
-    """Return whether the first round of all packages is over, in the words of addon-operator."""
+    """Return whether the daemon is ready, and the number of tasks that are left, in the words of addon-operator."""
     is_ready = (await inspector.daemon()).ready
     tasks = sum(len(queue.tasks) for queue in await inspector.queues())
     started = "STARTUP_CONVERGE_DONE" if is_ready else "STARTUP_CONVERGE_IN_PROGRESS"

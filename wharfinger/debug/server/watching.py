@@ -2,9 +2,9 @@
 
 Each line is an object with a ``type``:
 
-* ``ADDED``, ``MODIFIED`` or ``DELETED`` with the present ``object``. A document of many packages, queues, nodes, pools,
-  repositories, objects or Events has a line for each of them that changed, with its ``kind`` and ``name``; any other document
-  has one line for its change as a whole. The first lines report everything that exists.
+* ``ADDED`` or ``MODIFIED`` with the present ``object``, or ``DELETED`` without an object. A document of many packages, queues,
+  nodes, pools, repositories, objects or Events has a line for each of them that changed, with its ``kind`` and ``name``; any
+  other document has one line for its change as a whole. The first lines report everything that exists.
 * ``DROPPED`` with a ``count``: log lines that were lost before this watch could send them.
 * ``BOOKMARK``: nothing has changed for BOOKMARK_S seconds.
 * ``ERROR`` with a ``message``: the watch ends.

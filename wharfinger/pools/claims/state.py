@@ -90,7 +90,7 @@ class RequestQueue:
         return self._removed(number)
 
     def remove(self, request: int) -> Waiting | None:
-        """Remove a request; None if it does not wait."""
+        """Remove a request, and return it; None if it does not wait."""
         return self._removed(request) if request in self._waiting else None
 
     def take_expired(self, now: float) -> Iterator[Waiting]:
@@ -120,8 +120,8 @@ class PoolState:
     """Everything that the machine knows.
 
     ``members`` is the cache as it was reported, by uid. ``ready`` are the members that can be handed out, in the order in which
-    they became ready. ``reserved`` are the members that must not be handed out: they are under claim (None), or claimed but not
-    yet seen by the cache at the given version.
+    they became ready. ``reserved`` are the members that must not be handed out: they are under claim (None), or their claim has
+    ended, and the cache does not show them at the given version yet.
     """
 
     limits: Limits

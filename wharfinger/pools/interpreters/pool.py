@@ -1,4 +1,5 @@
-"""The pool of one interpreter: its zygote, its idle workers, and the scheduler that hands them out.
+"""The pool of one interpreter: its zygote (the process that forks workers), its idle workers, and the scheduler that hands them
+out.
 
 The zygote is kept: if it ends, another one is started, and the workers that the old one forked stay in use. The zygote forks
 workers until the wanted number is ready, and one more for each waiting request. If a request did not need its worker in the end,

@@ -37,7 +37,7 @@ class ScriptEnd:
         self._exit = ctypes.PyDLL(None).exit
 
     def status_of(self, code: object) -> int:
-        """Return the exit status for the code of a SystemExit; anything that is not a number is printed.
+        """Return the exit status for the code of a SystemExit; None means 0, and anything else that is not a number is printed.
 
         For a number of more than 64 bits, the interpreter itself ends the process here, because different versions of Python
         treat such a number differently.
@@ -79,7 +79,7 @@ class ScriptEnd:
         """End the interpreter with this status.
 
         An interpreter takes apart all modules when it ends. Most of them were loaded by the zygote, and the kernel can free
-        these. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script brought are taken
+        these. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script loaded are taken
         apart. If an object is left that must be finalized (an open file, a generator, ``__del__``), or a step fails, the
         interpreter shuts down in its usual way; the steps here are harmless if they are repeated.
         """

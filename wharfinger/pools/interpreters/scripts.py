@@ -1,8 +1,9 @@
 """The scripts that can be started warm: scripts whose interpreter is a plain Python, named without options.
 
-A script is started warm only if a worker of a zygote behaves as a new process would. So the environment of the zygote has the
-variables that an interpreter reads when it starts, and these variables are part of the key of a zygote. All other variables are
-set when the worker gets its script. Blocking: for a worker thread.
+Workers are forked by a zygote (:mod:`~wharfinger.pools.interpreters.zygote`). A script is started warm only if a worker behaves
+as a new process would. So the environment of the zygote has the variables that an interpreter reads when it starts, and these
+variables are part of the key of a zygote. All other variables are set when the worker gets its script. Blocking: for a worker
+thread.
 
 A zygote runs as this process's user, and imports modules before a worker becomes the user of a run. So if a run has a user of
 its own, its interpreter and the variables that it reads must come from the user who runs this process and not from a package:
@@ -96,7 +97,9 @@ def _is_trusted(program: str, variables: Iterable[tuple[str, str]]) -> bool:
 
 
 def _script_of(command: Command) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
-    """Return the interpreter's file, its words on the command line, and the script with its arguments."""
+    """Return the interpreter's file, its words on the command line, and the script with its arguments; None for any other
+    command.
+    """
     program, *arguments = command.argv
     if not program.startswith("/"):
         return None

@@ -136,7 +136,7 @@ class WarmWorkers:
         return found
 
     async def claim(self, member: Member, job: Job, /) -> Claimed[ClaimedWorker]:
-        """Give a worker its script, and wait until it has started."""
+        """Give a worker its script, and wait until the script has started."""
         watched = self._removed(member.uid)
         if watched is None:
             raise ConflictError("the worker has ended")

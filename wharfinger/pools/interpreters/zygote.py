@@ -1,7 +1,7 @@
 """A zygote: an interpreter that has started, and forks workers for this process. The program is :mod:`zygote_program`.
 
 A worker is a child of this process: it is waited for, measured, signalled and swept like any child that this process starts
-itself. The ledger has a row for a worker before the worker exists. The worker waits on its control socket, and ends when the
+itself. The ledger has an entry for a worker before the worker exists. The worker waits on its control socket, and ends when the
 socket is closed, so a daemon that was killed leaves no workers behind.
 """
 
@@ -195,7 +195,9 @@ async def open_zygote(interpreter: Interpreter, ledger: ProcessLedger | None) ->
 
 
 async def forget(ledger: ProcessLedger | None, token: str) -> None:
-    """Remove the row of a worker that is dead. Shielded. A remaining row is harmless, because no process has its token."""
+    """Remove the entry of a dead worker from the ledger. Shielded. A remaining entry is harmless, because no process has its
+    token.
+    """
     if ledger is not None:
         with trio.CancelScope(shield=True), suppress(LedgerError):
             await in_thread(lambda: ledger.forget(token))

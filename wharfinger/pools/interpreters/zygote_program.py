@@ -140,7 +140,7 @@ class Zygote:
         self.open_file.restype = ctypes.c_void_p
 
     def fork(self) -> int:
-        """Fork a child of this process's parent; return 0 in the child. Everything else is as with fork(3) and os.fork."""
+        """Fork a child of this process's parent; return 0 in the child. Everything else is as with fork(2) and os.fork."""
         flags = _CLONE_PARENT | _CLONE_CHILD_SETTID | _CLONE_CHILD_CLEARTID | signal.SIGCHLD
         # clone(flags, stack, parent_tid, child_tid, tls); the last two are the other way round on arm64.
         last = (self._thread_id, 0) if self._number == _CLONE["x86_64"] else (0, self._thread_id)
@@ -223,8 +223,8 @@ def _address_of_thread_id() -> int:
 
 
 def _address_of_token() -> int:
-    """Return the address of the last token in this process's marker, in the environment with which the process was started.
-    Raises Unfit.
+    """Return the address of the last token in the variable WHARFINGER_RUN, in the environment with which this process was
+    started. Raises Unfit.
     """
     variables = ctypes.POINTER(ctypes.c_void_p).in_dll(_process, "environ")
     number = 0
@@ -302,7 +302,9 @@ def _wait_for_job(zygote: Zygote, token: bytes, fds: list[int]) -> tuple[str, by
 
 
 def _rehearse(zygote: Zygote) -> None:
-    """Perform the steps of a job once, so that the kernel copies the memory that they write while the worker is idle."""
+    """Perform the steps of a job once while the worker is idle. A later job then need not wait while the kernel copies the
+    memory pages to which it writes.
+    """
     environment = json.loads(json.dumps(dict(os.environ)))
     os.environ.clear()
     os.environ.update(environment)

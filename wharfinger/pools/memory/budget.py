@@ -6,8 +6,8 @@ that is not measured yet counts as TYPICAL. A process that is to be started coun
 pool: if less were reserved, it would be ended after the next measurement, and started again. While a pool has no idle process,
 that size is halved every FORGET_S, so that one large process does not keep the pool from starting smaller ones forever.
 
-The processes that have been idle longest are ended first. Processes that run a hook are not ended, and neither are zygotes,
-which end with their pool.
+The processes that have been idle longest are ended first. Processes that run a hook are not ended, and neither are zygotes (the
+processes that fork warm workers), which end with their pool.
 """
 
 import logging
@@ -56,7 +56,9 @@ class Holder(Protocol):
 
 
 def longest_idle(idle: Sequence[IdleProcess], sizes: Mapping[int, Footprint], excess: int) -> list[IdleProcess]:
-    """Return the processes to end, longest idle first, until their private memory is at least ``excess``. Pure."""
+    """Return the processes to end: those that have been idle longest, so many that their private memory is at least ``excess``.
+    Pure.
+    """
     found: list[IdleProcess] = []
     for process in sorted(idle, key=lambda each: each.since):
         if excess <= 0:

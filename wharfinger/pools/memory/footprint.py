@@ -129,7 +129,7 @@ def _limits_of_groups(root: Path = _CGROUPS, own: Path = Path("/proc/self/cgroup
 
 
 def _number(path: Path) -> list[int]:
-    """Return the number in a file; None if the file is missing or contains ``max``."""
+    """Return a list with the number in a file; an empty list if the file is missing or contains ``max``."""
     try:
         return [int(path.read_text())]
     except (OSError, ValueError):

@@ -77,7 +77,7 @@ class Program:
     async def live(
         self, ledger: ProcessLedger | None, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Start the program, and end it on request or when it ends by itself. Raises ProcessError."""
+        """Start the program, and stay until it has ended, on request or by itself. Raises ProcessError."""
         environment = {**self._command.env, VARIABLE: VALUE}
         try:
             async with open_worker(

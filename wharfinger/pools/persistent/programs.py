@@ -98,7 +98,7 @@ class PersistentPrograms:
         return len(self._kept)
 
     def kept(self) -> tuple[ProgramCounts, ...]:
-        """Return the programs that run, by hook, sorted by its name."""
+        """Return the programs that run, for each hook, sorted by the hook's name."""
         found: dict[str, list[_Kept]] = {}
         for each in self._kept:
             found.setdefault(each.owner, []).append(each)
@@ -190,7 +190,7 @@ class PersistentPrograms:
         return kept
 
     def _make_room(self) -> bool:
-        """End idle programs until one more program fits; return False if it does not fit."""
+        """End idle programs until there are fewer than MAX_PROGRAMS; return False if a limit still allows no further program."""
         while len([kept for kept in self._kept if kept.busy or kept.program.usable]) >= MAX_PROGRAMS:
             idle = [kept for kept in self._kept if not kept.busy and kept.program.usable]
             if not idle:

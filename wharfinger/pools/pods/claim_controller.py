@@ -167,7 +167,9 @@ class ClaimController:
                 assert_never(step)
 
     def _queue_later(self, key: ObjectKey, known: ClaimFacts, spec: ClaimSpec) -> None:
-        """Queue a waiting claim for the time when it needs work even without a change. An earlier `add` cancels this."""
+        """Queue a waiting claim for the time when it needs work even without a change. If the key is queued earlier with `add`,
+        this is cancelled.
+        """
         asked = known.asked
         if asked is not None and asked.answer is None and not asked.waited:
             self.keys.add_later(key, WAITED_S + _ROUNDING_S)

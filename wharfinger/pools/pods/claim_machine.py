@@ -5,7 +5,7 @@ of the claim as it was seen, so a daemon with an outdated view cannot write a se
 as it sees the first result.
 
 No claimed pod is lost in a crash, because it has the uid of its claim. If the daemon ends between the claim and the status, the
-next one finds the pod, and binds the claim to it. A pod whose claim is gone, or bound to another pod, is deleted.
+next daemon finds the pod, and binds the claim to it. A pod whose claim is gone, or bound to another pod, is deleted.
 
 ================================================ ===============================================================================
 what is known                                    what is done

@@ -118,7 +118,7 @@ class PodPool:
         return self._scheduler is not None and self._scheduler.enqueue(request)
 
     def withdraw(self, request: PodRequest) -> None:
-        """Withdraw a request. If a pod was claimed for it, or is being claimed, delete the pod."""
+        """Withdraw a request. A pod that was claimed for it, or is being claimed, is not handed out again."""
         if self._scheduler is not None:
             self._scheduler.withdraw(request)
 
@@ -129,7 +129,7 @@ class PodPool:
     # --- for inspection
 
     def numbers(self) -> PoolNumbers:
-        """Return the numbers of its pods."""
+        """Return the number of its pods in each state."""
         return numbers(self._state, trio.current_time())
 
     def snapshot(self) -> Snapshot | None:

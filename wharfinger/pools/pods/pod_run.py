@@ -59,7 +59,7 @@ class PodRunError(Exception):
 
 
 class Executor(Protocol):
-    """The sender of commands in pods."""
+    """An object that runs commands in pods."""
 
     async def run(self, command: PodCommand, *, stdout: Sink, stderr: Sink) -> int:
         """Run a command to its end; return its exit code. Raises ClusterError."""
@@ -121,7 +121,7 @@ class PodRuns:
             await self._remove(ObjectKey(WORKER_CLAIM, find_str(claim, "metadata", "namespace"), name_of(claim)))
 
     async def run(self, run: PodRun, limits: Limits, sinks: Sinks) -> tuple[Outcome, bytes | None]:
-        """Run a program to its end, and return its outcome and a tar of its outputs; None if it was ended at a limit.
+        """Run a program to its end, and return its outcome, and a tar of its outputs (None if the program was ended at a limit).
 
         Raises PodRunError. If the call is cancelled, the run's claim is deleted before the call raises, unless that takes longer
         than REMOVE_S.
@@ -170,7 +170,9 @@ class PodRuns:
         )
 
     async def _final(self, claim: ObjectKey) -> JsonObject:
-        """Wait for the next change of a claim, or for its final status; return its status."""
+        """Return the final status of a claim. If it has none yet, wait for the next change of the claim, and return an empty
+        status.
+        """
         listed = await self._client.list(claim.resource, claim.namespace, field_selector=f"metadata.name={claim.name}")
         status: JsonObject = {}
         for item in listed.items:

@@ -14,8 +14,8 @@ READY: Final = "Ready"
 
 @dataclass(frozen=True, slots=True)
 class PoolNumbers:
-    """The numbers of a pool. ``desired`` is the number of idle pods that are wanted. ``ready``, ``starting`` and ``claimed``
-    are the pods in these states, ``pods`` is their total.
+    """The numbers of a pool. ``desired`` is the number of idle pods that are wanted. ``ready``, ``starting`` and ``claimed`` are
+    the numbers of pods in these states, ``pods`` is the number of all pods.
 
     ``waiting`` is the number of claims without a pod. ``reason`` is empty if the pool is as wanted; otherwise ``reason`` and
     ``problem`` say why it is not.

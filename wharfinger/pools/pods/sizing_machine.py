@@ -114,7 +114,7 @@ def wanted_idle(state: SizingState, now: float) -> int:
 
 
 def current_idle(state: SizingState) -> list[PodState]:
-    """Return the idle pods of the present template, ready or not, except those that are being written."""
+    """Return the idle pods of the present template, ready or not, except those that are busy or doomed."""
     return [pod for pod in state.pods.values() if _is_current(state, pod)]
 
 

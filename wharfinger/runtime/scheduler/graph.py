@@ -36,7 +36,7 @@ from wharfinger.runtime.fixpoint.circles import circle_of, shortest_cycle, stron
 from wharfinger.runtime.scheduler.soft_edges import Knot, tie
 
 DEFAULT_ORDER: Final = 999
-"""The order of Applications, and of Modules that are not critical."""
+"""The order of Applications, and of Modules whose files set no order."""
 _MOST_SHOWN: Final = 20
 """The limit on the number of names in one message."""
 _ANY: Final = parse_constraint("")
