@@ -8,9 +8,8 @@ object patches are applied, because a patch may need another review. A review ma
 waits for it. If the hook gives no valid answer in time, its failure policy decides, just as the API server would decide without
 an answer.
 
-The daemon admits a request without asking the hook only if the hook's package is being removed. An admission review that
-cannot be judged here (the package is unknown, or not loaded yet) gets an HTTP error, so the API server applies the failure
-policy.
+If the hook's package is being removed, the daemon admits a request without asking the hook. An admission review that cannot be
+judged here (the package is unknown, or not loaded yet) gets an HTTP error, so the API server applies the failure policy.
 """
 
 import logging

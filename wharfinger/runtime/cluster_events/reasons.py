@@ -1,6 +1,7 @@
 """The reasons of the Kubernetes Events that the daemon writes, with the type and the action of each.
 
-The reasons are an interface: programs match on them, docs/events.md explains each of them, and no reason changes its meaning.
+The reasons are an interface: programs match on them, docs/events.md explains each of them, and the meaning of a reason never
+changes.
 """
 
 from enum import StrEnum

@@ -90,7 +90,7 @@ def subject_of(obj: JsonObject) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """An Event without its times and its count. Two Events are equal if these parts are equal."""
+    """An Event without its times and its count. Events that agree in these fields are one series."""
 
     subject: Subject
     reason: EventReason

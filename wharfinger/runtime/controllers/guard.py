@@ -325,7 +325,7 @@ class Guard:
         return self._unheard
 
     def _is_known(self, name: str) -> bool:
-        """Return True if a package was loaded, cannot be loaded, or is gone, so that there is nothing to wait for."""
+        """Return True if a package was loaded, cannot be loaded, or is gone, so that nothing has to wait for it."""
         obj, instance = self.object_of(name), self.runtime.instances.get(name)
         if obj is None or (is_deleting(obj) and FINALIZER not in finalizers_of(obj)):
             return True

@@ -128,8 +128,8 @@ async def open_controller(
     * ``repository_client``, ``scan_source``: the client and the source for PackageRepositories, if they differ from those for
       packages.
     * ``caches``: the caches that the daemon opened on standby; without them, caches are opened here.
-    * ``shard``: the shard of this daemon. ``seizures`` take over from shards without a daemon, and ``moved`` is called for each
-      Application that was given to another shard.
+    * ``shard``: the shard of this daemon. ``seizures`` takes over Applications from shards without a daemon, and ``moved`` is
+      called for each Application that was given to another shard.
     """
     async with open_references(client, keys.add) as references, AsyncExitStack() as stack:
         if caches is None:

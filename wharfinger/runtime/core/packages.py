@@ -130,7 +130,7 @@ class Packages:
         """
         self._orders = PendingDecisions()
         self._changed = False
-        """True if an event was passed to the scheduler since the rounds were last checked."""
+        """True if the rounds and the enabled scripts have to be checked again."""
         self._votes = ScriptVotes(self.instances, self.lifecycle, self.unreported, self.modules, self._take)
         others = Others(
             self.instances, self.scheduler, self.lifecycle, self.unreported.unknown,

@@ -1,19 +1,19 @@
 """The fixpoint engine, which decides when each node runs, what it waits for, and when its wait ends.
 
 Nodes depend on each other, and not all nodes are known beforehand: some nodes create other nodes. The body of a node looks up
-what it needs, and reports the ids that it lacks. The engine decides which body runs when. From the state of its nodes,
-without any timeout, the engine detects that no body can produce anything more. Then it runs the waiting nodes once more, at a
-level that says that the lacked ids will not appear. The daemon steps the engine event by event
+what it needs, and reports the ids that it lacks. The engine decides which body runs when. From the state of its nodes, without
+any timeout, the engine detects that no body can produce anything more. Then it runs the waiting nodes again, at a level that
+says that the lacked ids will not appear. The daemon steps the engine event by event
 (:mod:`wharfinger.runtime.scheduler.machine`); plans run it to its end (`converge`). The engine knows neither packages nor
 clusters.
 
 *Vocabulary.* An *id* names a node or data, whether the node or the data is present or not. A *node* has a *body*, which a
 driver runs when the engine requests it (Dispatch): one *run* after the other, never two at once. A run of a body has one of
-three outcomes. It *ends* (Terminal, Noop, DependencyFailed, Crashed), and its result is then valid until an id that it
-*reads* changes. Or it *blocks* on the ids that it *lacks*, and the node is *parked* on these ids. Or it waits for the world
-*outside*, which is everything except the bodies. Only a Terminal has *emissions*: ids with a digest of their content. An
-emission whose digest differs from the former digest is an *arrival*, and so is everything that comes from outside. An
-arrival, a result that differs from the former one, and a removal are *changes*.
+three outcomes. It *ends* (Terminal, Noop, DependencyFailed, Crashed), and its result is then valid until an id that it *reads*
+changes. Or it *blocks* on the ids that it *lacks*, and the node is *parked* on these ids. Or it waits for the world *outside*,
+which is everything except the bodies. Only a Terminal has *emissions*: ids with a digest of their content. An emission, or an
+id from outside, is an *arrival* if its digest differs from the former digest. An arrival, a result that differs from the former
+one, and a removal are *changes*.
 
 *Which nodes run.* A new node runs. Each later run has a cause, which is either charged to the node's budget or free. Three
 causes are charged:

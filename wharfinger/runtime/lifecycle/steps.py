@@ -85,7 +85,7 @@ class Steps:
 
 
 def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted: Directives) -> str:
-    """Return the fingerprint of a reconciliation: all its inputs, except the values that its own hooks patch."""
+    """Return the fingerprint of a reconciliation: a checksum of all its inputs, except the values that its own hooks patch."""
     # Fields that were added later are included only if they are set, so that the recorded fingerprints of packages without
     # them stay valid.
     scope: JsonObject = {"clusterScope": True} if wanted.cluster_scope else {}

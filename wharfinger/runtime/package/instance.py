@@ -116,7 +116,7 @@ class Tools:
     """The scope that is cancelled when the daemon stops, so that tasks that only wait do not delay the stop."""
     states: ListedStates = field(default_factory=ListedStates)
     contents: Contents = field(default_factory=Contents)
-    """The cache of contents that were read last, which packages share."""
+    """The cache of recently used contents, which packages share."""
     crd_phase: Tries = field(default_factory=Tries)
     """The packages whose CRDs are being ensured for the first time."""
     load_phase: Tries = field(default_factory=Tries)
