@@ -46,7 +46,7 @@ class ReleaseEvents:
         self._emit = emit
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """Report that the readiness of a release's objects has changed, or the reason why they are not ready has changed."""
+        """Report that the readiness of a release's objects has changed, or that the reason why they are not ready has changed."""
         if (instance := self._find(owner)) is not None:
             self._emit(instance, health_seen(health, instance.masked))
 
