@@ -171,7 +171,7 @@ async def validate_text(
 async def _no_such_node(inspector: Inspector, name: str) -> NoSuchPackageError:
     """Return the error for a missing node.
 
-    A package is in the scheduler only from the moment it is loaded until it is removed. If the daemon knows the package, but its
+    A package is in the scheduler only from the moment it is loaded until it is removed. If the daemon knows the package, but the
     scheduler does not, the error reports the state of the package.
     """
     package = await inspector.package(name)

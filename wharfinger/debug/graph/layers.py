@@ -47,7 +47,7 @@ def columns_of(count: int, edges: Sequence[Edge]) -> list[int]:
 
 
 def line_of(count: int, edges: Sequence[Edge]) -> list[int]:
-    """Return all nodes in one order: targets come before their sources, except where a cycle prevents that."""
+    """Return all nodes in a line: targets come before their sources, except where a cycle prevents that."""
     every: list[list[int]] = [[] for _ in range(count)]
     strong: list[list[int]] = [[] for _ in range(count)]
     for edge in edges:

@@ -1,7 +1,7 @@
-"""The counters of a daemon as text: three small tables.
+"""The counters of a daemon as text, in small tables.
 
-Pure. The first table has the current state and the totals since the start, the second the limits on work, the third the
-workers.
+Pure. The first table has the current state and the totals since the start, the second the limits on work, the third the workers,
+if there are any.
 """
 
 from collections.abc import Iterator

@@ -87,7 +87,9 @@ def warm_start(command: Command) -> WarmStart | None:
 
 
 def _is_trusted(program: str, variables: Iterable[tuple[str, str]]) -> bool:
-    """Return whether the interpreter is on the PATH of this process, and no variable could load somebody else's code."""
+    """Return True if the interpreter is on the PATH of this process and each variable is harmless or has the value that it has
+    in this process.
+    """
     if str(Path(program).parent) not in os.environ.get("PATH", os.defpath).split(os.pathsep):
         return False
     return all(

@@ -165,7 +165,9 @@ class PersistentPrograms:
         return await run_child(replace(run.command, env=environment), limits, sinks=sinks, ledger=self._ledger)
 
     def _idle(self, owner: str, kind: _Kind) -> _Kept | None:
-        """Return a hook's most recently used idle program, and mark it busy; so surplus programs stay idle, and end."""
+        """Return a hook's most recently used idle program, marked as busy; None if there is none. So surplus programs stay idle,
+        and end.
+        """
         found = [kept for kept in self._kept if kept.owner == owner and kept.kind == kind and not kept.busy]
         for kept in sorted(found, key=lambda each: each.program.idle_since, reverse=True):
             if kept.program.usable:

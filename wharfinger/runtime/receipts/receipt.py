@@ -25,7 +25,7 @@ class NotEnoughError(PackageError):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The rights of a package by part, and the roles that grant these rights, which were proved to be sufficient."""
+    """The rights of a package by part, and the roles that grant these rights. A trial with only these roles has succeeded."""
 
     rights: Mapping[Part, frozenset[Access]]
     grant: Grant

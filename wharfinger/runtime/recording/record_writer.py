@@ -83,8 +83,8 @@ class _Known:
     """The facts about a recorded state machine: its last state, the file that has its whole state, and how often texts had been
     renewed when that state was recorded.
 
-    ``line`` is the record of the last event, which still lacks the changes: those of the last ``steps`` steps together, from the
-    state ``since`` on.
+    ``line`` is the record of the last event until the changes are added to it: those of the last ``steps`` steps together, from
+    the state ``since`` on. After that, it is None.
     """
 
     machine: Machine

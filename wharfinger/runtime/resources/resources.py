@@ -105,8 +105,8 @@ class Directives:
 
     ``requested``, ``forced`` and ``reset`` are values of annotations (``wharfinger.dev/reconcile-requested-at``,
     ``force-requested-at``, ``reset-requested-at``). Any change of a value is a request. ``requested`` requests a complete
-    reconciliation. ``forced`` also requests a new download and a run of all hooks. ``reset`` also requests that one-time
-    steps and the values patches of hooks are forgotten.
+    reconciliation. ``forced`` requests one, too, with a new download and a run of all hooks. ``reset`` requests one, too, and
+    that one-time steps, the values patches of hooks, and the former values of immutable settings are forgotten.
     """
 
     requested: str = ""

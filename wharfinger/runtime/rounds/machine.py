@@ -23,7 +23,7 @@ or disabled, or another version of it is loaded, the round is interrupted: its a
 further effect. The values with which all packages were run are recorded at the end of a round. So if a process ends during a
 round, the next process runs all packages.
 
-From the moment when the Module is known until it has run once, no other package is run, because its node has the first order
+From the moment when the Module is known until it has run once, no other package is run, because its node has the lowest order
 even before the Module is read. So if a global hook fails, new packages wait, and installed packages are kept as they are.
 Packages whose own settings change run by themselves, without a round.
 

@@ -141,10 +141,10 @@ class Topology:
     """The nodes in order. The nodes that a node names come before it, except for some edges within knots.
 
     ``waits_for`` has, for each node, the nodes that must be active before it may be scheduled, sorted. ``effective`` has the
-    order of each node, raised to those of its dependencies. ``named_by`` has, for each name, with or without a node, the
-    nodes whose requirements contain the name. ``knots`` has the knot of each node that is in a knot. ``rank`` is the length
-    of the longest path from a node to a node without dependencies; all members of a knot have the same rank. ``edges`` has
-    the edges of each node.
+    effective order of each node: its own order, or the highest effective order in its ``waits_for`` if that is higher.
+    ``named_by`` has, for each name, with or without a node, the nodes whose requirements contain the name. ``knots`` has the
+    knot of each node that is in a knot. ``rank`` is the length of the longest path from a node to a node without dependencies;
+    all members of a knot have the same rank. ``edges`` has the edges of each node.
     """
 
     effective: "HashTrieMap[str, int]" = field(default_factory=HashTrieMap)

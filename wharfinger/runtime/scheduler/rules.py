@@ -152,7 +152,7 @@ def _votes_after_gates(node: Node, facts: Facts, opinion: Opinion) -> Iterator[V
 
 
 def gates(node: Node, facts: Facts, others: Others) -> Iterator[Vote]:
-    """Yield the votes about the requirements of a node that are not met, in order; each of these votes is a FORBID."""
+    """Yield the votes about unmet requirements of a node, in the order of the rules; each vote is a FORBID."""
     wanted = node.requirements
     yield from _version(node, "Kubernetes", wanted.kubernetes, facts.kubernetes, Reason.KUBERNETES_UNMET)
     yield from _version(node, "the platform", wanted.platform, facts.platform, Reason.PLATFORM_UNMET)

@@ -152,7 +152,9 @@ class _Search:
         """True if a set was not judged because it changes too many packages."""
 
     def run(self, wanted: Node | None, limit: int) -> SearchResult | None:
-        """Judge sets until one is suitable. Return None if there is no set to judge."""
+        """Judge sets until one is suitable, ``limit`` sets were judged, or no set is left. Return None if there is no set to
+        judge.
+        """
         first = _Set(self._graph)
         if wanted is None:
             self._propose(first, self._name, 0, 0)

@@ -1,8 +1,8 @@
 """The transitions of a package's status: a pure function for every event, from one status to the next. Time is a parameter.
 
-Each stage of the pipeline has one internal condition. Each function of this module also derives the conditions of the
-resource (:mod:`~wharfinger.runtime.status.conditions`) from the internal conditions; the summary
-(:mod:`~wharfinger.runtime.status.summary`) is derived from them, too.
+Each stage of the pipeline has one internal condition. The conditions of the resource
+(:mod:`~wharfinger.runtime.status.conditions`) and the summary (:mod:`~wharfinger.runtime.status.summary`) are derived from the
+internal conditions: the conditions by the transitions, the summary by `external`.
 
 * A package with a stage that fails transiently stays Reconciling, because the stage will be retried.
 * A package with a stage that fails permanently is Stalled: only a changed input can help, which the tip names.

@@ -8,10 +8,10 @@ stop the package, a refused change, the votes of the gates in the order of the r
 stages in the order of the pipeline. The packages through which a cause comes are ordered by name. If users can act on no
 root, the shortest chain to work in progress is reported. Other causes of the packages in the chain are reported beside it.
 
-For example, if a tier waits for ten packages, of which nine are being downloaded and one has a failing hook, the chain leads
-to the failing hook. While a new version is being loaded, the votes of the gates about the previous version are ignored. A
-package that is ready may have to run again, because a package to which it subscribes has run. If this new run has to wait,
-the wait is reported like any other wait.
+For example, if a tier waits for ten packages, of which nine are being downloaded and one has a failing hook, the chain leads to
+the failing hook. While a new version is being loaded, the votes of the gates about the previous version are ignored. A package
+that is ready may have to run again, because a package to which it subscribes has changed. If this new run has to wait, the wait
+is reported like any other wait.
 
 Each package is visited once, so packages that wait for each other in a circle end the search, too: the circle is then the
 root. At most MAX_LOOKED_AT packages are visited.
