@@ -140,7 +140,7 @@ def _description(node: GraphNode) -> str:
 
 
 def _edges(graph: Graph, layout: Layout) -> Iterator[str]:
-    """Yield all edges; those that are waited for come last, so they are drawn over the others."""
+    """Yield all edges; those whose source waits for the target come last, so they are drawn over the others."""
     number = {node.name: at for at, node in enumerate(graph.nodes)}
     for held in (False, True):
         for edge, points in zip(graph.edges, layout.lines, strict=True):

@@ -99,8 +99,8 @@ class Wanted:
 
     @property
     def brought_by(self) -> str:
-        """The fingerprint of the inputs, the changes to the render, and the policy for the objects; "" if the inputs have no
-        fingerprint.
+        """One fingerprint of the inputs, of the changes to the render, and of the policy for the objects; "" if the inputs have
+        no fingerprint.
         """
         if not self.inputs:
             return ""

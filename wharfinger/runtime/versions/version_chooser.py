@@ -135,7 +135,7 @@ def _of_channel(
 
 
 def _update(policy: VersionPolicy, version: str, installed: str, now: datetime, passed: str, approved: str) -> Choice:
-    """Return the choice if ``version`` is the best version, and is not installed."""
+    """Return the choice, given the best ``version``, which is not the installed one."""
     if not installed:
         return Choice(version, Why.UPDATE, f"{version} is the newest version of {policy.follows}{passed}")
     if approved:
