@@ -29,7 +29,7 @@ DEFAULT = ObjectKey(PACKAGE_REPOSITORY, "", "default")
 
 
 async def until_version(world: World, name: str, version: str) -> JsonObject:
-    """Wait until the package is Ready with this version."""
+    """Wait until the package is Ready, and check that it has this version."""
     obj = await world.until_state("prod", name, "Ready")
     assert find_str(obj, "status", "currentVersion", "version") == version
     return obj

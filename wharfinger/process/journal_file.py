@@ -259,7 +259,7 @@ class JournalFile:
         else:
             loss = (
                 "a new one begins empty: child processes that the last daemon may have left running are not known and were "
-                "not ended, and operations begin from the top"
+                "not ended, and operations begin anew"
             )
         self._warn(f"the journal {self.path} was damaged ({error}) and was renamed to {aside}; {loss}")
         database = self._connect()

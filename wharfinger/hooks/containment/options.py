@@ -179,4 +179,4 @@ def _count(text: str) -> int:
     with suppress(ValueError):
         if (number := int(text)) > 0:
             return number
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")

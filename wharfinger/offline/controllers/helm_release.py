@@ -252,7 +252,7 @@ class HelmReleaseController:
     async def _fetched(self, chart: _Chart, gate: Gate) -> _Fetched:
         source = self._run.store.get(chart.source)
         if source is None:
-            raise AssertionError("the gate required it")
+            raise AssertionError(f"{chart.source}: not in the store, although the gate required it")
         if chart.source.kind == HELM_REPOSITORY:
             secret = self._sources.secrets.secret_of(source, gate) or {}
             try:

@@ -178,7 +178,7 @@ class ResourceSetController:
             raise
         found = self._run.store.get(who)
         if found is None:
-            raise AssertionError("the gate required it")
+            raise AssertionError(f"{shown(who)}: not in the store, although the gate required it")
         if kind == SECRET:
             copied = with_encoded_data(obj, secret_bytes(found))
             return {**copied, "type": find_str(found.object, "type", default="Opaque")}

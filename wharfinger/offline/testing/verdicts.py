@@ -34,7 +34,8 @@ class Verdict:
 
 
 def judged(case: Case, result: Result) -> Verdict:
-    """Return the verdict about a build. A failure of the build that no expectation names is a problem, too."""
+    """Return the verdict about a build. A failure of the build that no
+    expectation names is a problem, too, unless another failure caused it."""
     texts = [each.text for each in case.expectations if isinstance(each, Fails)]
     problems = [
         f"the build failed: {failure}"

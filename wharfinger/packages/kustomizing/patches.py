@@ -1,6 +1,6 @@
 """The patches of a package's rendered objects, as a resource has them in ``spec.patches``::
 
-    - target: {kind: Deployment, name: web}        # the selector of kustomize; each text is a regular expression
+    - target: {kind: Deployment, name: web}        # kustomize's selector: regular expressions, except label selectors
       patch: |-                                    # JSON 6902, or a strategic merge patch
         - {op: replace, path: /spec/replicas, value: 3}
 

@@ -257,7 +257,10 @@ class RegistryConnection:
         except (httpx.InvalidURL, ValueError) as error:
             raise RegistryError(f"{what}: redirected to an invalid URL", transient=False) from error
         if target.scheme not in {"http", "https"} or not _HOST.match(target.host) or not location or target.userinfo:
-            raise RegistryError(f"{what}: redirected to a URL that is not http(s)", transient=False)
+            raise RegistryError(
+                f"{what}: redirected to a URL that is not accepted; expected http(s), a valid host, and no user name or password",
+                transient=False,
+            )
         if url.scheme == "https" and target.scheme != "https":
             raise RegistryError(
                 f"{what}: redirected from https to plain http ({target.host[:200]}); refused, correct the registry's set-up",

@@ -46,7 +46,7 @@ class RulesFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A registry with the beginning of a path; whether plain HTTP is used for it, and which kinds of requests it gets."""
+    """A registry with the beginning of a path. ``insecure`` is true for plain HTTP; ``pull`` names the requests that it gets."""
 
     location: str
     insecure: bool = False

@@ -141,8 +141,8 @@ class PackageState:
         return replace(known, source=source, version=version, digest=digest, started=started, synchronized=synchronized)
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
-        """Record users' requests that are done or about to be done. A new request for a reset makes the one-time steps of
-        hooks start over.
+        """Record users' requests that are done or about to be done. A new request for a reset also forgets what hooks have
+        done once, the patches of values by hooks, and the former settings.
         """
         anew = self.started_anew().configured_as(None) if reset != self.reset else self
         return replace(anew, forced=forced, reset=reset)
