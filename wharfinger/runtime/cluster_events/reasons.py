@@ -67,7 +67,7 @@ class EventReason(StrEnum):
         "Unhealthy",
         EventType.WARNING,
         "Reconcile",
-        "an object of the package failed, or has not been ready for a while",
+        "an object of the package has failed, or has not been ready for some time",
     )
     HOOK_FAILED = (
         "HookFailed",
@@ -85,7 +85,7 @@ class EventReason(StrEnum):
         "RequirementLost",
         EventType.WARNING,
         "Decide",
-        "the daemon stops reconciling the installed package, because a requirement is not met any more; nothing is deleted",
+        "the daemon no longer reconciles the installed package, because a requirement is not met any more; nothing is deleted",
     )
     HELD = (
         "Held",
