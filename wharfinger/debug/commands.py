@@ -197,7 +197,7 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print the counters of a running daemon: its tasks by state; the limits on downloads, renders, hooks, loads and "
         "API calls, with the number of requests that wait for each; the packages whose custom resource definitions other "
-        "packages wait for; the monitors, schedules and workers of hooks; and the store of downloaded packages. With -o "
+        "packages wait for; the watches, schedules and workers of hooks; and the store of downloaded packages. With -o "
         "prometheus, print the metrics of the daemon and those of hooks."
     )
     _add_text_output(parser, PROMETHEUS)

@@ -117,8 +117,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=path_option,
         metavar="FOLDER",
         help="the folder to which the spec.path of each Kustomization is relative (default: found from the "
-        "Kustomization that `flux bootstrap` wrote, if the tree contains one; else the nearest folder above PATH that "
-        "contains .git; else PATH)",
+        "Kustomization that `flux bootstrap` wrote, if the tree contains one; else the git repository that contains "
+        "PATH; else PATH)",
     )
     parser.add_argument(
         "--packages",

@@ -308,8 +308,8 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
         default=None,
         metavar="NAMESPACE/CONFIGMAP",
         help="the ConfigMap whose existence shows that the cluster is bootstrapped; until it exists, packages of the last "
-        "order, 999 (Applications, and Modules that are not critical), stay off (default: the cluster counts as "
-        "bootstrapped)",
+        "order, 999 (all Applications, and Modules whose files set no order), stay off (default: the cluster counts "
+        "as bootstrapped)",
     )
 
 

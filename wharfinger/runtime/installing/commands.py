@@ -47,7 +47,9 @@ def add_install(parser: argparse.ArgumentParser) -> None:
         "the package cannot be installed."
     )
     parser.add_argument(
-        "target", metavar="TARGET", help="./chart, web-1.2.3.tgz, oci://HOST/PATH/NAME[:VERSION] or NAME[@RANGE]"
+        "target",
+        metavar="TARGET",
+        help="./chart, web-1.2.3.tgz, oci://HOST/PATH/NAME[:VERSION] or NAME[@VERSION|RANGE]",
     )
     parser.add_argument("--name", metavar="NAME", help="name of the Application (default: the package's name)")
     parser.add_argument(

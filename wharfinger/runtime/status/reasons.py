@@ -341,7 +341,7 @@ class Reason(StrEnum):
         "FieldConflict",
         Again.ITSELF,
         "a field of an object belongs to another manager, and its value differs from the value in the chart",
-        "set the other manager's values in spec.settings, or make that manager, which the message names, stop setting them",
+        "set the other manager's value in spec.settings, or make the manager that the message names stop setting the field",
     )
     MANIFEST_EMPTY = (
         "ManifestEmpty",
