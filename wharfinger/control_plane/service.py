@@ -99,7 +99,7 @@ async def open_control_plane(
 
 @cache
 def _process_authority() -> str:
-    """Return an authority for ``kube-root-ca.crt`` if nothing is served over TLS; it has signed no certificate."""
+    """Return the authority for ``kube-root-ca.crt`` if no other is given; it has signed no certificate."""
     # Imported here, because importing the library takes as long as importing the rest of the server.
     from wharfinger.control_plane.access.certificates import new_authority  # noqa: PLC0415
 

@@ -1,5 +1,5 @@
-"""The cache of bound policies and configured webhooks. It is only loaded again when a policy, a binding or a webhook changes;
-while there are none, a write costs nothing here.
+"""The cache of bound policies and configured webhooks. It is only loaded again when a policy, a binding or a webhook changes.
+While none of them exists, a write costs nothing here.
 """
 
 from collections.abc import Callable

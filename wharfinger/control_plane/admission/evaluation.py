@@ -1,7 +1,7 @@
 """The evaluation of a policy's expressions under their budget (``apiserver/pkg/admission/plugin/cel``).
 
-A variable is evaluated when it is first used, once for each group of expressions. The cost of a variable is charged to the
-budget of the expressions.
+A variable is evaluated when it is first used, once in each call of :func:`evaluated`. Its cost is charged to the budget of
+that call.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

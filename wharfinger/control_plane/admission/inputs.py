@@ -26,7 +26,7 @@ _OF_NAMESPACES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RoleAuthorizer:
-    """A user whose permissions expressions check (``authorizer``)."""
+    """The ``authorizer`` of expressions, which checks the permissions of one user."""
 
     view: ClusterView
     user: User
@@ -37,7 +37,7 @@ class RoleAuthorizer:
         return RoleAuthorizer(self.view, User(f"system:serviceaccount:{namespace}:{name}", groups))
 
     def decide(self, check: Check, verb: str) -> Verdict:
-        """Return the decision of RBAC on a check."""
+        """Decide by RBAC whether the user may do what an expression checks."""
         if check.path:
             asked = Attributes(user=self.user, verb=verb, path=check.path)
         else:

@@ -42,8 +42,9 @@ def _namespace_fits(match: JsonObject, admission: Admission) -> bool:
 
 
 def _object_fits(match: JsonObject, admission: Admission) -> bool:
-    """Return whether the labels of an object fit. A scale has no labels; the options of a connection have no metadata, so no
-    selector fits them.
+    """Return whether the object selector matches the new or the old object.
+
+    A scale has no labels. The options of a connection have no metadata, so only an empty selector matches them.
     """
     selector, scaled = match.get("objectSelector"), admission.subresource == SCALE
     return is_empty(selector) or any(

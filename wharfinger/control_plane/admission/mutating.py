@@ -22,7 +22,7 @@ from wharfinger.kube.json_patch import JsonPatchError, apply_json_patch
 def mutate(
     admission: Admission, webhooks: Sequence[Webhook], mutation: Mutation, backend: Backend
 ) -> JsonObject | None:
-    """Return the object after one round of the webhooks; None for a delete.
+    """Call the matching webhooks in turn, and return the object as they changed it; None for a delete.
 
     Raises StatusError if a webhook refuses the write, and VerdictsNeededError if a webhook has to be called first.
     """

@@ -3,8 +3,8 @@ parameter.
 
 Policies are evaluated in the order of their names, before mutating webhooks, and each gets the object with the changes of the
 previous ones. A policy with ``reinvocationPolicy: IfNeeded`` is evaluated a second time if another mutation may have changed the
-object since. As in kube-apiserver, the next mutation is evaluated even if one has failed; after the last one, the errors of
-policies with the failure policy ``Fail`` refuse the request.
+object since. As in kube-apiserver, the next mutation is evaluated even if one has failed; after the last mutation, the errors
+of policies with the failure policy ``Fail`` refuse the request.
 
 Source: kube-apiserver, ``apiserver/pkg/admission/plugin/policy/mutating``.
 """
@@ -181,7 +181,7 @@ def mutate_by_policies(
     bound: Sequence[tuple[CompiledMutation, Sequence[JsonObject]]],
     mutation: Mutation,
 ) -> JsonObject | None:
-    """Return the object after one round of the policies. Raises StatusError."""
+    """Evaluate the matching policies in turn, and return the object as they changed it. Raises StatusError."""
     asked = resource_of(admission)
     if asked is None:
         return admission.obj

@@ -29,7 +29,10 @@ _BUILT_IN: Final = {
 
 
 def check_parameters(admission: Admission) -> None:
-    """Refuse a policy or binding if the user who writes it may not read its parameters. Raises StatusError (422)."""
+    """Refuse a policy or binding if its writer may not read its parameters, unless an update leaves them unchanged.
+
+    Raises StatusError (422).
+    """
     if admission.user.administrator or admission.obj is None:
         return
     new, old = part(admission.obj, "spec") or {}, part(admission.old, "spec") or {}

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions: the kinds that they define, and the status that the server writes into them. Pure.
 
-A definition passes through these states: created (no conditions) → names accepted and established; from then on, the kind is
-served → being deleted (``Terminating``; its instances are deleted, and new ones are refused) → deleted, once it has no
+A definition passes through these states: created (no conditions) → names accepted and established (from then on, the kind is
+served) → being deleted (``Terminating``; its instances are deleted, and new ones are refused) → deleted, once it has no
 instances.
 """
 

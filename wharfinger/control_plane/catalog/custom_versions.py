@@ -4,7 +4,7 @@ A stored object is read with the schema of the version in which it was stored: i
 defaults. The conversion to another version is done by a webhook, or changes nothing but the apiVersion. Then fields that the
 other version does not declare are dropped, and none of its defaults are added. The same happens to a written object that is
 converted to the storage version. Only ``managedFields`` are not converted, so entries that were made in another version are kept
-as long as both versions declare all of the fields.
+as long as that version declares all fields of the object.
 
 Source: apiextensions-apiserver, ``crdConversionRESTOptionsGetter`` and the nop converter; structured-merge-diff's Updater.
 """

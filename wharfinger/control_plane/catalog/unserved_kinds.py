@@ -73,7 +73,7 @@ def is_options(kind: str) -> bool:
 
 
 def is_former(group: str, version: str, kind: str, now: str) -> bool:
-    """Return whether a kind is a retired version of a kind that the group ``now`` serves under the same name."""
+    """Return whether a kind is a retired version of the kind that has the same name in the group ``now``."""
     return group in {now, "extensions"} and _is_retired(f"{group}/{version}", kind)
 
 

@@ -1,8 +1,8 @@
 """The binding of volume claims to volumes, and the finalizers that protect claims and volumes that are in use.
 
-A claim is bound at once to a volume that was made for it or that fits it (class, size, access modes). If there is no such
-volume, the claim is bound one second later, as if a provisioner had made a volume, but no PersistentVolume is created. The
-annotation ``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` a claim without a
+A claim is bound at once to the volume that it names, or else to a free volume that fits it (class, size, access modes). If there
+is no such volume, the claim is bound one second later, as if a provisioner had made a volume, but no PersistentVolume is created.
+The annotation ``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` a claim without a
 fitting volume is never bound. When a claim is being deleted, its finalizer is removed once no Pod uses it. When a volume is
 being deleted, its finalizer is removed once no claim is bound to it.
 """

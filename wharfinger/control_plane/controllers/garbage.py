@@ -58,8 +58,8 @@ class GarbageController:
     def affected(self, change: Change) -> Iterable[Key]:
         """Yield the keys that a change affects.
 
-        These are the changed object itself (if it has owners or is being deleted), the dependents of a deleted object, and owners
-        that wait for the changed object.
+        These are the changed object (if it has owners or is being deleted), its dependents (if it was deleted, or is being
+        deleted in the foreground), and its owners that wait for it.
         """
         there = change.type is not ChangeType.DELETED
         body = change.record.body

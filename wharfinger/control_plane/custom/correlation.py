@@ -23,7 +23,10 @@ def equal(one: JsonValue, other: JsonValue) -> bool:
 
 
 def item_key(schema: JsonObject, item: JsonValue) -> tuple[tuple[str, JsonValue], ...] | None:
-    """Return the key of an item of a ``map`` list: type and value of each key field. Return None if a key field is missing."""
+    """Return the key of an item of a ``map`` list: type and value of each key field.
+
+    Return None if a key field is missing or not a scalar.
+    """
     if not isinstance(item, dict):
         return None
     found = tuple((type(item.get(key)).__name__, item.get(key)) for key in schemas.strings(schema, schemas.LIST_KEYS))

@@ -17,8 +17,8 @@ _GO_TYPES: Final[dict[type, str]] = {
 
 
 def scale_errors(scale: JsonObject, obj: JsonObject, *, status_only: bool = False) -> list[FieldError]:
-    """Return the errors of an object at the paths in a definition's ``scale``; with ``status_only``, only the errors of the
-    status.
+    """Return the errors of an object at the paths in a definition's ``scale``; with ``status_only``, the replicas in the spec
+    are not checked.
     """
     errors: list[FieldError] = []
     for name in ("statusReplicasPath",) if status_only else ("specReplicasPath", "statusReplicasPath"):

@@ -1,8 +1,8 @@
 """The methods that a path allows, by the kind that it names.
 
 Built-in and custom kinds differ, as in the kube-apiserver, where two servers handle them. If a path names no resource, the answer
-is a Status (404) in a built-in group, and plain text in a custom group. Whether the answer is a 405 depends on the path for
-built-in kinds, and only on the verb for custom kinds.
+is a Status (404) in a built-in group, and plain text in a custom group. For built-in kinds, whether the answer is a 405 depends
+on the path; for custom kinds, it depends only on the verb.
 """
 
 from functools import lru_cache

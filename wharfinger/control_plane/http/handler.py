@@ -75,7 +75,7 @@ class ControlPlaneHandler:
         response: Response | StreamingResponse,
         audit: Callable[[JudgedRequest], None],
     ) -> None:
-        """Report an answered request to the observer. Requests of unknown users, and requests with broken paths, are left out."""
+        """Report an answered request to ``audit``. Requests of unknown users, and requests with broken paths, are left out."""
         if isinstance(route, BrokenRoute):
             return
         try:
@@ -94,7 +94,7 @@ class ControlPlaneHandler:
         audit(JudgedRequest(name, request.headers.get("user-agent", ""), access, asked.name, response.status, message))
 
     def reading(self, backend: Backend) -> "ControlPlaneHandler":
-        """Return a handler that answers from another backend, and shares the metrics of this one."""
+        """Return a handler that answers from another backend, and shares the metrics of this handler."""
         other = ControlPlaneHandler(backend, self._signals, self._authenticator)
         other.metrics, other.documents, other.commands = self.metrics, self.documents, self.commands
         return other

@@ -144,7 +144,7 @@ class _Call(msgspec.Struct, frozen=True):
         return check_include_object(self.request.arg("includeObject")) if representation.view is View.TABLE else ""
 
     def listed(self) -> Representation:
-        """Return the representation of a list; a view of a single object is refused. Raises StatusError (406)."""
+        """Return the representation of a list. Raises StatusError (406), also if the client wants the metadata of one object."""
         found = self.represented(_VIEWS, listing=self.request.method == "GET")
         if found.view is View.METADATA:
             raise status.not_one_object(self.served.kind)
@@ -332,7 +332,7 @@ def _delete(call: _Call) -> Answer:
 
 
 def _optional_body(call: _Call) -> JsonValue:
-    """Return the body of a delete, if there is one."""
+    """Return the decoded body of a request, or None if the body is empty."""
     if not call.request.body.strip():
         return None
     return call.body(body_encoding(call.request.headers.get("content-type", "")))

@@ -76,7 +76,7 @@ class Subresource:
 
 @dataclass(frozen=True, slots=True)
 class KindVersion:
-    """One served version of a kind."""
+    """One version of a kind."""
 
     name: str
     columns: tuple[Column, ...]
@@ -98,7 +98,7 @@ class KindVersion:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind and all its served versions, the preferred one first."""
+    """A kind with its versions; ``versions`` has the served ones, the preferred one first."""
 
     group: str
     kind: str

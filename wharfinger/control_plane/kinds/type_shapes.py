@@ -1,7 +1,7 @@
 """The merge rules of the fields of a kind: which lists are sets, which lists are keyed, and which values change only as a
 whole.
 
-Three formats need these rules: server-side apply and managed fields (KEP-555: ``x-kubernetes-list-type``,
+Three features need these rules: server-side apply and managed fields (KEP-555: ``x-kubernetes-list-type``,
 ``-list-map-keys``, ``-map-type``), and strategic merge patches (``x-kubernetes-patch-merge-key``,
 ``-patch-strategy``). A :class:`ListTypes` holds the rules for one place in a document; navigate it with
 :meth:`ListTypes.field` and :attr:`ListTypes.element`, or :meth:`ListTypes.at`.

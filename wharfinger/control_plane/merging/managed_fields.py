@@ -264,7 +264,8 @@ def _written_order(entry: JsonValue) -> tuple[str, str, str, str, str]:
 def managers_of_request(before: JsonObject | None, after: JsonObject, subresource: str) -> Managers:
     """Return the managers before an update.
 
-    These are the managers in the request, if the request has any and is not for a subresource; otherwise the stored managers.
+    These are the managers in the request, if the request has any and is not for a subresource; otherwise the stored managers. A
+    request with ``[{}]`` has none.
     """
     if not subresource:
         if _is_reset(after):

@@ -46,7 +46,7 @@ def has_usual_form(entry: JsonObject) -> bool:
 def manager_errors(manager: str, field: str) -> list[FieldError]:
     """Return the errors of ``ValidateFieldManager``: at most 128 bytes, all printable.
 
-    There is one error for each unprintable character, with the whole name.
+    There is one error for each unprintable character, up to a limit; each error shows the whole name.
     """
     if manager.isprintable() and len(manager) <= MANAGER_LIMIT // 4:
         return []

@@ -141,8 +141,9 @@ def created_errors(kind: Kind, obj: JsonObject, own: Callable[[], list[FieldErro
 def updated_errors(
     kind: Kind, new: JsonObject, old: JsonObject, order: str, own: Callable[[], list[FieldError]]
 ) -> list[FieldError]:
-    """Return the errors of a changed object's metadata; ``order`` is the kind's order of checks for this type of write
-    (see the module).
+    """Return all errors of a changed object; ``own`` returns the errors of the kind's own rules.
+
+    ``order`` is the kind's order of checks for this type of write (see the module).
     """
     rules = metadata_rules(kind)
     if kind.group_kind != _UNVALIDATED and is_as_stored(new, old):

@@ -32,7 +32,7 @@ _KINDS: Final = {
 
 
 def connected(asked: EndpointRequest) -> EndpointRequest:
-    """Return the request with the options that admission has changed. Raises StatusError, and VerdictsNeededError."""
+    """Return the request with its options as admission has changed them. Raises StatusError, and VerdictsNeededError."""
     policies = asked.backend.policies
     if policies is None:
         return asked

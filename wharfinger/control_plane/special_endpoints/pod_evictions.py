@@ -118,7 +118,7 @@ def _put(asked: EndpointRequest, plural: str, name: str, obj: JsonObject) -> Non
 
 
 def evict(asked: EndpointRequest) -> JsonObject:
-    """Delete a Pod if its disruption budget allows it. Raises StatusError (429)."""
+    """Delete a Pod if its disruption budget allows it. Raises StatusError: 429 if the budget does not allow it."""
     if text(asked.body, "apiVersion") == _FORMER and isinstance(asked.body, dict):  # it has the form of policy/v1
         asked = replace(asked, body={**asked.body, "apiVersion": "policy/v1"})
     form = kind_served("policy", "v1", "Eviction")

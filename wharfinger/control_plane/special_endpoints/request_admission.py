@@ -34,7 +34,9 @@ def mutated(
     completing: Callable[[str, JsonObject], JsonObject],
     obj: JsonObject,
 ) -> JsonObject:
-    """Return an object after all mutating policies and webhooks, which are called in one or two rounds.
+    """Return an object after all mutating policies and webhooks.
+
+    If one of them changes the object, those with ``reinvocationPolicy: IfNeeded`` may be called a second time.
 
     Raises StatusError, and VerdictsNeededError.
     """

@@ -29,7 +29,10 @@ class _Partition:
         self.places: list[str] = []
 
     def between(self, namespace: str, start: str) -> tuple[int, int]:
-        """Return the indexes of the places of a namespace from ``start`` on; the indexes of all places if ``namespace`` is ""."""
+        """Return the first index and the end of the places of a namespace, from ``start`` on.
+
+        If ``namespace`` is "", these are the places of all namespaces.
+        """
         first, last = 0, len(self.places)
         if namespace:
             first = bisect_left(self.places, f"{namespace}/")

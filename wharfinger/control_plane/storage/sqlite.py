@@ -195,7 +195,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    """Lock the file, check that it is intact and belongs to this program, and create the tables of a new one."""
+    """Lock the file, check that it belongs to this program and has a known format, and create the tables of a new file."""
     database.execute("PRAGMA locking_mode = EXCLUSIVE")  # must precede the first read, or SQLite locks the file later
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")

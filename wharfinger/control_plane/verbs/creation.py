@@ -230,7 +230,7 @@ def with_defaults(
 
 
 def with_stored_defaults(served: Served, obj: JsonObject) -> JsonObject:
-    """Return the object in its stored form; if that is another version, the defaults of that version are added."""
+    """Return the object in its stored form. If that form has another version, the defaults of that version are added."""
     converted = to_stored(served, obj)
     return obj if converted is obj else apply_defaults(converted)
 

@@ -170,7 +170,7 @@ def parse_write_options(
 
 
 def _given(manager: str, validation: str, *, dry_run: bool) -> tuple[tuple[str, JsonValue], ...]:
-    """Return the given options of a write."""
+    """Return the options that a write request gives, as pairs of name and value."""
     given: dict[str, JsonValue] = {
         "dryRun": ["All"] if dry_run else None, "fieldManager": manager, "fieldValidation": validation,
     }  # fmt: skip

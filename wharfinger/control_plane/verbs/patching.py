@@ -344,7 +344,7 @@ def applied(
 
 
 def _without_unowned(served: Served, merged: JsonObject) -> JsonObject:
-    """Return the object without entries for the fields that no manager can own in its kind (:data:`UNOWNED`)."""
+    """Return the object; the fields that no manager can own in its kind (:data:`UNOWNED`) are removed from its managed fields."""
     names = [f"f:{name}" for name in UNOWNED.get(served.kind.group_kind, ())]
     if not names:
         return merged
@@ -383,7 +383,7 @@ def _changeable(served: Served, intent: JsonObject, subresource: str) -> JsonObj
 
 
 def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...]:
-    """Return the errors of a strict YAML decoder about an intent as warnings. Raises StatusError with ``Strict`` validation."""
+    """Return, as warnings, the errors of a strict YAML decoder about an intent. Raises StatusError with ``Strict`` validation."""
     if not body.repeats or validation is FieldValidation.IGNORE:
         return ()
     lines = "\n".join(f"  {line}" for line in body.repeats)

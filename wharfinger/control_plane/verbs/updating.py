@@ -100,7 +100,7 @@ def replace(
 
 
 def _check_target(backend: Backend, served: Served, namespace: str, name: str, obj: JsonObject) -> None:
-    """Raise the errors that precede the refusal of an object of another kind: its name, namespace, existence and revision."""
+    """Check the name, namespace, existence and revision of an object of another kind, before its kind is refused."""
     obj = check_name(check_namespace(served, obj, namespace), name)
     old = backend.get(served, namespace, name)
     if old is None:
@@ -243,7 +243,7 @@ def _recorded(
 
 
 def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
-    """Return the new object in its stored form, if that differs from its form in this version.
+    """Return the new object in its stored form; the object itself if its form in this version is the same.
 
     Fields that the write cannot change have the values of the old object.
     """
@@ -339,7 +339,7 @@ _FLOW: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
 
 
 def status_keeps_metadata(kind: Kind) -> bool:
-    """Return whether a write of status leaves all metadata unchanged."""
+    """Return whether a write of status leaves all metadata except the managed fields unchanged."""
     return kind.custom or (kind.kind in _FLOW and kind.group == "flowcontrol.apiserver.k8s.io")
 
 

@@ -100,7 +100,10 @@ class ChangeSignals:
         return (upto if storage_of_interval is storage else committed), end
 
     async def until(self, collection: Collection, end: float) -> None:
-        """Wait until the current interval ends, or slightly less: one stream of a collection sleeps, and wakes the others."""
+        """Wait until ``end``, or until slightly earlier.
+
+        One stream of a collection sleeps until its own end, and then wakes the others.
+        """
         over = self._waits.get(collection)
         if over is not None:
             await over.wait()

@@ -123,7 +123,7 @@ class _Decoder:
         return found
 
     def value(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Return a value that is not null in the form of its type; None if the value cannot have this form."""
+        """Convert a value other than null to the form of its type; return None if the value cannot have this form."""
         relation = types.relation
         if relation is Relation.SCALAR or relation is Relation.QUANTITY:
             return self._scalar(value, types)

@@ -235,7 +235,7 @@ def _raw_json(data: bytes, depth: int) -> JsonValue:  # noqa: ARG001
 
 
 def _schema_or(other: str) -> Callable[[bytes, int], JsonValue]:
-    """Return a reader of a schema, or of its replacement: a list of schemas, a boolean, a list of names."""
+    """Return a reader of a schema, or of its replacement: a list of schemas, a boolean or a list of names."""
 
     def read(data: bytes, depth: int) -> JsonValue:
         fields: dict[int, list[Wire]] = {}

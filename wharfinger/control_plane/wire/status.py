@@ -154,9 +154,7 @@ def aggregated(messages: Iterable[str]) -> str:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """Return a 422 error. Its causes list all errors. If several errors have the same text, its message contains the text only
-    once.
-    """
+    """Return a 422 error whose causes list the errors, up to the limit of an answer. Its message contains each text only once."""
     errors = _within_limit(errors)
     what = aggregated(str(error) for error in errors)
     qualified = f"{kind}.{group}" if group else kind

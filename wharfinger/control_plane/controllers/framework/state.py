@@ -129,7 +129,7 @@ class ClusterState:
         return Key(kind.collection, namespace if kind.namespaced else "", find_str(reference, "name"))
 
     def controller_key(self, obj: JsonObject) -> Key | None:
-        """Return the key of the controller of an object, or None if it has no controller, or one of an unknown kind."""
+        """Return the key of an object's controller; None if the object has no controller or the controller's kind is unknown."""
         reference = controller_of(obj)
         return None if reference is None else self.owner_key(find_str(obj, "metadata", "namespace"), reference)
 

@@ -2,7 +2,7 @@
 
 A single task does all the work, one key at a time, so no key is ever processed twice at once. A key waits once per
 controller. Among controllers with due keys, the first in the list runs first: Pods before their set, and sets before their
-Deployment, because each counts the objects below it. So each object is written once where kube-controller-manager writes it many
+Deployment, because each counts the objects below it. So each object is written once, while kube-controller-manager writes it many
 times.
 """
 
@@ -30,7 +30,7 @@ Item = tuple[int, Key]
 class WorkQueue:
     """The queued keys of each controller; a controller is identified by its number.
 
-    Times are by trio's clock. A key that is queued for several times is due at the earliest of these times.
+    Times are by trio's clock. A key that is queued repeatedly is due at the earliest of its times.
     """
 
     def __init__(self, controllers: int) -> None:
@@ -126,7 +126,7 @@ class WorkQueue:
             self._own_wakes.pop((controller, key), None)
 
     def statistics(self) -> dict[str, int]:
-        """Return the number of keys that are due, that wait for a time, and that failed last time."""
+        """Return the numbers of keys that are due now, that are due later, and whose latest reconciliation failed."""
         return {"due": sum(map(len, self._due)), "waiting": len(self._at), "failing": len(self._failures)}
 
     def _add_due(self) -> float:

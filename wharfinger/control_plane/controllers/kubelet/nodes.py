@@ -80,7 +80,10 @@ def fitting_nodes(pod: JsonObject, nodes: Iterable[JsonObject], *, daemon: bool 
 
 
 def fits(pod: JsonObject, node: JsonObject, *, daemon: bool = False) -> bool:
-    """Return whether a node fits a Pod (or a pod template): its selector, cordons, readiness, taints."""
+    """Return whether a node fits a Pod (or a pod template).
+
+    This depends on the Pod's node selector, and on the node's readiness, cordon and taints.
+    """
     wanted, labels = find_object(pod, "spec", "nodeSelector"), labels_of(node)
     if is_deleted(node) or any(labels.get(name) != value for name, value in wanted.items()):
         return False

@@ -6,8 +6,8 @@ runs without this delay. A Pod is ignored if another manager reports its status.
 Always`` run without end; others succeed at once. Annotations change this behaviour
 (:mod:`~wharfinger.control_plane.controllers.framework.simulation_annotations`).
 
-If there are Node objects, Pods are assigned to nodes that are ready and schedulable and whose taints they tolerate; otherwise to
-the node ``simulated``, for which there is no Node object.
+If there are Node objects, Pods are assigned to nodes that are ready and schedulable and whose taints they tolerate. If there are
+none, Pods are assigned to the node ``simulated``, for which no Node object exists.
 """
 
 from collections.abc import Iterable

@@ -34,8 +34,9 @@ class Aggregation:
         self._under_way = False
 
     def __call__(self, change: Change) -> None:
-        """Aggregate all roles after a write until nothing changes; the writes of this method itself do not start another
-        aggregation.
+        """After a write of a role, aggregate all roles until nothing changes, in at most MAX_PASSES passes.
+
+        The writes of this method itself do not start another aggregation.
         """
         if change.key.collection != ROLES or self._under_way:
             return
@@ -80,7 +81,7 @@ class Aggregation:
 
 
 def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonValue]) -> list[JsonValue]:
-    """Return the rules of all roles that a selector matches, in the order of the roles' names, each rule once."""
+    """Return the rules of all other roles that match a selector, each rule once, in the order of selectors and role names."""
     found: dict[bytes, JsonValue] = {}
     name = find_str(role, "metadata", "name")
     left = {other: item for item in roles if (other := find_str(item, "metadata", "name")) != name}
@@ -95,6 +96,6 @@ def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonVa
 
 
 def _names_labels(selector: JsonValue, labels: Mapping[str, JsonObject]) -> bool:
-    """Return whether any role has the first label that a selector requires; if not, no role needs to be matched in full."""
+    """Return False if no role has the first label in the selector's ``matchLabels``: then no role needs to be matched in full."""
     wanted = next(iter(find_object(selector, "matchLabels").items()), None)
     return wanted is None or any(own.get(wanted[0]) == wanted[1] for own in labels.values())

@@ -70,7 +70,7 @@ class CronJobController:
         return max((following - self._state.now()).total_seconds(), 1.0)
 
     def _times(self, cron: JsonObject) -> tuple[datetime | None, datetime]:
-        """Return the latest missed time (among the first 100), and the next time."""
+        """Return the latest missed time (None if there is none; only the first 100 are examined), and the next time."""
         zone = find_str(cron, "spec", "timeZone")
         schedule = parse_cron(find_str(cron, "spec", "schedule"), zone=ZoneInfo(zone) if zone else UTC)
         now = self._state.now()

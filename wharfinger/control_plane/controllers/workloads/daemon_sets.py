@@ -118,7 +118,9 @@ class DaemonSetController:
         self._replace(one, living, digest)
 
     def _replace(self, one: JsonObject, living: dict[str, JsonObject], digest: str) -> None:
-        """Delete Pods of an older template, at most as many at a time as may be unavailable."""
+        """In a rolling update, delete Pods of an older template: all unavailable ones, and as many others as ``maxUnavailable``
+        still allows.
+        """
         if find_str(one, "spec", "updateStrategy", "type", default="RollingUpdate") != "RollingUpdate":
             return
         given = find(one, "spec", "updateStrategy", "rollingUpdate", "maxUnavailable")

@@ -20,7 +20,7 @@ def progressing_condition(status: str, reason: str, message: str, time: str) -> 
 
 
 def paused_condition(deployment: JsonObject, time: str) -> list[JsonValue] | None:
-    """Return the conditions of a Deployment that was paused or resumed since they were written, else None."""
+    """Return the new conditions if the Deployment was paused or resumed since the old ones were written, else None."""
     if not _has_deadline(deployment):
         return None
     reason = find_str(condition_of(deployment, "Progressing"), "reason")

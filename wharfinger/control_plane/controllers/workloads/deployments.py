@@ -124,7 +124,7 @@ class DeploymentController:
     ) -> JsonObject | None:
         """Return the set of the current template with its revision and annotations updated.
 
-        A missing set is created if ``make`` is true.
+        If there is no such set, it is created; if ``make`` is false, the result is None instead.
         """
         new = self._current_set(deployment, sets)
         revision = max((_revision(one) for one in sets if one is not new), default=0) + 1
@@ -172,7 +172,7 @@ class DeploymentController:
         return made
 
     def _with_revision(self, key: Key, revision: str, condition: JsonObject | None) -> None:
-        """Write the revision and the first condition to the Deployment if they are missing."""
+        """Write the revision to the Deployment, and ``condition`` if it is given and the Deployment has a progress deadline."""
         deployment = self._state.get(key)
         if deployment is None:
             return
@@ -224,7 +224,7 @@ class DeploymentController:
         return any(one is not None and one != replicas_of(deployment) for one in desired)
 
     def _scale(self, key: Key, new: JsonObject | None) -> None:
-        """Apply a new scale to the sets without a rollout step."""
+        """Distribute the Deployment's number of replicas over its sets, without taking a step of the rollout."""
         deployment = self._state.get(key)
         if deployment is None:
             return

@@ -126,7 +126,7 @@ def selector_of(one: JsonObject) -> JsonValue:
 
 
 def _deletion_order(pod: JsonObject) -> tuple[bool, bool, str]:
-    """Return the order of deletion: unscheduled before scheduled, not ready before ready, then by name."""
+    """Return the sort key for deletion: unscheduled Pods before scheduled ones, unready before ready ones, then by name."""
     return bool(find_str(pod, "spec", "nodeName")), is_true(pod, "Ready"), name_of(pod)
 
 

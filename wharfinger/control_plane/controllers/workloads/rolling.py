@@ -37,7 +37,7 @@ def bounds(deployment: JsonObject) -> tuple[int, int]:
 
 
 def share(value: JsonValue, whole: int, *, up: bool) -> int:
-    """Return a number, or a percentage of a whole; an absent value is 25 %, an invalid one 0."""
+    """Return the count in ``value``: a number, or a percentage of ``whole``. An absent value is 25 %, an invalid one 0."""
     if isinstance(value, int):
         return max(value, 0)
     text = value.removesuffix("%") if isinstance(value, str) else "25"

@@ -93,8 +93,8 @@ class StatefulSetController:
     # -- steps
 
     def _step(self, one: JsonObject, current: JsonObject, update: JsonObject) -> StatusError | None:
-        """Create, delete or replace Pods as far as the order now allows; return the error if the creation of a Pod or a claim
-        was refused.
+        """Create, delete or replace as many Pods as ``podManagementPolicy`` allows now; return the error if the creation of a Pod
+        or a claim was refused.
         """
         start = find_int(one, "spec", "ordinals", "start")
         wanted = min(replicas_of(one), MOST_PODS)
@@ -148,7 +148,7 @@ class StatefulSetController:
         self._state.record_event(one, _COMPONENT, "SuccessfulDelete", message)
 
     def _replace(self, one: JsonObject, update: JsonObject) -> None:
-        """Delete the last Pod of an older revision, if all Pods after it are ready."""
+        """In a rolling update, delete the last outdated Pod from the partition on, if all Pods after it are ready."""
         if find_str(one, "spec", "updateStrategy", "type", default="RollingUpdate") != "RollingUpdate":
             return
         start = find_int(one, "spec", "ordinals", "start")
