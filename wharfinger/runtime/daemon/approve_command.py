@@ -40,7 +40,7 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Approve the waiting update of a package. Only packages that follow a range or a channel wait for approvals. "
         "The command sets an annotation on the package's resource. `wharfinger why NAME` shows the version that waits. The "
-        "approval is valid for this version only. The command works in every spec.update.mode. Exit code 0: approved; "
+        "approval is valid only for the approved version. The command works in every spec.update.mode. Exit code 0: approved; "
         f"{EXIT_NOTHING}: no version waits for approval; 1: the version cannot be approved; 2: wrong usage."
     )
     add_package_name(parser)
