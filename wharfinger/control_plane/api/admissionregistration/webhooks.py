@@ -27,7 +27,7 @@ _REINVOCATION: Final = ("IfNeeded", "Never")
 def configuration_errors(configuration: JsonObject, *, conditions: bool = True) -> list[FieldError]:
     """Return the errors of a ValidatingWebhookConfiguration or MutatingWebhookConfiguration.
 
-    The match conditions are only checked with ``conditions``.
+    The match conditions are only checked if ``conditions`` is true.
     """
     errors: list[FieldError] = []
     names: set[str] = set()

@@ -84,7 +84,7 @@ def _most_elements(schema: JsonObject) -> int | None:
 
 
 def rule_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors in the form of a node's rules."""
+    """Check the form of a node's rules without compiling them, and return the errors."""
     errors: list[FieldError] = []
     for index, rule in enumerate(schemas.rules(schema)):
         errors += _rule_form_errors(schema, rule, f"{path}.{schemas.VALIDATIONS}[{index}]")
@@ -123,7 +123,7 @@ def _rule_form_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[F
 
 
 def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, suppressed: bool) -> list[FieldError]:
-    """Return the errors in compilation and cost of a schema's rules; with ``suppressed``, the cost of one rule is not limited.
+    """Compile a schema's rules, and return the errors; with ``suppressed``, the cost of a single rule is not limited.
 
     ``uncorrelated`` is the path of the ancestor inside which values have no old value, or None.
     """

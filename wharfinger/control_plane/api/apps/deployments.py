@@ -198,5 +198,5 @@ def replica_set_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldEr
 
 
 def _within(*names: str) -> list[tuple[str, str, str]]:
-    """Return limits for counts that may not exceed the number of replicas."""
+    """Return the triples for :func:`not_above` of counts that may not exceed the number of replicas."""
     return [(name, "replicas", "status.replicas") for name in names]

@@ -171,7 +171,7 @@ def _criteria_errors(change: _Change) -> list[FieldError]:
 
 
 def _history_errors(change: _Change) -> list[FieldError]:
-    """Return an error for each change that cannot be undone."""
+    """Return an error for each change that reverts something permanent: terminal conditions, counters, times."""
     new, old, errors = change.new, change.old, list[FieldError]()
     errors += [
         invalid_without_value(_CONDITIONS, f"cannot disable the terminal {kind}=True condition")

@@ -40,7 +40,7 @@ def _api_service(service: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def _slice(new: JsonObject, old: JsonObject | None) -> JsonObject:
-    """Drop the endpoint fields of discovery.k8s.io/v1beta1, on changed endpoints only, as upstream does."""
+    """Drop the endpoint fields of discovery.k8s.io/v1beta1, but only if the endpoints changed, as upstream does."""
     endpoints = parts(new, "endpoints")
     if old is not None and new.get("endpoints") == old.get("endpoints"):
         return new

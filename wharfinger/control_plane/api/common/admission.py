@@ -47,10 +47,10 @@ class Writer(Protocol):
 
 @dataclass(slots=True)
 class Mutation:
-    """The calls of mutating webhooks or mutating policies for one write; a second round may follow (``reinvocationPolicy``).
+    """The calls of mutating webhooks or mutating policies for one write; some may be called twice (``reinvocationPolicy``).
 
-    ``called`` are the webhooks that were called and may be called again. ``again`` are the called webhooks whose object has
-    changed since their call; the second round calls only these. ``output`` is the object after the first round.
+    ``called`` are those that were called and may be called again. ``again`` are those that saw the object before its latest
+    change; the second pass calls only these. ``output`` is the object after the first pass.
     """
 
     completed: Callable[[str, JsonObject], JsonObject]
@@ -66,7 +66,7 @@ class Mutation:
     output: JsonObject | None = None
 
     def changed(self) -> None:
-        """Record that the object has changed since the webhooks in ``called`` saw it."""
+        """Record that the object has changed since those in ``called`` saw it."""
         self.again |= self.called
         self.called.clear()
 

@@ -19,7 +19,7 @@ def objects(obj: JsonValue, *path: str) -> list[JsonObject]:
 
 
 def fill(obj: JsonObject, **values: JsonValue) -> None:
-    """Set the fields that are missing or an empty string."""
+    """Set the fields that are missing or hold an empty string."""
     for name, value in values.items():
         if obj.get(name) in (None, ""):
             obj[name] = value

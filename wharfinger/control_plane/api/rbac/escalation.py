@@ -25,7 +25,7 @@ _GARBAGE: Final = ("ownerReferences", "finalizers", "managedFields", "resourceVe
 
 
 def refuse_escalation(admission: Admission, obj: JsonObject) -> JsonObject:
-    """Return the object unchanged if its user may write it. Raises StatusError (403; 404 if the role does not exist)."""
+    """Return the object unchanged if the user may write it. Raises StatusError (403; 404 if the role does not exist)."""
     if admission.user.administrator or _only_garbage(obj, admission.old):
         return obj
     if "Binding" in admission.kind.kind:

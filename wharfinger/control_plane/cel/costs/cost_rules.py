@@ -172,7 +172,8 @@ def _from_bytes(_target: Operand | None, arguments: list[Operand], _coster: Elem
 def _made_list(factor: float, *, squared: bool = False) -> Rule:
     """Return the rule for a function whose result is a list as long as its target.
 
-    With ``squared``, the result counts as long as the square of its first argument's length.
+    With ``squared``, the rule charges for a list whose length is the square of the length of the target (or of the first
+    argument, if there is one).
     """
 
     def rule(target: Operand | None, arguments: list[Operand], _coster: Elements) -> Found | None:

@@ -114,7 +114,7 @@ def _joined(items: Value, between: Value = "") -> Value:
 
 
 def index_of(text: str, wanted: str, start: int = 0) -> int:
-    """Return the first position of a text in another, or -1."""
+    """Return the first position of ``wanted`` in ``text``, at ``start`` or after, or -1."""
     if not wanted:
         return start
     if not 0 <= start <= len(text):
@@ -123,7 +123,7 @@ def index_of(text: str, wanted: str, start: int = 0) -> int:
 
 
 def last_index_of(text: str, wanted: str, start: int | None = None) -> int:
-    """Return the last position of a text in another, at ``start`` or before, or -1."""
+    """Return the last position of ``wanted`` in ``text``, at ``start`` or before, or -1."""
     if start is None:
         return len(text) if not wanted else text.rfind(wanted)
     if not wanted:

@@ -93,7 +93,7 @@ def _read(words: list[str]) -> tuple[Type, list[str]]:
 
 
 class Bindings:
-    """The types of type parameters that were inferred so far; a failed check does not change them."""
+    """The types that were inferred for type parameters so far; a failed check does not change them."""
 
     def __init__(self) -> None:
         self._found: dict[str, Type] = {}
@@ -143,7 +143,7 @@ class Bindings:
         return have.name == want.name
 
     def _binds(self, other: Type, parameter: Type) -> tuple[bool, bool]:
-        """Return whether a parameter may have a type, and whether it already had one."""
+        """Bind a parameter to a type if possible; return whether that succeeded, and whether the parameter was bound before."""
         if other == parameter:
             return True, True
         bound = self._found.get(parameter.name)

@@ -81,7 +81,7 @@ def _label_error(name: str, value: str, why: str) -> FieldError:
 
 
 def check_security(admission: Admission) -> None:
-    """Refuse a Pod that its namespace does not allow, or add a warning. Raises StatusError (403)."""
+    """Check a Pod, a pod template or the labels of a Namespace; refuse it or add warnings. Raises StatusError (403, 422)."""
     if admission.obj is None:
         return
     if admission.kind.group_kind == "Namespace":

@@ -78,7 +78,7 @@ def _condition_errors(conditions: list[JsonObject]) -> list[FieldError]:
 
 
 def _transition_errors(name: str, now: list[JsonObject], then: list[JsonObject], spec: JsonObject) -> list[FieldError]:
-    """Return an error for each terminated container that is reported as running although nothing restarts it."""
+    """Return an error for each container that is no longer reported as terminated although nothing restarts it."""
     if name in _CONTAINERS and _all_may_restart(spec):
         return []
     errors: list[FieldError] = []

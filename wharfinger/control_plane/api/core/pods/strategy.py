@@ -192,7 +192,7 @@ def _kept_metadata(new: JsonObject, old: JsonObject) -> JsonObject:
 def _resized(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
     """Return the old Pod with only its resources changed.
 
-    Other changes of containers are kept, so that validation refuses them.
+    If containers were added, removed or renamed, the new containers are kept, so that validation refuses them.
     """
     spec, before = part(new, "spec") or {}, part(old, "spec") or {}
     lists = ("containers", "initContainers")

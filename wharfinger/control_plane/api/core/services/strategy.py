@@ -117,7 +117,7 @@ def _needs_node_ports(service: JsonObject) -> bool:
 
 
 def _match_addresses(service: JsonObject, spec: JsonObject, old: JsonObject) -> None:
-    """Set ``clusterIPs`` from ``clusterIP`` if only one of the two fields changed (``normalizeClusterIPs``)."""
+    """Set ``clusterIPs`` if the client omitted it, or changed only ``clusterIP`` (``normalizeClusterIPs``)."""
     before, after = text(old, "spec", "clusterIP"), text(service, "spec", "clusterIP")
     if strings(old, "clusterIPs") and not strings(service, "clusterIPs") and before == after:
         spec["clusterIPs"] = list(strings(old, "clusterIPs"))

@@ -47,7 +47,7 @@ def affinity_change_errors(new: JsonObject | None, old: JsonObject) -> list[Fiel
 
 
 def _renamed(new: JsonObject | None, old: JsonObject) -> JsonObject | None:
-    """Return the new affinity with each new label name replaced by its deprecated predecessor."""
+    """Return the new affinity; where a label name replaces its deprecated predecessor, the deprecated name is restored."""
     terms, before = parts(new, "required", "nodeSelectorTerms"), parts(old, "required", "nodeSelectorTerms")
     if new is None or len(terms) != len(before):
         return new
