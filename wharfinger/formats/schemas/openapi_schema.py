@@ -11,8 +11,8 @@ JSON Schema cannot express some of the extensions of Kubernetes and Deckhouse. `
 resources, and its result is part of the decision. ``immutable`` needs the old value. ``deprecations`` warns. The rules of
 ``validations`` are untrusted programs, so a Schema only lists them (``rules``).
 
-The other uses of a schema on values (defaults, pruning, ``writeOnly``) follow Kubernetes and are in ``values``; ``transforms``
-derives schemas from schemas, as addon-operator does.
+The other uses of a schema on values are in ``values``: defaults and pruning, which follow Kubernetes, and ``writeOnly``.
+``transforms`` derives schemas from schemas, as addon-operator does.
 
 Neither a schema nor a value is ever changed, and results share nothing with them, so all threads can use one Schema.
 """

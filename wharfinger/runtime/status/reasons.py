@@ -334,8 +334,8 @@ class Reason(StrEnum):
     CONFLICTING_OWNER = (
         "ConflictingOwner",
         Again.ITSELF,
-        "an object belongs to another release",
-        "remove the object from the other release, or uninstall that release",
+        "an object of the chart exists already, and belongs to another release or to none",
+        "remove the object from the other release, uninstall that release, or delete an object that belongs to none",
     )
     FIELD_CONFLICT = (
         "FieldConflict",
@@ -421,7 +421,7 @@ class Reason(StrEnum):
     WORKLOAD_FAILED = (
         "WorkloadFailed",
         Again.OTHERS,
-        "the package is applied, but a workload failed permanently",
+        "the package is applied, but a workload has failed",
         (
             "check the workload that the message names: correct its program or its configuration, or wait until the "
             "workload recovers"
@@ -435,7 +435,7 @@ class Reason(StrEnum):
     UNHEALTHY = (
         "Unhealthy",
         Again.OTHERS,
-        "the package was ready, but some of its objects are not ready any more, and have made no progress for a minute",
+        "the package was ready, but some of its objects have been unready or missing for too long",
         "check the objects that the message names, and their events",
     )
     DRIFT_FOUGHT = (
