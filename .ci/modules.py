@@ -32,7 +32,7 @@ MOST_MODULES = 20
 
 
 def main() -> int:
-    """Run all checks except that of coverage, or with ``--coverage`` only that one."""
+    """Run all checks except the coverage check, or with ``--coverage`` only the coverage check."""
     sys.path.insert(0, str(ROOT))
     if "--tests-of-low-coverage" in sys.argv:
         print(*tests_of_low_coverage(Path(sys.argv[sys.argv.index("--tests-of-low-coverage") + 1])))

@@ -129,7 +129,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _positive(text: str) -> int:
-    """Return the number of packages in an argument of the command line."""
+    """Return the number of packages that an argument of the command line states."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
     return int(text)

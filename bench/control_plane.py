@@ -25,7 +25,7 @@ from bench.control_plane_load import PATIENCE_S, Figures, Load
 from bench.measure import Ratio, Unit
 
 RATE: Final = 1_000
-"""Writes per second: half of what the server takes on one slow core, because beyond its capacity a queue only grows."""
+"""Writes per second: half of what the server can process on one slow core, because beyond its capacity a queue only grows."""
 OBJECTS: Final = 20_000
 FEW: Final = 5_000
 """The number of objects without ``--long``: the cost of a write does not depend on it."""

@@ -1,7 +1,7 @@
 """The debug socket under attack: the processor time and the memory that attackers can take from the daemon.
 
-The attackers are one process that never pauses. In the first rows, the daemon does nothing else, so all of its processor time is
-spent on them. Now and then, a well-behaved client sends a request.
+The attackers are one process that never pauses. In the first rows, the daemon has no other work, so all of its processor time
+is spent on the attackers. Now and then, a well-behaved client sends a request.
 
 In the last row, the daemon is busy: it does the same work of its own in turns, under attack and without an attack. The row has
 the median of the ratios of two consecutive turns. In the turns without an attack, the attackers run as well, but connect to a

@@ -1,4 +1,4 @@
-"""Drift detection: the cost of an event without drift, as most events are, and of a full comparison with what was applied.
+"""Drift detection: the cost of an event without drift (the usual event), and of a full comparison with what was applied.
 
 Two hundred packages have six objects each, whose statuses change all the time. The yardstick is parsing the event's JSON, which
 the watch has already done when it calls the monitor.

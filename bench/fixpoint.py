@@ -1,4 +1,4 @@
-"""The fixpoint engine: a layered graph against the sort of the standard library, a large graph against small ones, and a change.
+"""The fixpoint engine: a layered graph against the standard library's sort, a large graph against small ones, and one change.
 
 `graphlib.TopologicalSorter` orders a graph that is known and never changes. The engine finds the same order by blocking nodes and
 waking them, keeps an index that explains each wait, and can continue when something changes.

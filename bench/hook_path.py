@@ -1,4 +1,4 @@
-"""The time from an event to the object patch that a hook makes, against the start of the same process on the same files.
+"""The time from an event to the object patch that a hook makes, against a plain run of the same program.
 
 The runtime is the real one, on a control plane in this process: the watch reports a change, the package's queue runs the hook,
 and the hook's patch is applied. The time is measured from the server's answer to the change until a watch shows the patched

@@ -17,7 +17,7 @@ from typing import Final, cast
 KUBECONFIG: Final = "WHARFINGER_BENCH_KUBECONFIG"
 """The environment variable that passes ``--kubeconfig`` to the process of a part."""
 PACKAGES: Final = "WHARFINGER_BENCH_PACKAGES"
-"""The environment variable that passes ``--packages`` to the process of a part, separated by spaces."""
+"""The environment variable that passes the values of ``--packages`` to the process of a part, separated by spaces."""
 ROUNDS: Final = 5
 """The number of measured rounds, after one to warm up. Rows whose rounds take seconds have fewer."""
 

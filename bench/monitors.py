@@ -1,7 +1,7 @@
 """The memory of a monitor: twenty thousand objects of one binding with a jqFilter, against the same objects parsed.
 
-Both are measured in this run, as the memory that Python has allocated after the list. The client generates each object when it is
-requested, so only the monitor keeps it. The filter is the real one.
+Both are measured in this run, as the memory that Python has allocated after the list was read. The client generates each object
+when it is requested, so only the monitor keeps it. The filter is the real one.
 """
 
 import gc

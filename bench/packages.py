@@ -35,7 +35,7 @@ MEGABYTES = 30
 FILES = 400
 HITS = 20
 VERSIONS = 400
-"""The kinds that a cluster with some operators serves, by group, version and kind."""
+"""The number of kinds that a cluster with some operators serves. A kind counts once for each version."""
 CHART = Path(__file__).resolve().parent.parent / "examples" / "web-service"
 PACKAGE = "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\nrequirements: {kubernetes: '>=1.28'}\n"
 

@@ -1,4 +1,4 @@
-"""The queue: the cost of order, retries and dumps, compared with plain channels and tasks."""
+"""The queue: the cost of ordering, retries and dumps, compared with plain channels and tasks."""
 
 from collections.abc import Awaitable, Callable, Iterator
 

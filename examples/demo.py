@@ -209,7 +209,7 @@ class Demo:
         self.show("kubectl", "get", kinds, "--all-namespaces")
 
     def check_digests(self) -> None:
-        """Check that the installed package is the one that was pushed and then requested by its digest."""
+        """Check for each package that the pushed version is installed, and that it was requested by its digest."""
         title("What is installed is what was pushed, pulled by digest")
         fetched = self.registry_log.read_text(errors="replace")
         for name, package in INSTALLED.items():

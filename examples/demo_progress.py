@@ -76,7 +76,7 @@ class Daemon:
         return found
 
     def package(self, name: str) -> Package:
-        """Return one package, which is empty if it is unknown."""
+        """Return one package, or an empty one if the name is unknown."""
         return self.packages().get(name, {})
 
     def _get(self, path: str) -> dict[str, object]:
@@ -146,7 +146,7 @@ def stages(package: Package) -> dict[str, Condition]:
 
 
 def since(package: Package, stage: str) -> str:
-    """Return the time at which a stage changed last, or an empty text for an unknown package."""
+    """Return the time at which a stage changed last, or an empty text if it is unknown."""
     condition = stages(package).get(stage)
     return condition["lastTransitionTime"] if condition else ""
 

@@ -36,8 +36,8 @@ gc.disable()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Do not name tests by their bytes: an archive contains the time of its creation, but all workers must collect the same
-    names.
+    """Do not name tests by arguments of type bytes: an archive contains the time of its creation, but all workers must collect
+    the same names.
     """
     return argname if isinstance(val, bytes) else None
 
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cases of sampled tests that are left out: all but the first, or with ``sampled(n)`` all but every nth.
 
     While coverage is measured, all cases of a test that is marked ``measured`` run, because no other test covers the same code.
-    With the full figures, the modules that have slow tests come first.
+    In a run of `make test-full`, the modules that have slow tests come first.
     """
     seen: Counter[tuple[Path, str]] = Counter()
     for item in items:

@@ -97,7 +97,7 @@ VARYING: Final = (
     (re.compile(r"/[\w-]{43}/\?token=[\w-]{43}"), "/PATH/?token=TOKEN"),
 )
 ON_TERMINAL: Final = {("top",)}
-"""Commands whose screen output is golden elsewhere: `tests/debug/testdata/top.txt`."""
+"""Commands whose screen is in another golden file: `tests/debug/testdata/top.txt`."""
 MCP: Final = (
     {
         "jsonrpc": "2.0",

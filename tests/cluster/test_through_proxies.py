@@ -1,4 +1,4 @@
-"""A client behind a real forward proxy, set by the kubeconfig's ``proxy-url`` or by ``HTTPS_PROXY``. Also tokens that rotate."""
+"""A client behind a real forward proxy, set by the kubeconfig's ``proxy-url`` or by ``HTTPS_PROXY``, and tokens that rotate."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

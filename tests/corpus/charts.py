@@ -22,7 +22,7 @@ NAMES: Final = tuple(sorted(path.name for path in CHARTS.iterdir()))
 
 LOADS: Final = 4
 LOAD_BYTES: Final = 300 * 1024
-"""The size of a load, which is 400 KiB in base64."""
+"""The size of one large file, which is 400 KiB in base64."""
 
 
 @dataclass(frozen=True, slots=True)

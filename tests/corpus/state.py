@@ -46,7 +46,7 @@ _ALLOCATED: Final = re.compile(
 )
 """The ports of Services and the name of a Pod's token volume, which servers draw at random."""
 _AUTOMATIC: Final = "kube-aggregator.kubernetes.io/automanaged"
-"""The label of the APIServices that the server creates for definitions."""
+"""The label of the APIServices that the server creates for CRDs."""
 _SKIPPED_KINDS: Final = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision"})
 _FURNITURE: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 

@@ -42,12 +42,14 @@ from wharfinger.packages.rendering.subchart_crds import subchart_crds
 pytestmark = pytest.mark.unmeasured
 
 SAMPLE = ("bundled", "custom-resources", "hooked", "observing", "secretive", "tenants", "umbrella")
-"""The charts of a default run, each of another kind."""
+"""The charts of a default run, each of a different kind."""
 TOO_LARGE_FOR_HELM = "heavy"
 CHARTS = [name for name in (NAMES if FULL else SAMPLE) if name != TOO_LARGE_FOR_HELM]
 HELMS = ["helm", "helm3"] if FULL else ["helm"]
 NO_ROLLBACK = {("keepsakes", "helm3")}
-"""Charts that Helm 3 cannot roll back to objects that it kept when they left the manifest ("no ConfigMap with the name")."""
+"""Charts that a version of helm cannot roll back. Helm 3 fails if the old revision has an object that was removed from the chart
+but retained ("no ConfigMap with the name").
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The common base class of the errors of this package."""
+"""The common base class of the errors of `wharfinger.debug`."""
 
 import pytest
 

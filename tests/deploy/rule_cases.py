@@ -132,7 +132,7 @@ def report(identity: PackageId) -> Work:
 
 
 async def scan(client: ClusterClient) -> None:
-    """Scan a repository that cannot be reached. Its status then reports that."""
+    """Scan a repository that cannot be reached. Its status then reports the failure."""
 
     @asynccontextmanager
     async def open_away(_source: Source, package: str) -> AsyncIterator[tuple[Registry, str]]:

@@ -1,7 +1,7 @@
 """The rights that the daemon uses, as an API server sees them: each right of its role, and no other right.
 
 The daemon runs with the role of its own chart and a real token, and does all kinds of work that need rights. So this test fails
-if no work needs a right of the role, and if some work needs a right that the role lacks.
+if the role has a right that no work needs, and if some work needs a right that the role lacks.
 """
 
 import os

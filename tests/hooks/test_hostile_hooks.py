@@ -126,7 +126,7 @@ async def test_child_in_a_new_session_is_ended_with_the_run(prison: Prison) -> N
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", CONTAINED[1:], indirect=True)
 async def test_child_without_session_and_environment_is_ended_with_the_run(prison: Prison) -> None:
-    """Such a process is found only if the run has its own user or a sandbox, so the test needs one of them."""
+    """A process without both is found only if the run has its own user or a sandbox, so the test needs one of the two."""
     hook = bash(prison.package, "setsid env -i /bin/sleep 1000.4321 </dev/null >/dev/null 2>&1 & exit 0")
     for _ in range(REPETITIONS):
         assert (await prison.run(hook)).succeeded

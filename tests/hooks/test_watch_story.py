@@ -278,7 +278,7 @@ def test_hooks_know_the_final_state_after_an_eventful_story() -> None:
 @pytest.mark.parametrize("changes", range(2, 16, scaled(1, 3)))
 @pytest.mark.parametrize("team", [False, True])
 def test_deletion_is_reported_despite_reduction_during_synchronization_and_runs(changes: int, team: bool) -> None:
-    """The reduction of a queue may drop other events of an object, but never its deletion. Both queues are tested."""
+    """The reduction of an inbox may drop other events of an object, but never its deletion. The hook has two queues here."""
     name, namespace = changes % 3, int(team)
     steps: list[Step] = [
         ("delete", namespace, name, True),

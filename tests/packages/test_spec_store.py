@@ -49,7 +49,7 @@ async def test_a_name_follows_any_sequence_of_versions(versions: Sequence[str], 
 
 
 async def test_packages_deployed_under_another_name_are_not_collected(tmp_path: Path) -> None:
-    """Instances of one version share one tree. Other versions do not depend on it."""
+    """Instances of one version share one tree, which is not collected before the last of them is removed."""
     registry = MemoryRegistry()
     old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
     async with open_store(tmp_path, NEVER_SPARE) as store:

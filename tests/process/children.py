@@ -15,7 +15,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 PATIENT = Limits(wall_s=1000.0, stdout_bytes=1_000_000, term_grace_s=100.0, drain_s=10.0)
 """Limits for a clock that stands still until the test moves it."""
 SHORT = Limits(wall_s=60.0, stdout_bytes=1_000_000, term_grace_s=0.05, drain_s=0.05)
-"""Limits for the real clock: only those that must pass are short."""
+"""Limits for the real clock: only the times for which tests have to wait are short."""
 
 
 def shell(script: str, tag: str = "", *, stdin: bytes = b"", cwd: str = "/") -> Command:

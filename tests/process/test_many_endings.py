@@ -1,7 +1,7 @@
 """A hundred runs are cancelled at once: within a second, all their processes are dead and removed from the ledger.
 
-The next operation must begin within that second. The time is checked only with the full figures, when the machine is otherwise
-idle.
+The next operation must begin within that second. The time is checked only in a run of `make test-full`, when the machine is
+otherwise idle.
 """
 
 import time

@@ -1,7 +1,7 @@
-"""Shared sweeps: no caller waits forever, whatever happens to rounds and other callers. Some tests have real processes.
+"""Shared sweeps: no caller waits forever, whatever happens to other callers and to rounds (sweeps for all waiting callers).
 
-With random rounds, these invariants hold: at most one round runs at a time; each round covers all callers that are not done; each
-caller gets the result of its own run, or the error of a round that it conducted.
+Some tests have real processes. With random rounds, these invariants hold: at most one round runs at a time; each round covers all
+callers that are not done; each caller gets the result of its own run, or the error of a round that it conducted.
 """
 
 import errno

@@ -145,7 +145,7 @@ def test_bad_packages_of_many_namespaces_delay_others_only_once(
 
 @pytest.mark.parametrize("kind", WORK)
 def test_without_a_reserve_bad_packages_delay_others(kind: Kind) -> None:
-    """The tests above would fail without a reserve: at 100 percent, one namespace takes every slot."""
+    """Without a reserve (a share of 100 percent), one namespace takes every slot, so the other tests here would fail."""
     open_to_all = SlotLimits(source_share=100, namespace_share=100)
     hanging = [Work(kind, f"bad.p{number}", "slow.example", 0, True) for number in range(20)]
     neighbours = Neighbours(open_to_all, until=HANGS - 1)

@@ -15,7 +15,7 @@ UNITS = ROOT / "systemd"
 SERVICE = UNITS / "wharfinger.service"
 SOCKET = UNITS / "wharfinger.socket"
 EXPOSURE = 15
-"""Tenths: `systemd-analyze security` calls up to 2.0 safe; this unit has 1.2, a plain one 9.6."""
+"""The highest allowed exposure in tenths. `systemd-analyze security` calls 2.0 safe; this unit has 1.2, and a plain one 9.6."""
 
 Unit = dict[str, list[str]]
 

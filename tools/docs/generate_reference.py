@@ -56,7 +56,7 @@ _AGAIN_OF = {
         "package changes, after ten minutes, or on request"
     ),
 }
-"""The reasons for which other events than those of _AGAIN lead to another attempt."""
+"""The events that lead to another attempt, for reasons whose events differ from those of _AGAIN."""
 
 
 def pages() -> dict[str, str]:

@@ -5,7 +5,7 @@ They are read from a new kube-apiserver of the version that the control plane fo
     python tools/kubernetes/generate_bootstrap_roles.py --server https://127.0.0.1:6443 --token-file token
 
 If no server of the version is at hand, they are read from the files that Kubernetes publishes with its code. These files lack the
-rules of aggregated roles. The rules are taken from the existing roles.json, so both versions must have the same ones::
+rules of aggregated roles. The rules are taken from the existing roles.json, so both versions must have the same rules::
 
     python tools/kubernetes/generate_bootstrap_roles.py --published DIR --output …/bootstrap/roles-1.37.json
 

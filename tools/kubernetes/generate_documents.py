@@ -7,11 +7,11 @@ follows, with the default feature gates::
     kubectl proxy --port 8001 &
     python tools/kubernetes/generate_documents.py --url http://127.0.0.1:8001
 
-``openapi.xz`` is compressed. It begins with a line of JSON that has the position of each document after the line (``[offset,
-size]``, by name: ``v2``, ``v3/api/v1`` …). The documents follow, byte for byte as the server sent them, because clients identify
-them by their hashes. Two further documents, ``custom/v2`` and ``custom/v3``, are the server's documents for two sample
-definitions, which this script creates and deletes again. The control plane makes the documents of custom kinds from these two, by
-replacing the names.
+``openapi.xz`` is compressed. It begins with a line of JSON that has the position of each document (``[offset, size]``, counted
+from the end of this line, by name: ``v2``, ``v3/api/v1`` …). The documents follow, byte for byte as the server sent them, because
+clients identify them by their hashes. Two further documents, ``custom/v2`` and ``custom/v3``, are the server's documents for two
+sample definitions, which this script creates and deletes again. The control plane makes the documents of custom kinds from these
+two, by replacing the names.
 
 ``table_columns-1.37.json`` is the file of 1.36 with the columns of the new kinds (``pkg/printers/internalversion/printers.go``).
 ``openapi-1.37.xz`` was made by ``generate_published_documents.py``.

@@ -216,7 +216,7 @@ def main() -> int:
 
 
 def printed_types(version: str) -> dict[str, Object]:
-    """Return the printed form of the zero value and the members of each Go struct, by the name of the struct."""
+    """Return for each Go struct, by its name, its members and the printed form of its zero value."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "main.go").write_text(GO_PROGRAM)
         Path(folder, "go.mod").write_text("module listtypes\n\ngo 1.24\n")
@@ -329,7 +329,7 @@ def code_of(schema: Object, schemas: dict[str, Object], go: Object, reached: lis
 
 
 def with_go_type(entry: Object, expected: str, go: Object) -> Object:
-    """Return the entry of a list or map, and add its Go type unless that is the expected one."""
+    """Return the entry of a list or map, with its Go type unless this is the expected one and has no pointer."""
     found = go.get("type")
     return {**entry, "g": found} if found and (found != expected or "*" in expected) else entry
 

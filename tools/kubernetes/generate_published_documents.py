@@ -76,7 +76,7 @@ def compressed(documents: Documents) -> bytes:
 
 
 def names_of(kinds: list[dict[str, Any]], sent: Documents) -> list[str]:
-    """Return the names of the version 3 documents for the kinds in a table, and of those that do not depend on kinds."""
+    """Return the names of the version 3 documents for the kinds in a table, and of the documents that do not depend on kinds."""
     versions = {f"apis/{row['api']}" if "/" in row["api"] else f"api/{row['api']}" for row in kinds}
     groups = {name.rpartition("/")[0] for name in versions}
     others = {name.removeprefix("v3/") for name in sent if name.startswith("v3/")}

@@ -17,7 +17,7 @@ HALF = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"
 CLOSE = b""
 """An item of an answer after which the server closes the connection."""
 Answer = Callable[[int], Sequence[bytes]]
-"""A function that returns the answer to the request with a number. The first request has the number 1."""
+"""A function that returns the answer to the n-th request, counted from 1."""
 
 
 class Server:

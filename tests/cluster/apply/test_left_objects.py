@@ -1,4 +1,4 @@
-"""Objects of a release whose records were deleted, either by themselves or with their namespace."""
+"""Objects of a release whose records were deleted, either alone or with their namespace."""
 
 import logging
 from dataclasses import replace

@@ -69,7 +69,7 @@ async def scripted(script: Script, now: Callable[[], datetime] = lambda: EPOCH) 
 
 
 def at(version: int, obj: JsonObject, uid: str = "u", **status: JsonValue) -> JsonObject:
-    """Return the object with this resource version and UID, and with a status of the other arguments."""
+    """Return the object with this resource version and UID, and with the other arguments as its status."""
     metadata: JsonObject = {**find_object(obj, "metadata"), "resourceVersion": str(version), "uid": uid}
     metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
     return {**obj, "metadata": metadata, **({"status": {**status}} if status else {})}

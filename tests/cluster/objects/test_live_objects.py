@@ -214,7 +214,7 @@ async def test_a_wait_for_a_kind_that_is_not_served_raises(autojump_clock: MockC
 
 
 class Router:
-    """A server of one object. Once ``failing`` is set, each answer is the failure."""
+    """A server of one object. Once ``failing`` is set, every answer is ``failure``."""
 
     def __init__(self, failure: Answer) -> None:
         self.failure = failure

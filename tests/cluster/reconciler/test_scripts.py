@@ -1,4 +1,6 @@
-"""The peer's test scripts. As in the peer's tests, the most recent operations must be the expected ones, in any order."""
+"""The test scripts of the peer that spec/schedulers describes. The most recent operations must be the expected ones,
+in any order.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

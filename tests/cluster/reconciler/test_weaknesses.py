@@ -1,4 +1,4 @@
-"""Weaknesses of the peer, by their numbers in the reference (schedulers, D.9). Each test fails with the peer's behaviour."""
+"""Weaknesses of the peer that spec/schedulers describes, by their numbers in D.9. Each test fails with the peer's behaviour."""
 
 from dataclasses import replace
 

@@ -22,7 +22,7 @@ from wharfinger.kube.resource import ObjectKey
 
 APPLIED = replace(request(config_map("b"), config_map("a", v="1")), inputs=b"{}", marks={"render": "x"})
 WANTED = replace(APPLIED, objects=())
-"""The same request before its objects were parsed."""
+"""The request ``APPLIED`` before its objects were parsed."""
 
 
 @asynccontextmanager

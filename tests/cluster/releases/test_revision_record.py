@@ -199,7 +199,7 @@ async def test_a_change_whose_record_is_refused_remains_and_is_recorded_later(au
 async def test_objects_of_a_killed_process_identify_their_revision(
     killed_at: str, wanted: str, autojump_clock: MockClock
 ) -> None:
-    """The process is killed after one or both objects of the second revision are written, but before its record is."""
+    """The process is killed after one or both objects of the second revision are written, but before the revision's record is."""
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
             await engine.upgrade(pair("1"))

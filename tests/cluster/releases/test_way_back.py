@@ -1,4 +1,4 @@
-"""Changes of objects that the API server refuses, and changes that cannot be reversed."""
+"""Changes that the API server refuses, and changes that cannot be reversed."""
 
 from typing import Final
 

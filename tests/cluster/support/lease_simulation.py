@@ -96,7 +96,7 @@ class Simulation:
             self.follow(one, *START)
 
     def kill(self, one: Candidate) -> None:
-        """Kill a candidate, which cannot send another request before it ends. It is started again some time later."""
+        """Kill a candidate, so that it sends no further request. It is started again some time later."""
         one.alive = False
         self.at(self.draw.uniform(0, 40), lambda: self.begin(one))
 

@@ -45,14 +45,14 @@ CONTRAST: Final = """
   return bad;
 })()
 """
-"""The texts whose contrast with their background is below 4.5."""
+"""A script that returns the texts whose contrast with their background is below 4.5."""
 DOUBLED: Final = """
 (() => {
   const found = [...document.querySelectorAll("[id]")].map((each) => each.id);
   return found.length - new Set(found).size;
 })()
 """
-"""The number of identifiers that are not unique."""
+"""A script that returns the number of repeated identifiers."""
 FOCUSED: Final = """
 (() => {
   const at = document.activeElement;

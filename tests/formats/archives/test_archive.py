@@ -336,7 +336,7 @@ def test_links_that_leave_the_top_folder_are_refused(into: Path) -> None:
 
 
 def test_links_to_folders_that_multiply_paths_are_refused(into: Path) -> None:
-    """With such links, an archive of a few kilobytes could have 2 to the power of 30 paths of one file."""
+    """With such links, an archive of a few kilobytes could give one file 2 to the power of 30 paths."""
     doubling = [(f"d{n}/{name}", f"../d{n - 1}") for n in range(1, 15) for name in ("a", "b")]
     assert "more than 50 paths if links to folders are followed" in refused(tar(("d0/f", b""), *doubling), into)
     shutil.rmtree(into)

@@ -18,7 +18,7 @@ def explained(document: JsonObject, value: JsonValue, limit: int = 20) -> list[s
 
 
 def decided(document: JsonObject, value: JsonValue, limit: int = 20) -> list[str]:
-    """Return the problems that are made from the errors of the deciding engine. They are used if the engines disagree."""
+    """Return the problems that are made from the errors of jsonschema-rs. They are used if jsonschema finds no error."""
     schema = compile_schema(document, what="s")
     explanation = _Explanation(schema._converted, schema.write_only_paths(value), limit)
     return list(map(str, explanation.of_decisions(schema._decider.iter_errors(value), value)))

@@ -1,4 +1,4 @@
-"""jsonschema with our keywords. It agrees with the deciding engine, and cannot hang."""
+"""jsonschema with our keywords. It agrees with jsonschema-rs, which decides whether a value is valid, and cannot hang."""
 
 import pytest
 from hypothesis import given

@@ -116,4 +116,4 @@ GOLDEN: Final[dict[str, str]] = {
     "210": "test_a_conversion_hook_converts_all_objects",
     "220": "test_rate_limited_hook_receives_all_waiting_contexts",
 }
-"""The tests in ``test_golden_hooks.py`` that cover the observed results of §6.4a, by the example observed."""
+"""The tests in ``test_golden_hooks.py`` that cover the observed results of §6.4a, by the observed example."""

@@ -70,7 +70,7 @@ class Scene:
         self._hook = hook
 
     def starts(self, *expected: str) -> None:
-        """Do the synchronization runs of the hook; ``expected`` are the context files of these runs, as YAML."""
+        """Do the hook's synchronization runs, and check that their context files are ``expected`` (YAML)."""
         files: list[JsonValue] = []
         for bindings in synchronized_together(self._hook.config):
             if bindings[0].on_synchronization:

@@ -135,8 +135,8 @@ def test_synchronizations_without_a_group_are_not_combined() -> None:
 
 
 def test_grouped_synchronization_is_combined_with_the_following_ones() -> None:
-    """The synchronization of a grouped binding is combined with those of the following bindings, up to one with other
-    conditions.
+    """The synchronization of a grouped binding is combined with those of the following bindings, up to one whose
+    ``executeHookOnSynchronization`` differs.
     """
     text = "- {name: a, kind: Pod, group: g}\n- {name: b, kind: Pod}\n- {name: c, kind: Pod, group: h}\n"
     assert names(text) == [["a", "b", "c"]]

@@ -170,7 +170,7 @@ def test_up_to_the_limit_every_event_is_reported() -> None:
 
 
 def test_beyond_the_limit_last_states_and_deletions_are_reported() -> None:
-    """The peers store every event of a hook. In this runtime, many events of one object use at most two places."""
+    """The peers store every event of a hook. In this runtime, many events of one object become at most two."""
     binding = named(H1, "C")
     storm = [happened(binding, MODIFIED, pod(f"p{number % 3}"), number) for number in range(5 * LIMIT)]
     gone = [happened(binding, DELETED, pod(f"p{number}"), "gone") for number in (0, 1)]

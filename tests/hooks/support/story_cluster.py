@@ -1,4 +1,4 @@
-"""A fake cluster behind the client's interface, for random stories of what hooks must have seen. Its watches break on request.
+"""A fake cluster behind the client's interface, for the random histories of test_watch_story. Its watches break on request.
 
 It has ConfigMaps and Namespaces, and implements the part of a client that shared watches use. A list comes in small pages of one
 state. A watch begins after a revision, and reports changes as the API does: an object that begins to match a selector is added,

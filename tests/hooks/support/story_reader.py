@@ -1,4 +1,4 @@
-"""A hook of a story: the contexts of its runs, and the state of the cluster that the hook concludes from them."""
+"""A hook for test_watch_story: the contexts of its runs, and the state of the cluster that the hook concludes from them."""
 
 import io
 import json

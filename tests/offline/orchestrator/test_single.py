@@ -20,7 +20,7 @@ from wharfinger.packages.charts.chart import pack_chart
 
 BIG = YamlLimits(64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
 TRIMMED = "observing"
-"""A chart whose last document ends with empty lines of a text. `helm template` prints it without them; a release has them."""
+"""A chart whose last document ends with the empty lines of a block scalar. `helm template` omits them; a release has them."""
 
 
 async def built(path: Path, scratch: Path, settings: JsonObject | None = None, name: str = "") -> Result:

@@ -1,4 +1,4 @@
-"""The fetchers of each kind, which are frozen at bootstrap."""
+"""The fetcher for each kind of source. Fetchers cannot be replaced after the bootstrap of an orchestrator."""
 
 from pathlib import Path
 

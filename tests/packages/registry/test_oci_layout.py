@@ -177,7 +177,7 @@ async def test_a_push_to_an_unwritable_folder_is_refused(tmp_path: Path) -> None
 
 
 async def test_concurrent_pushes_lose_no_tag(tmp_path: Path) -> None:
-    """The pushes use the same OciLayout, and two of them for one folder, as two processes would."""
+    """Two OciLayouts of one folder are used concurrently, as by two processes. Each of them gets several pushes at once."""
     one, other = OciLayout(tmp_path), OciLayout(tmp_path)
     async with trio.open_nursery() as nursery:
         for number in range(8):

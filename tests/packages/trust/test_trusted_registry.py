@@ -342,7 +342,7 @@ class _WithoutSignatures(OciLayout):
 
 
 async def test_an_artifact_requested_by_digest_must_have_the_expected_version(tmp_path: Path) -> None:
-    """A version range requests the digest that a scan has found. Before, the tag may have been moved to an old package."""
+    """A version range requests the digest that a scan has found. Before that, the tag may have been moved to an old package."""
     registry = OciLayout(tmp_path)
     old = await push(registry, "2.0.0")
     await sign(registry, REPOSITORY, old.digest, "1.0.0")

@@ -142,7 +142,7 @@ async def test_without_processes_measurements_are_rare_until_an_admission(
 async def test_an_admission_during_the_pause_is_remembered(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process that was admitted last does not exist before the end of the pause."""
+    """A process may be admitted in the pause before a measurement, and start only after it. Then another measurement follows."""
     sizes(monkeypatch, {1: 50 * MIB})
     holder = Holder()
     async with open_memory_budget(100 * MIB) as budget:
@@ -187,8 +187,8 @@ def test_no_more_processes_end_than_needed(found: list[tuple[float, int, int]], 
 
 
 async def test_idle_workers_end_and_runs_start_cold_while_the_budget_is_exceeded(tmp_path: Path) -> None:
-    """Real zygotes, workers and a persistent hook share a budget. The longest idle ones end, none is forked, and each run
-    succeeds.
+    """Real zygotes, workers and a persistent hook share a budget. The processes that are idle the longest end, no new one is
+    forked, and each run succeeds.
     """
     script = package(tmp_path / "package", "print('done')")
     program = serving(tmp_path)

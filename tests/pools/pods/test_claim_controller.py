@@ -208,9 +208,7 @@ async def the_bound_pod_stays(cluster: Cluster) -> None:
 async def test_a_late_daemon_does_not_take_a_pod_that_another_daemon_bound(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """The second daemon patches the pod late, for the same claim. It notices this only after it has seen the status of the
-    claim.
-    """
+    """The second daemon patches the pod late, for the same claim. Only the claim's status shows that the first one was faster."""
     late = Rule(Latency(0.5), Selection(verbs=frozenset({"patch"}), kind="pods", agent="second*"))
     async with open_cluster(late) as cluster, open_pools(cluster, "first"), open_second(cluster):
         await the_bound_pod_stays(cluster)
