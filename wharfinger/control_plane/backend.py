@@ -1,6 +1,6 @@
 """The backend of every verb: the storage, the served kinds, the time, and the source of identities.
 
-All writes go through the backend, which reports every change in order: to observers (such as the server's record of
+All writes go through the backend, which reports every change in order: to observers (such as the controller of
 definitions) within the write, and to observers of commits (such as watches) when the change is committed.
 """
 

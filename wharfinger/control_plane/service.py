@@ -74,9 +74,9 @@ async def open_control_plane(
 
     ``storage`` is in memory unless given. If ``token`` is None, every client is accepted as administrator, as the in-memory
     transport requires. ``now`` and ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of the ConfigMap
-    ``kube-root-ca.crt`` in each namespace. ``faults`` affect every client except the controllers. With ``command_folder``,
-    commands in simulated Pods (``exec``) are run in folders below it; :mod:`wharfinger.control_plane.http.pod_commands`
-    describes how, and as which user.
+    ``kube-root-ca.crt`` in each namespace. ``faults`` affect every client except the controllers. With ``simulate``,
+    commands in simulated Pods (``exec``) are run in folders below ``command_folder``, if it is given;
+    :mod:`wharfinger.control_plane.http.pod_commands` describes how, and as which user.
 
     Leaving the block stops the controllers, but does not change the storage.
     """

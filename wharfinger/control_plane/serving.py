@@ -73,7 +73,7 @@ NO_FAULTS: Final = Faults()
 
 
 class ControlPlaneStartError(Exception):
-    """The control plane cannot be served: the port is taken, or the kubeconfig cannot be written."""
+    """The control plane cannot be served, for example because the port is taken or the kubeconfig cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)

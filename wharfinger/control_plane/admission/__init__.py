@@ -1,6 +1,6 @@
-"""Admission: all admission plugins in kube-apiserver's order (``chain``), and the evaluation of
-ValidatingAdmissionPolicies.
+"""Admission: all admission plugins in kube-apiserver's order (``chain``), and the evaluation of admission policies and
+webhooks.
 
-A plugin checks or changes what a write concerns besides the written object itself (for example, quotas). A plugin about one
-kind belongs in that kind's folder in ``api``. Called by the verbs; may import ``backend``, ``catalog`` and everything below.
+A plugin checks or changes a write, and may depend on other objects (for example, quotas). A plugin about one kind belongs in
+that kind's folder in ``api``. Called by the verbs; may import ``backend``, ``catalog`` and everything below.
 """

@@ -1,6 +1,6 @@
 """The permission to bind parameters: a user may bind a policy only to parameters that the user may read.
 
-A violation is reported with the validation errors of the policy or binding.
+A violation is reported as a validation error of the policy or binding.
 """
 
 from typing import Final

@@ -75,7 +75,7 @@ class Catalog:
         return tuple(sorted((item for item in served if item is not None), key=lambda item: item.kind.plural))
 
     def set_custom(self, kind: Kind) -> None:
-        """Serve a custom kind, or replace it; a built-in kind is never replaced."""
+        """Serve a custom kind, in place of its earlier state if there is one; a built-in kind is never replaced."""
         if kind.collection not in self._builtin:
             self._custom[kind.collection] = kind
             self._found.clear()

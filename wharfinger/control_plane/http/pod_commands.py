@@ -2,8 +2,8 @@
 
 Commands are run only if the control plane was started with a folder for them, because a client with the permission to exec can
 run any program as the user of the control plane. A command runs without a container and without an image.
-:mod:`wharfinger.process` contains the command like all programs: the command has its own session, limits of the kernel, and an
-environment of a few variables; when it ends, all processes that it has started are ended, too. A Pod gets an empty folder with
+:mod:`wharfinger.process` confines the command, like every program: the command has its own session, limits of the kernel, and
+an environment of a few variables; when it ends, all processes that it has started are ended, too. A Pod gets an empty folder with
 its first command. When the Pod is deleted, its running commands are ended, and its folder is removed.
 
 The streams are described in :mod:`wharfinger.kube.remote_command`. Backpressure comes from the connection. Only stderr is

@@ -27,7 +27,7 @@ _SERVICES: Final = Collection("", "services")
 
 
 class CallFailedError(Exception):
-    """The call of a webhook failed: it has no address, or did not answer in time. The message is kube-apiserver's."""
+    """The call of a webhook failed, for example because no answer came in time. The message is kube-apiserver's."""
 
 
 @dataclass(frozen=True, slots=True)

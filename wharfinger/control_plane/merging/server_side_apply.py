@@ -90,7 +90,7 @@ def apply(
     """Return the object after ``manager`` applied ``intent`` to ``live`` (None for a new object), with its managedFields.
 
     The arguments are not changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent, unless
-    the object is new. The caller removes fields that the endpoint cannot change (status on the main resource) before, and adds
+    the object is new. The caller first removes fields that the endpoint cannot change (status on the main resource), and adds
     defaults afterwards. ``reached`` is the part of ``live`` that the endpoint may change. If ``live`` has no managed fields yet,
     ``before-first-apply`` becomes the owner of the fields in ``reached``. ``sent`` is the intent including the fields that the
     endpoint does not change. If even ``sent`` would change nothing, the entry keeps its time, and a new entry has no time.

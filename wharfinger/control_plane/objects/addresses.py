@@ -1,4 +1,4 @@
-"""IP addresses and ranges, mostly in fields that are older than the strict rules for them (``util/validation/ip.go``).
+"""IP addresses and ranges, mostly in fields that are older than the strict rules for addresses (``util/validation/ip.go``).
 
 Such fields accept an address that is not in canonical form, with a warning. Ambiguous forms (leading zeros, IPv4-mapped IPv6
 addresses) are refused, unless an update leaves the value unchanged.

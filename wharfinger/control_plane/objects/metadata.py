@@ -163,9 +163,10 @@ def updated_errors(
 
 
 def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether the metadata is valid because it equals that of the stored object, except for valid managed fields.
+    """Return whether the metadata needs no check, because it equals the metadata of the stored object.
 
-    Metadata with finalizers or a name prefix is always checked again: some writes (``/status``) check these less strictly.
+    The resourceVersion may differ, and so may managed fields in their usual form. Metadata with finalizers or a name
+    prefix is always checked again: some writes (``/status``) check these less strictly.
     """
     metadata, before = _metadata(new), _metadata(old)
     if (

@@ -18,14 +18,14 @@ DECODED_BYTES: Final = 2 * 1024 * 1024
 
 
 class Collection(msgspec.Struct, frozen=True, order=True, gc=False):
-    """All objects of one kind, in all versions: group and plural name."""
+    """The group and plural name of a kind, which identify its stored objects in all versions."""
 
     group: str
     plural: str
 
 
 class Key(msgspec.Struct, frozen=True, order=True, gc=False):
-    """The key of one object; ``namespace`` is "" if the object is cluster-scoped. Neither name contains a slash."""
+    """The key of one object; ``namespace`` is "" if the object is cluster-scoped. Its parts contain no slash."""
 
     collection: Collection
     namespace: str

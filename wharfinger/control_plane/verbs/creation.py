@@ -200,7 +200,7 @@ def check_converted(served: Served, stored: JsonObject) -> None:
 
 
 def completed(served: Served, now: datetime, version: str, patched: JsonObject) -> JsonObject:
-    """Return an object that a webhook has patched, in the form that the rest of a write in the version ``served`` expects.
+    """Return an object that a policy or webhook has patched, in the form in which a write in the version ``served`` continues.
 
     ``version`` is the version of the patched object. The result has defaults, and no undeclared fields. Raises StatusError.
     """

@@ -1,6 +1,6 @@
 """The ``scale`` subresource: a view of replicas and selector that is the same for every kind that has it.
 
-A write to it changes one field of the object, so it is handled like any other update.
+A write to a scale changes one field of the object, so the write is handled like any other update.
 """
 
 from dataclasses import replace

@@ -185,7 +185,7 @@ def encode(value: JsonValue, encoding: Encoding) -> bytes:
     """Return a value as a body.
 
     JSON is one line that ends with a line feed, for users of curl. YAML has sorted keys, as in kube-apiserver. A value that
-    Kubernetes would read differently from YAML (an integer beyond 64 bits) is written as JSON, which is also YAML.
+    would change if Kubernetes read it from YAML (an integer beyond 64 bits) is written as JSON, which is also YAML.
     """
     if encoding is Encoding.YAML:
         with suppress(YamlError):

@@ -45,7 +45,7 @@ class Decoded(msgspec.Struct, frozen=True):
 
 
 def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
-    """Return the object as a kind's Go type holds it; ``lists`` is the kind's root. Raises DecodingError."""
+    """Return the object as the Go type of its kind holds it; ``lists`` describes that type. Raises DecodingError."""
     decoder = _Decoder()
     try:
         obj = decoder.struct(value, lists)

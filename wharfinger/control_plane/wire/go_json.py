@@ -1,7 +1,7 @@
 """A slow reader of JSON that finds what error messages need: syntax errors, repeated members, and the spelling of numbers.
 
-Bodies are first read by a fast parser. Only a body with an error is read again here, in the order of its text, so that the
-message is kube-apiserver's (encoding/json and sigs.k8s.io/json).
+Bodies are first read by a fast parser. Only a body that may have an error is read again here, in the order of its text, so that
+the message is kube-apiserver's (encoding/json and sigs.k8s.io/json).
 """
 
 import json
