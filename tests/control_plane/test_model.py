@@ -22,7 +22,7 @@ from wharfinger.formats.json.value import JsonObject, as_object, find_list
 
 TOKEN = "model-" + "x" * 20
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator 'httpx:ResourceWarning")
-"""httpx leaves the generators of a stream that is cancelled to the collector."""
+"""If a stream is cancelled, httpx leaves its generators to the garbage collector."""
 
 
 class Clients:

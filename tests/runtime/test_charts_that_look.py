@@ -56,7 +56,7 @@ def install(folder: Path, kubeconfig: Path, package: str) -> Kubectl:
 
 @pytest.mark.slow
 def test_definitions_of_subcharts_come_before_the_chart_is_rendered(tmp_path: Path) -> None:
-    """The charts of large operators have this shape. The corpus compares the daemon's output for the same chart with helm's."""
+    """The charts of large operators have CRDs in subcharts. tests/corpus compares the output for this chart with helm's."""
     shutil.copytree(ROOT / "tests" / "charts" / "observing", tmp_path / "packages" / "observing")
     with control_plane(tmp_path) as kubeconfig:
         kubectl = install(tmp_path, kubeconfig, "observing")

@@ -171,7 +171,7 @@ async def test_a_refused_package_deletes_nothing_of_a_release_without_records(tm
 
 @pytest.mark.slow
 async def test_a_release_has_the_same_owner_after_a_restart(tmp_path: Path) -> None:
-    """The owner is the same whichever package is reconciled first."""
+    """The Module still owns the release, and the Application is refused again."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await conflict(world)

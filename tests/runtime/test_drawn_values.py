@@ -332,7 +332,7 @@ async def test_changed_global_values_outside_the_chart_keep_an_older_record(tmp_
 
 @pytest.mark.slow
 async def test_an_older_record_with_other_values_is_not_used(tmp_path: Path) -> None:
-    """The values in the record matter, because a hook of a Module may change values after its inputs were found unchanged."""
+    """The values in the record matter, because a hook may change values after the inputs of its Module were found unchanged."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await begin(world, FILES)

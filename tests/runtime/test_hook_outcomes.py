@@ -27,7 +27,7 @@ STATE = ObjectKey(SECRET, "prod", "wharfinger.app.app")
 
 
 def leaving(*documents: JsonObject, variable: str, then: str = "true", config: str = ON_STARTUP) -> str:
-    """Return a hook that writes these objects into one of its files."""
+    """Return a hook that writes these objects into the file whose path is in an environment variable."""
     lines = "\n".join(json.dumps(document) for document in documents)
     return bash(config, f"cat >\"${variable}\" <<'J'\n{lines}\nJ\n{then}")
 

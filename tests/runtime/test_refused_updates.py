@@ -145,7 +145,7 @@ async def test_a_run_ordered_during_loading_does_not_run_the_refused_version(tmp
 
 @pytest.mark.slow
 async def test_a_refused_version_runs_once_the_cycle_is_removed(tmp_path: Path) -> None:
-    """Its definitions are applied then. The previous version did not have these definitions."""
+    """The definitions of the version are applied then. The previous version did not have these definitions."""
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
     write(place, {"crds/hams.yaml": CRD})
     async with open_world(tmp_path) as world:

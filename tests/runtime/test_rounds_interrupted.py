@@ -191,7 +191,7 @@ async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
 
 @pytest.mark.slow
 async def test_a_new_version_replaces_a_failing_afterall_hook(tmp_path: Path) -> None:
-    """The new version corrects the hook, so it must not wait for its success."""
+    """The new version has a correct hook, and is installed without waiting until the failing hook succeeds."""
     global_hooks(tmp_path, "mended", all=hook(tmp_path, "mended", config(*AROUND)))
     async with failing_at_the_end(tmp_path) as notes:
         await notes.world.change("", "global", {"packageName": "mended"})

@@ -100,7 +100,7 @@ class SchedulerMachine(RuleBasedStateMachine):
                     )
 
     def check_untouched(self, before: Graph, event: Event, told: set[str]) -> None:
-        """Check that nodes without a change stay as they were. Nodes that are off and subscribers are excepted."""
+        """Check that nodes without a change stay as they were, except for subscribers and for nodes that are off."""
         named = event.node.name if isinstance(event, NodeAdded) else getattr(event, "name", "")
         again = isinstance(event, NodeAdded | Rescheduled)
         for name, entry in self.graph.entries.items():

@@ -57,8 +57,8 @@ async def test_a_missing_package_is_reported_and_can_be_replaced_by_another(tmp_
 
 @pytest.mark.slow
 async def test_versions_are_switched_up_and_down(tmp_path: Path) -> None:
-    """These are the cases version-switch and version-update. The last desired version is installed, and each version is
-    downloaded once.
+    """These are the cases version-switch and version-update. After each switch, exactly the objects of the
+    desired version exist.
     """
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

@@ -37,8 +37,8 @@ def test_any_number_of_runs_can_be_ordered_at_once() -> None:
 
 
 def test_the_end_of_an_older_run_does_not_complete_a_newer_one() -> None:
-    """In the peer of spec/runtime, the end of a run completes whatever is scheduled. Here it completes only this run, and
-    dependents wait for the new run.
+    """In the peer of spec/runtime, the end of a run completes whatever is scheduled. Here it completes only the ended run,
+    and dependents wait for the new run.
     """
     scheduler = Scheduler()
     scheduler.apply(Resumed())

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.unmeasured
 
 PATIENCE_S = 300
 AT_ONCE_S = 1.0 if FULL else 20.0
-"""A second on an idle machine. On a busy one only much less than the grace period of an ordinary end."""
+"""The limit is a second on an idle machine. On a busy one, it is only much less than the grace period of an ordinary end."""
 
 MIXED = tuple(Where)
 CROWDS = {"mixed": MIXED * 20, **{where.value: (where,) * 100 for where in Where}} if FULL else {"mixed": MIXED}

@@ -109,7 +109,7 @@ async def attempted(world: World, folder: Path, number: int) -> None:
 async def test_a_tier_waits_for_retries_until_the_package_counts_as_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dependent of the failed package does not hold the tier either. It runs as soon as the failed package succeeds."""
+    """A dependent of the failed package does not hold back its own tier. It runs as soon as the failed package succeeds."""
     monkeypatch.setattr("wharfinger.runtime.core.service.BackoffPolicy", AT_ONCE)
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -153,7 +153,7 @@ async def test_a_permanent_failure_does_not_hold_its_tier(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 async def test_a_run_ordered_during_a_parked_update_does_not_hold_its_tier(tmp_path: Path) -> None:
-    """The run does not hold dependents either, because the former version is installed."""
+    """The update failed permanently, so a run that a subscription orders afterwards does not hold back later packages."""
     more = CRITICAL.format(10) + "subscriptions: [conf]\n"
     async with open_world(tmp_path) as world:
         await world.repository()

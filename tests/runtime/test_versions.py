@@ -210,7 +210,7 @@ async def test_a_pinned_digest_is_installed_whatever_its_tag_points_at(tmp_path:
 
 @pytest.mark.slow
 async def test_an_update_that_would_break_another_package_is_not_chosen(tmp_path: Path) -> None:
-    """The reason is reported, and the update is made as soon as the other package allows it."""
+    """The reason is reported, and newer versions are installed once the other package allows them."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("shop", "1.0.0")

@@ -36,7 +36,7 @@ MOST_OF_AN_EVENT: Final = 15
 
 
 PACKAGE: Final = f"{Path(wharfinger.__file__).parent}/"
-"""The folder of the product. The checkout itself may have the same name, so its name alone is not sufficient."""
+"""The folder of the product. The checkout itself may have the same name, so the last part of the path is not sufficient."""
 
 
 def file_of(path: str) -> str:

@@ -142,7 +142,7 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
 
 
 def _of_a_list(expected: JsonObject, bindings: Bindings) -> JsonObject:
-    """Return the expected answer. For a list whose revision is bound already, it accepts any revision, as others may write."""
+    """Return the expected answer. If the revision of a list is bound already, any revision is accepted, as others may write."""
     listed = "items" in expected or expected.get("kind") == "Table"
     revision = find(expected, "metadata", "resourceVersion") if listed else None
     if not isinstance(revision, str) or revision not in bindings.values:

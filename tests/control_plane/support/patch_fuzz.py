@@ -132,7 +132,7 @@ def _operation(rng: random.Random, first: JsonObject) -> JsonObject:
 
 
 def _tree(rng: random.Random, lists: ListTypes, depth: int, *, strategic: bool) -> JsonValue:
-    """Return a random value that mostly fits the type."""
+    """Return a random value that mostly fits the types in ``lists``."""
     if depth > 7 or rng.random() < 0.04:
         return _value(rng, 1)
     if lists.relation in {Relation.SCALAR, Relation.QUANTITY, Relation.UNKNOWN}:

@@ -25,7 +25,7 @@ def asked(
     old: JsonObject | None = None,
     **members: JsonValue,
 ) -> tuple[Admission, Resource, Backend]:
-    """Return the admission of a create of ``a``, or of an update of ``old``, with the resource of the request and the backend."""
+    """Return the admission of a create of ``a`` or an update of ``old``, the resource of the request, and the backend."""
     backend = new_backend()
     found = served(backend, group, version, plural)
     namespace = "default" if found.kind.namespaced else ""

@@ -114,7 +114,7 @@ def test_fields_are_decoded_by_kind(
 
 
 def schema(message: bytes) -> JsonValue:
-    """Return the decoded schema of a CustomResourceDefinition, whose types have special encodings."""
+    """Return the decoded schema of a CustomResourceDefinition that contains this encoded schema."""
     versions = field(7, field(1, b"v1") + field(4, field(1, message)))
     obj = decode_envelope(envelope("apiextensions.k8s.io/v1", "CustomResourceDefinition", field(2, versions)))
     return find(obj, "spec", "versions", 0, "schema", "openAPIV3Schema")

@@ -1,4 +1,4 @@
-"""The reasons of Events are those that the document lists, and they fit the rules of the API server."""
+"""The reasons of Events are those that docs/events.md lists, and they fit the rules of the API server."""
 
 import re
 

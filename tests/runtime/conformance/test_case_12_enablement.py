@@ -155,7 +155,7 @@ async def test_an_invalid_answer_of_a_script_is_an_error(line: str, why: str, tm
 async def test_scripts_run_in_the_order_of_modules(
     without: tuple[str, ...], golden: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Each script sees the earlier modules that are on, as in addon-operator. The expected results are those of §6.4a."""
+    """Each script sees the earlier modules that are on, as in addon-operator (spec hook-protocol §6.4a)."""
     found = read_modules_dirs([write_modules(tmp_path / "modules")])
     assert names(found) == list(NEEDS)
     enabled: list[str] = []
@@ -184,7 +184,7 @@ async def until_on(world: World, *on: str) -> None:
 
 @pytest.mark.slow
 async def test_modules_in_a_cluster_follow_the_chain_of_scripts(tmp_path: Path) -> None:
-    """All modules but beta are on. If alpha is off, its dependents are off, and they are on again when alpha is."""
+    """All modules except beta are on. If alpha is switched off and on again, so are its dependents."""
     modules = write_modules(tmp_path / "modules")
     async with (
         open_world(tmp_path) as world,

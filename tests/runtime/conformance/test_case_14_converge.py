@@ -200,7 +200,7 @@ async def test_an_event_that_changes_global_values_starts_a_round(tmp_path: Path
 
 @pytest.mark.slow
 async def test_a_global_hook_may_switch_modules_in_a_round(tmp_path: Path) -> None:
-    """Only the switched modules have work in that round. For beta, the ConfigMap takes precedence over the hook."""
+    """Only gamma, which the hook switches, has work in the round. The hook also enables beta, but the ConfigMap disables it."""
     async with converged(tmp_path) as notes:
         (tmp_path / "gamma").write_text("true")
         notes.tick(2)
@@ -227,7 +227,7 @@ async def test_a_global_hook_may_switch_modules_in_a_round(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_modules_switched_by_the_config_map_start_a_round(tmp_path: Path) -> None:
-    """In addon-operator, such a module waits for the beforeAll hooks. Here it does not, and they run at the same time."""
+    """In addon-operator, such a module waits for the beforeAll hooks. Here the module may run at the same time as these hooks."""
     async with converged(tmp_path) as notes:
         await notes.configure(betaEnabled="true")
         round_of_beta = ("02 beforeAll grey", "01 beforeAll grey", "03 afterAll grey")

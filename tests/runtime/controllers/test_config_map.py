@@ -101,7 +101,7 @@ _BAD: tuple[JsonValue, ...] = (
 
 
 def test_any_config_map_is_applied_as_a_whole_or_not_at_all() -> None:
-    """A full run tries 100,000 random ConfigMaps."""
+    """Check 100,000 random ConfigMaps under `make test-full`, and otherwise 800."""
     dice, outcomes = random.Random(1), Counter[bool]()  # noqa: S311 - no secret
     for _ in range(scaled(100_000, 800)):
         texts = _GOOD if dice.random() < 0.7 else (*_GOOD, *_BAD)

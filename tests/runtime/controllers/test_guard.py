@@ -65,9 +65,7 @@ async def test_a_chain_of_removals_needs_few_checks_for_each_package(
 async def test_a_module_off_by_default_stays_on_while_dependents_need_it(
     tmp_path: Path,
 ) -> None:
-    """Also after a restart, the dependent keeps the Module on. A Module that the bundle enables does not need a dependent for
-    this.
-    """
+    """The dependent keeps the Module on, even after a restart. A Module that the bundle enables is on without a dependent."""
     async with open_ground(tmp_path) as ground:
         async with open_bundled(ground, EDITION, BUNDLE) as world:
             await world.repository()

@@ -286,7 +286,7 @@ async def test_a_package_with_an_unreadable_state_can_be_removed(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_begun_removal_continues_after_a_restart_before_its_dependencies(tmp_path: Path) -> None:
-    """The removal continues even if another package needs the package by now, because half of it is already deleted."""
+    """The removal continues although another package needs this package, because parts of the package may already be deleted."""
     stuck = f'[ "${{1:-}}" = --config ] || [ -e "{tmp_path}/go" ] || exit 1'
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:

@@ -45,9 +45,7 @@ FORBIDS_FIRST: Final[tuple[JsonObject, ...]] = (
 
 
 async def test_a_package_created_again_has_a_new_record() -> None:
-    """The first package was blocked from its first reconciliation on, so the runtime never got its record. Then
-    it was deleted.
-    """
+    """The first package was blocked until its deletion, so the runtime never got the record of this package."""
     known: list[StateRecord] = []
     async with open_cluster() as client:
         runtime = SimpleNamespace(instances={}, tools=SimpleNamespace(cluster=client, states=ListedStates()))
@@ -154,9 +152,7 @@ async def test_a_failed_rollback_is_reported_and_not_reversed(tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_a_failed_rollback_is_retried_until_it_succeeds(tmp_path: Path) -> None:
-    """The rollback is retried although nobody changes the resource. It fails as long as a file exists, because a hook of the
-    former revision fails.
-    """
+    """The rollback is retried although nobody changes the resource. A hook of the former revision fails while a file exists."""
     config, blocks = "{configVersion: v1, beforeHelm: 1}", tmp_path / "blocks"
     tries = tmp_path / "tries"
     back = f"echo try >> {tries}; [ ! -e {blocks} ] || {{ echo 'the database is not there' >&2; exit 1; }}"

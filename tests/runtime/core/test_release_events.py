@@ -390,7 +390,7 @@ async def test_texts_from_the_cluster_are_masked(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_failed_workload_is_reported_until_it_recovers(tmp_path: Path) -> None:
-    """A health rule of the package's author decides about a custom resource."""
+    """The workload is a custom resource, and a health rule in the package decides whether it has failed."""
     async with open_thing(tmp_path) as world:
         for phase, reason in (("Busy", "Unhealthy"), ("Broken", "WorkloadFailed")):
             await set_phase(world, phase)
@@ -422,7 +422,7 @@ async def test_a_workload_that_failed_while_no_daemon_ran_is_reported(tmp_path: 
 
 @pytest.mark.slow
 async def test_scaling_a_deployment_leaves_its_package_ready(tmp_path: Path) -> None:
-    """On a busy API server, an HPA changes the generation. It is observed later, and the pods become ready even later."""
+    """An HPA changes the replicas. The new generation is observed some time later, and the pods become ready even later."""
     async with open_shop(tmp_path, files={"templates/web.yaml": DEPLOYMENT_YAML}) as world:
         deployment = ObjectKey(DEPLOYMENT, "prod", "front")
         seen: list[tuple[str, str, str, str]] = []

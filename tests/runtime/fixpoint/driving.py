@@ -41,7 +41,7 @@ from wharfinger.runtime.fixpoint.state import Fixpoint, Rules
 ROOMY: Final = Rules(budget=1000)
 """Rules for worlds that end by themselves, in which no budget is tested."""
 MOST: Final = 20_000
-"""Dispatches of a test world; above it a driver gives up."""
+"""The number of dispatches after which a driver gives up."""
 
 
 @dataclass(slots=True)

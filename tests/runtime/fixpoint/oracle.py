@@ -38,19 +38,19 @@ class Part:
     tolerates: tuple[Id, ...] = ()
     """Parts that this part waits for until they have a verdict, whichever it is."""
     never_true: frozenset[Id] = frozenset()
-    """A subset of ``needs``: an expression about it stays false even if it is ready."""
+    """Members of ``needs`` about which an expression stays false even if they are ready."""
     emits: tuple[Id, ...] = ()
-    """Emitted once all needs are ready, even if the part then fails."""
+    """Ids that are emitted once all needs are ready, even if the part then fails."""
     emits_with: tuple[tuple[Id, Id], ...] = ()
     """Pairs of (tolerated, emitted): emitted only if the tolerated part is ready."""
     selects: bool = False
-    """Looks at all data, and emits the node of kind ``Made`` with the name of each, if it is declared."""
+    """True if the part emits, for each piece of data, the node of kind ``Made`` with the same name, if it is declared."""
     fails: bool = False
     crashes: bool = False
     stubborn: bool = False
-    """Blocks on everything that is not ready, at every level."""
+    """True if the part blocks on everything that is not ready, at every level."""
     outside: int = 0
-    """The number of waits for the world outside before it is done."""
+    """The number of times that the part waits for the world outside before it is done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def test_lists_follow_lacked_and_read_ids() -> None:
 
 
 def test_a_discarded_list_is_created_again() -> None:
-    """A notified node is removed from one list only, and its entries in other lists stay."""
+    """Only the list of X was discarded, so listing A under X and Y creates the list of X, and leaves that of Y as it is."""
     draft = Draft(state_with_one_parked())
     draft.parked_on = draft.parked_on.discard(X)
     draft.list_under(A, draft.nodes[A], (X, Y), ())

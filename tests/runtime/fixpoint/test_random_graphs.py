@@ -1,7 +1,7 @@
 """Random worlds under random orders of all events, against the oracle (spec/schedulers §A.7, §A.12).
 
-Every run here is watched step by step (`watching.py`). At its end, the verdicts are compared with those of the oracle, of the
-same world with other seeds, orders of reports and limits, of a replay, and of a run that begins with the final world.
+Every run here is watched step by step (`watching.py`). At its end, the verdicts are compared with those of the oracle, of
+runs of the same world with other seeds, limits or orders of reports, of a replay, and of a run that begins with the final world.
 """
 
 from dataclasses import replace

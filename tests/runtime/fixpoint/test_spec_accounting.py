@@ -141,7 +141,7 @@ def test_a_change_of_content_on_top_of_any_cause_costs_one_charge_and_no_run(why
 
 @pytest.mark.parametrize("by", ["arrival", "status"])
 def test_retries_of_a_blocked_node_are_free(by: str) -> None:
-    """40 wakes cause 41 runs and no charge."""
+    """Forty wakes cause 41 runs and no charge."""
     hand = Hand()
     lacked = X if by == "arrival" else B
     hand.seed(A)

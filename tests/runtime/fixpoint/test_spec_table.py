@@ -27,7 +27,7 @@ def test_no_case_is_missing() -> None:
 
 
 def test_every_test_of_a_suite_covers_a_case() -> None:
-    """Every test covers a case, except for one test that has no case in the reference."""
+    """Every test in the files that the table names covers a case, except for one test that has no case in the reference."""
     told = {test for cases in SUITES.values() for coverage in cases.values() for test in named_by(coverage)}
     files = {test.partition("::")[0] for test in told}
     there = {f"{file}::{name}" for file in files for name in names_in(file)}

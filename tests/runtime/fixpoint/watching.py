@@ -77,11 +77,11 @@ class Watcher:
     said: dict[Id, str] = field(default_factory=dict)
     """Results that bodies reported, overtaken or not."""
     shown: set[Id] = field(default_factory=set)
-    """Overtaken nodes that reported another result than the published one, which other nodes may have seen."""
+    """Nodes whose overtaken run reported another result than the published one. Other nodes may have seen the reported result."""
     changed: dict[Id, int] = field(default_factory=dict)
     finished: dict[Id, int] = field(default_factory=dict)
     nudged: dict[Id, int] = field(default_factory=dict)
-    """Requests, answers, and new contents of the node itself."""
+    """The clock at the last request, answer, or new content of each node."""
     removed: dict[Id, int] = field(default_factory=dict)
     arrived: int = 0
     came: int = 0

@@ -115,9 +115,9 @@ class Bodies:
 
     parts: dict[Id, Part]
     thorough: bool = True
-    """A failure names, and reads, everything that is not ready; otherwise only the ids that made it fail."""
+    """True if a failure names and reads everything that is not ready, and false if only the ids that caused it."""
     noops: bool = False
-    """The same outcome twice in a row is a Noop."""
+    """True if a body that has the same outcome twice in a row reports a Noop the second time."""
     answered: dict[Id, int] = field(default_factory=dict)
     last: dict[Id, Outcome] = field(default_factory=dict)
 
@@ -146,7 +146,7 @@ class Bodies:
         return self._passed(look, part)
 
     def _state(self, look: Look, part: Part, one: Id) -> str:
-        """Return ``ready``, ``absent``, ``pending``, ``false`` or ``failed``."""
+        """Return the state of a dependency: ``ready``, ``absent``, ``pending``, ``false`` or ``failed``."""
         if one == part.id:
             return "pending"
         if not look.present(one):

@@ -1,6 +1,4 @@
-"""Explanations that name versions which would work. They come from a real registry, for packages with followed and with exact
-versions.
-"""
+"""Explanations that name versions which would work, for packages with followed and with exact versions in a real registry."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,9 +30,7 @@ async def push_shop(world: World, version: str, constraint: str) -> None:
 
 
 def looked_up(world: World) -> list[str]:
-    """Return the requests for versions, without the check of a repository that no package follows. This check may come at any
-    time.
-    """
+    """Return the downloads, except for those that only check whether a repository answers. These may come at any time."""
     return [each for each in world.downloads if not each.endswith("checked-by-wharfinger")]
 
 

@@ -303,7 +303,7 @@ for lap in range(1000):
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_after_kill_9_exactly_the_reported_steps_are_complete(tmp_path: Path) -> None:
-    """The first lap of a writer continues the operations of the killed writer. Every writer reports its progress."""
+    """Each writer first continues the operation of the killed writer before it. All writers report their progress."""
     chance = random.Random(5)  # noqa: S311 - how much is written before the end; no secret
     for _ in range(scaled(200, 8)):
         said = acknowledged(killed_at_random(WRITER, [str(tmp_path / "journal.db")], chance))

@@ -123,9 +123,9 @@ class PackageStory(RuleBasedStateMachine):
         self.scopes: list[WorkScope] = []
         self.answers: list[int] = []
         self.owed = False
-        """True if a changed specification was adopted of which nothing came yet but a question to the script."""
+        """True if a changed specification was adopted, and nothing has followed yet, except perhaps a vote of the script."""
         self.run_fails = False
-        """True if a hook of the run failed, and the run is neither complete since nor begun again."""
+        """True if a hook of the run failed, and since then the run has neither succeeded nor begun again."""
         self.on = False
         """The last decision of the scheduler."""
 

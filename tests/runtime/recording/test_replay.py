@@ -123,7 +123,7 @@ def test_after_a_gap_every_machine_begins_from_a_whole_state() -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_expanded_records_equal_records_of_single_steps(seed: int) -> None:
-    """A ring stores each single step. Its records are made from the states before and after the step."""
+    """The log combines steps in one record, and rings store each step alone. Both have the same records once expanded."""
     story = Story(seed).tell(120)
     for name in story.recorder.rings.names():
         ring = story.recorder.rings.get(name)

@@ -78,7 +78,7 @@ EVENTS = st.sampled_from(("ok", "fails", "edit", "request", "follow"))
 
 @given(st.lists(st.tuples(EVENTS, st.floats(0, 2 * HOUR)), max_size=30))
 def test_every_repository_is_scanned_within_its_interval(life: list[tuple[str, float]]) -> None:
-    """The next whole scan is always due within the interval. After each scan, every used package is scanned."""
+    """The next scan is always due within the interval. After a successful scan, every used package has been scanned."""
     scans, of, requested, wanted, now_s = Scans(), "0", "", dict(WEB), 0.0
     for number, (event, pause_s) in enumerate(life):
         now_s += pause_s

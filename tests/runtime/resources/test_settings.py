@@ -164,7 +164,7 @@ HIDING = ResolvedSettings(
 def test_a_conversion_hides_values_that_may_come_from_secrets(
     settings: JsonObject, hidden: set[tuple[str, ...]], found: set[str]
 ) -> None:
-    """If any value came from a Secret, changed values may contain it. Values that are the same at the same path cannot."""
+    """All values that the conversion changed are hidden. Other values are hidden only if they were hidden before."""
     after = carried_over(HIDING, settings, 2)
     assert (after.settings, after.version) == (settings, 2)
     assert after.hidden == hidden

@@ -287,7 +287,7 @@ class RoundsStory(RuleBasedStateMachine):
     @precondition(lambda self: self.running and not self.live())
     @rule(changes=st.booleans(), flags=FLAGS)
     def its_run_ends(self, changes: bool, flags: Mapping[str, bool]) -> None:
-        """End the run. It has to wait for the turn of the previous round, because both use the same lane."""
+        """End the run, but not before the turn of the previous round has ended, because both use the same lane."""
         self.running, self.wanted = False, flags
         self.values += changes
         self.send(RunEnded(str(self.values), flags))

@@ -93,8 +93,8 @@ def test_decisions_are_consistent_for_any_order_of_nodes(
 
 
 def plain_decisions(nodes: dict[str, Node], opinions: dict[str, Opinion]) -> dict[str, Decision]:
-    """Return the decisions of a simple algorithm. It judges a whole knot again and again, each time with the results of the last
-    pass.
+    """Return the decisions of a simple algorithm. It judges a whole knot again and again, each time with the results of the
+    previous pass.
     """
     order = topology(nodes)
     decided: dict[str, Decision] = {}
@@ -140,7 +140,7 @@ def test_decisions_equal_those_of_repeated_full_evaluation(nodes: list[Node], un
 
 
 def test_a_long_chain_of_late_members_is_judged_in_linear_time() -> None:
-    """Each package needs the next one, and the next one depends on it optionally. The number of judgements grows linearly."""
+    """Each package needs the next one, which depends on it optionally and is decided later. The judgements grow linearly."""
     count = 300
     chain = [
         node(

@@ -440,7 +440,7 @@ def test_dynamic_disable_overrides_the_bundle() -> None:
 
 
 def test_packages_that_wait_for_a_failed_one_do_not_hold_their_tier() -> None:
-    """``crit-b`` needs ``crit-a``, which has failed. Both orders are released, and packages that need neither of them run."""
+    """``crit-b`` needs ``crit-a``, which has failed. Neither of them holds back later packages that do not need them."""
     world = World(
         node("crit-a", order=10), node("crit-b", "crit-a", order=20), node("more", "crit-b", order=30), node("shop")
     )

@@ -89,8 +89,8 @@ REJECTED = [
 def test_admission_rejects_unmet_constraints_with_their_reason(
     candidate: Node, reason: str, message: str, *, paused: bool
 ) -> None:
-    """Admission comes before the node (spec/runtime §4.8). Its error has the reason of the later decision, and
-    nothing changes.
+    """A package is admitted before its node is added (spec/runtime §4.8). The error has the reason that a decision would have,
+    and the nodes do not change.
     """
     scheduler = scheduler_with(node("db"), module("off"), resumed=not paused)
     scheduler.apply(FactsChanged(Facts("1.30.0", "")))

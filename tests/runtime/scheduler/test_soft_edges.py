@@ -26,12 +26,12 @@ def knot(
 
 
 def choice(knot: Knot) -> tuple[dict[str, set[str]], set[str], Mapping[str, tuple[str, ...]]]:
-    """Return the chosen any-of members, the late members, and the refusers."""
+    """Return ``kept``, ``late`` and ``refused_by`` of a knot, as `plain` returns them."""
     return {name: set(kept) for name, kept in knot.kept.items()}, set(knot.late), knot.refused_by
 
 
 def plain(hard: Pairs, any_of: Pairs, none_of: Pairs) -> tuple[Pairs, set[str], Mapping[str, tuple[str, ...]], Pairs]:
-    """Return the chosen any-of members, the late members, the refusers, and the direct predecessors of each node."""
+    """Return what `choice` returns for a knot of these edges, and the direct predecessors of each node."""
     before = {name: {each for each in hard[name] if each in hard} for name in hard}
 
     def builds_on(name: str, other: str) -> bool:
@@ -115,7 +115,7 @@ def test_the_choice_equals_that_of_the_reference_algorithm(
 
 
 def test_a_large_ring_of_fallbacks_has_one_late_member() -> None:
-    """Only the member whose edge closes the ring is late."""
+    """A member is late if it is decided after a node that names it. Only the edge that closes the ring has such a member."""
     names = [f"n{number:03}" for number in range(1000)]
     ring = {name: {names[number - 1]} for number, name in enumerate(names)}
     nothing: Pairs = {name: set() for name in names}

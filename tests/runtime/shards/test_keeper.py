@@ -112,7 +112,7 @@ async def test_a_run_is_ended_before_its_package_moves(tmp_path: Path) -> None:
 
 async def test_state_recorded_by_the_previous_owner_is_used(tmp_path: Path) -> None:
     """A daemon lists the states of all packages when it starts. Later a hook changes the values of a package, and the package
-    moves to it.
+    moves to this daemon.
     """
     config = (
         "{configVersion: v1, kubernetes: [{apiVersion: v1, kind: ConfigMap, nameSelector: {matchNames: [trigger]}, "

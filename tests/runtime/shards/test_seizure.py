@@ -99,7 +99,7 @@ class Watched:
 
 
 async def test_applications_labelled_during_a_takeover_are_taken_over(autojump_clock: MockClock) -> None:
-    """Each round takes over all waiting Applications. A shard whose daemon is running does not delay the others."""
+    """The takeover is repeated while Applications are waiting. A shard whose daemon is running does not delay other shards."""
     async with (
         open_control_plane(storage=await storage_to_begin_with()) as control_plane,
         open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,

@@ -97,7 +97,7 @@ def held(folder: Path) -> list[int]:
 
 @dataclass
 class Stall:
-    """The state of a `slow_registry`. ``reached`` is set when it is in the middle of a blob, and ``go_on`` lets it continue."""
+    """The state of a `slow_registry`. ``reached`` is set in the middle of a blob. Then ``go_on`` lets the registry continue."""
 
     address: RegistryAddress
     reached: threading.Event = field(default_factory=threading.Event)
@@ -110,7 +110,7 @@ class Stall:
 def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
     """Serve a registry that forwards all requests to a real one.
 
-    It sends the second half of each blob of at least ``min_bytes`` slowly until it may continue.
+    It sends the second half of each blob of at least ``min_bytes`` slowly until `Stall.go_on` is set.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -136,8 +136,8 @@ def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
                 self.close_connection = True
 
         def drip(self, rest: bytes) -> None:
-            """Send ten bytes every tenth of a second, so that the connection is never idle. Once the registry may continue, send
-            all others.
+            """Send ten bytes every tenth of a second, so that the connection is never idle. Once `Stall.go_on` is set, send all
+            other bytes.
             """
             while not stall.go_on.wait(0.1) and len(rest) > 10:
                 self.wfile.write(rest[:10])

@@ -1,10 +1,10 @@
 """One package as a pure model: the lifecycle machine, the queue machine, and between them the actions of the runtime.
 
 Nothing is mocked and nothing waits. The work of a task is a line in this module, and the caller that drives the model decides
-when a run of a task ends. All orders of the machines are compared with the earlier ones. The model does what the runtime does,
-but without a world. An update consists of Pause, Download, Install and Load. The success of Load begins a reconciliation, or a
-disable if the package is off. A removal consists of Uninstall and Undeploy. After it, the queue is removed, and then the package
-is forgotten.
+when a run of a task ends. Each effect of a machine is checked against the effects before it. The model does what the runtime
+does, but without a world. An update consists of Pause, Download, Install and Load. The success of Load begins a reconciliation,
+or a disable if the package is off. A removal consists of Uninstall and Undeploy. After it, the queue is removed, and then the
+package is forgotten.
 """
 
 import itertools
@@ -57,7 +57,7 @@ class SimulatedPackage:
     now: float = 0.0
     package: Package | None = None
     queue: QueueState | None = None
-    # These are orders of the machines.
+    # These fields follow from the effects of the machines.
     live: dict[int, Operation] = field(default_factory=dict)
     causes: dict[int, str] = field(default_factory=dict)
     """The cause of each scope that was cancelled."""

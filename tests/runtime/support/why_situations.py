@@ -128,7 +128,7 @@ async def script_error(world: World) -> None:
 
 
 async def newer_version_is_read(world: World) -> None:
-    """Create a package whose enabled script failed in the last version. In the new version, a hook does not answer."""
+    """Create a package whose enabled script failed in the first version. In the new version, a hook does not answer."""
     await mod(world, "quota", files={"enabled": "#!/usr/bin/env bash\nexit 7\n"})
     await until_known(world, "quota", says("EnabledScriptError"))
     await push(world, "quota", kind="Module", hooks={"a.sh": f"#!/usr/bin/env bash\n{SLEEPING}\n"}, version="2.0.0")

@@ -74,7 +74,7 @@ from wharfinger.runtime.tracing.tracer import Tracer
 
 PATIENCE_S = 300
 VERIFY_S = 0.0
-"""The time after the start in which no status says only that a package is being verified."""
+"""The time after the start in which a status is not written if it only says that a package is being verified."""
 STATUS_PAUSE_S = 0.1
 """The pause between two minor writes of a status; it is short, so that tests need not wait for them."""
 SOON = BackoffPolicy(initial_s=1.0, max_s=2.0)

@@ -314,8 +314,8 @@ async def test_a_disabled_module_leaves_objects_by_policy_and_adopts_them_again(
 
 @pytest.mark.slow
 async def test_a_changed_policy_applies_to_a_waiting_removal(tmp_path: Path) -> None:
-    """An object that cannot be deleted blocks the removal. The user ends it with the policy Orphan, which leaves the remaining
-    objects.
+    """An object that cannot be deleted blocks the removal. The user ends the removal with the policy Orphan, which leaves the
+    remaining objects.
     """
     stuck = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stuck, finalizers: [example.com/held]}\n"
     async with open_shop(tmp_path, None, {**FILES, "templates/stuck.yaml": stuck}) as world:

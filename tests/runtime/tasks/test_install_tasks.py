@@ -123,7 +123,7 @@ def reasoned(obj: JsonObject) -> str:
 
 
 def damage(folder: Path, package: str) -> None:
-    """Change the last byte of every layer that contains this package's name, so that it is damaged."""
+    """Damage every layer that contains this package's name, by a change of its last byte."""
     damaged = 0
     for blob in folder.glob("registry/**/blobs/sha256/*/*/data"):
         data = blob.read_bytes()

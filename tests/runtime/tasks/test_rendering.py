@@ -27,7 +27,7 @@ FRONT = (
 
 
 async def test_the_manifest_contains_the_applied_objects(tmp_path: Path) -> None:
-    """The manifest in the release record contains the overrides and the labels, too."""
+    """The manifest contains the overrides of the spec and the labels for maintenance, too."""
     more: JsonObject = {
         "maintenance": "NoResourceReconciliation",
         "resourceRequests": [{"kind": "Deployment", "name": "front", "replicas": 2}],

@@ -146,8 +146,8 @@ fi
 async def test_an_interrupted_afterhelm_hook_of_a_round_without_an_apply_runs_again(
     tmp_path: Path,
 ) -> None:
-    """The first round of the request changes nothing in the cluster. The interrupted hook runs again in the round to which it
-    belongs.
+    """The first round of the request changes nothing in the cluster, and the hook is interrupted in the second round. It runs
+    again with the values of the second round.
     """
     os.mkfifo(tmp_path / "held")
     hook = bash("{configVersion: v1, afterHelm: 1}", REACTING.format(folder=tmp_path))

@@ -31,7 +31,7 @@ def module_folder(folder: Path, operations: str) -> None:
 CHANGE = """\
 {"op":"add","path":"/tuner/a","value":2}
 [{"op":"remove","path":"/tuner/b"},{"op":"add","path":"/tuner/c","value":[3]}]"""
-"""Not repeatable, as it removes: the second run of the hook would fail if the first had not been seen."""
+"""A patch that can be applied only once, because it removes a value. A second run of the hook would fail."""
 REPEATABLE = '{"op":"add","path":"/tuner/a","value":2}'
 
 

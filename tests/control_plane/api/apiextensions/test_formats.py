@@ -1,4 +1,4 @@
-"""Formats in the schemas of CustomResourceDefinitions that the API server does not check."""
+"""Formats that the API server does not check, in the schemas of CustomResourceDefinitions."""
 
 from wharfinger.control_plane.api.apiextensions.form import spec_of
 from wharfinger.control_plane.api.apiextensions.formats import unrecognized_formats

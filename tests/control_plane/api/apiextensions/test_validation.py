@@ -1,4 +1,4 @@
-"""Validation of whole CustomResourceDefinitions: checks that an update skips, which no recording of a real API server covers."""
+"""Validation of whole CustomResourceDefinitions: checks that an update skips. No recording of a real API server covers these."""
 
 from tests.control_plane.support.samples import definition
 from wharfinger.control_plane.api.apiextensions.validation import definition_errors, update_errors, warnings

@@ -1,4 +1,4 @@
-"""Defaults of workloads that no recording shows, because they depend on other fields, and the idempotence of defaulting."""
+"""Defaults that depend on other fields of a workload, so that no recording shows them, and the idempotence of defaulting."""
 
 import pytest
 
