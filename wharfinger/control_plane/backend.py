@@ -67,7 +67,7 @@ class Backend:
         self.runs_commands = False
         """True if commands in simulated Pods (``exec``) are run, as processes of this machine."""
         self.failed_commits = 0
-        """The number of writes that had to be undone."""
+        """The number of commits that failed."""
 
     def observe(self, observer: Callable[[Change], None]) -> None:
         """Report every change to ``observer``, in order, before the verb that made it returns.

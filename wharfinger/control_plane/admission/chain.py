@@ -39,9 +39,10 @@ ORDER: Final = (
     "ResourceQuota",
     "RoleEscalation",
 )
-"""The order of the plugins: first and last a plugin of this server, between them kube-apiserver's default plugins.
+"""The order of the plugins.
 
-Some of the default plugins do not exist here.
+The first and the last plugin exist only in this server. All others are default plugins of kube-apiserver, of which some do not
+exist here.
 """
 
 

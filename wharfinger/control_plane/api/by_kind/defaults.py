@@ -1,4 +1,4 @@
-"""The defaults of Kubernetes 1.36 (and of the answers recorded from it), kind by kind.
+"""The defaults of Kubernetes 1.36, as its recorded answers show them, kind by kind.
 
 Defaults differ from the values that a kind's strategy sets at creation (cluster IPs, node ports, the first status). In managed
 fields, defaults belong to the manager that writes the object. The values of a strategy belong to no manager, because they are

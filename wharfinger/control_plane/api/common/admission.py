@@ -49,8 +49,8 @@ class Writer(Protocol):
 class Mutation:
     """The calls of mutating webhooks or mutating policies for one write; some may be called twice (``reinvocationPolicy``).
 
-    ``called`` are those that were called and may be called again. ``again`` are those that saw the object before its latest
-    change; the second pass calls only these. ``output`` is the object after the first pass.
+    ``called`` are the webhooks or policies that were called and may be called again. ``again`` are those of them that saw the
+    object before its latest change; the second pass calls only these. ``output`` is the object after the first pass.
     """
 
     completed: Callable[[str, JsonObject], JsonObject]

@@ -2,7 +2,7 @@
 
 A quota names resources in ``hard``. The name of a resource determines which objects use it: ``pods``, ``requests.cpu`` and
 similar names belong to pods, ``services.nodeports`` to services, ``requests.storage`` to claims, and
-``count/deployments.apps`` counts any kind. A quota may apply only to some pods or claims (scopes). Sources:
+``count/deployments.apps`` to objects of the kind that it names. A quota may apply only to some pods or claims (scopes). Sources:
 ``k8s.io/kubernetes/pkg/quota/v1``.
 """
 
