@@ -194,7 +194,7 @@ async def test_grandchild_holding_stdout_does_not_delay_the_run(prison: Prison) 
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
 async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
-    """The hook starts three times as many processes as permitted, each in its own session, and counts them."""
+    """The hook tries to start three times as many processes as permitted, each in its own session, and counts them."""
     hook = bash(prison.package, "")
     hook.write_text(
         f"""#!/bin/sh

@@ -26,8 +26,8 @@ CLUSTER = {
 
 
 def test_several_paths_are_built_as_one_tree_in_any_order(tmp_path: Path) -> None:
-    """A Kustomization in the first path reads a ConfigMap in the second path. It builds the third path, which is listed only
-    once.
+    """A Kustomization in the first path reads a ConfigMap in the second path. It builds the third path, whose objects are listed
+    only once.
     """
     tree = write_tree(tmp_path / "tree", CLUSTER)
     paths = [str(tree / name) for name in ("clusters/a", "settings", "apps")]

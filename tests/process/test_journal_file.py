@@ -398,7 +398,7 @@ def test_acknowledged_rows_survive_kill_9_at_any_moment(tmp_path: Path) -> None:
 
 
 def test_kill_9_while_a_damaged_file_is_set_aside_does_not_prevent_a_start(tmp_path: Path) -> None:
-    """The process is killed at each moment between the renames. The file itself is renamed last."""
+    """The process was killed after it had renamed the damaged file, and before it created a new one."""
     path = tmp_path / "journal.db"
     path.write_bytes(b"not a database")
     path.rename(tmp_path / "journal.db.damaged-1")
