@@ -218,7 +218,7 @@ def handle_resource(
 
 
 def verb_of(route: ResourceRoute, request: Request) -> str:
-    """Return the RBAC verb of a request; on the old watch paths it is always ``watch``."""
+    """Return the RBAC verb of a request; on the deprecated watch paths, this is always ``watch``."""
     if route.watch:
         return "watch"
     if request.method in {"GET", "HEAD"}:

@@ -196,7 +196,7 @@ def by_element(items: list[JsonValue], lists: ListTypes) -> dict[str, list[JsonV
 
 
 def _fits(value: _Maybe, lists: ListTypes) -> bool:
-    """Return whether the value has items or members of the form that its type has."""
+    """Return whether the value is a list or an object, as its type requires, and is not empty."""
     wanted = list if lists.relation in {Relation.SET, Relation.KEYED} else dict
     return isinstance(value, wanted) and bool(value)
 

@@ -189,7 +189,7 @@ def core_meta_errors(
 ) -> list[FieldError]:
     """Return the errors of ``ValidateObjectMeta``, for the rules of built-in kinds.
 
-    ``old`` is the stored object of an update; metadata that equals its metadata is not checked again.
+    ``old`` is the stored object of an update; metadata that equals the stored metadata is not checked again.
     """
     if old is not None and is_as_stored(obj, old):
         return []

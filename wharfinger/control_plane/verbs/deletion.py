@@ -176,7 +176,7 @@ def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> Json
 
 
 def _marked(backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return the object with its deletion timestamp; if it has one already, only its grace period can become shorter."""
+    """Return the object with its deletion timestamp; if the object has one already, at most its grace period is shortened."""
     group_kind = served.kind.group_kind
     if find(obj, "metadata", "deletionTimestamp") is not None:
         return _shortened(group_kind, obj, options)

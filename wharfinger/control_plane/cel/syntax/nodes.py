@@ -39,7 +39,7 @@ class Select(Node):
 
 @dataclass(slots=True, eq=False)
 class Call(Node):
-    """A call ``function(arguments)``, ``target.function(arguments)``, or of an operator such as ``_+_``."""
+    """A call of a function, of a function with a target (``target.function(arguments)``), or of an operator such as ``_+_``."""
 
     function: str
     arguments: list[Node]

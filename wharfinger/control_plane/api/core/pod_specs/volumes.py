@@ -47,8 +47,8 @@ _SHOWN_FIELDS: Final = {"uid": "uID"}
 
 @dataclass(frozen=True, slots=True)
 class VolumeRules:
-    """The facts that the validation of volumes needs: the pod's name ("" in a template), whether it is a Pod, and the rules
-    of claims.
+    """The facts that the validation of volumes needs: the pod's name ("" in a template), whether the spec belongs to a
+    Pod, and the rules of claims.
     """
 
     pod_name: str

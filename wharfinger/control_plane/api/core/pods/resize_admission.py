@@ -61,7 +61,7 @@ def check_node_size(admission: Admission) -> None:
 
 
 def _bound_to(admission: Admission) -> str:
-    """Return the node of a Pod that is resized; "" if nothing is resized, or the Pod has no node or the simulated one."""
+    """Return the node of a Pod that is resized; "" if nothing is resized, or if the Pod is on the simulated node or on none."""
     spec = part(admission.obj, "spec")
     name = text(spec, "nodeName")
     if admission.subresource != "resize" or name == SIMULATED_NODE or spec == part(admission.old, "spec"):
