@@ -1,4 +1,4 @@
-"""The guarantees for an installed package, tested as users would: with a real daemon, kubectl and helm."""
+"""The guarantees for an installed package, tested with a real daemon, kubectl and helm."""
 
 import json
 from collections.abc import Iterator

@@ -87,7 +87,7 @@ async def test_a_refused_update_suspends_no_package(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_refused_version_is_never_run(tmp_path: Path) -> None:
-    """The definitions of the refused version are not applied either, and its script's vote does not affect the
+    """The CRDs of the refused version are not applied either, and its script's vote does not affect the
     installed version.
     """
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
@@ -145,7 +145,7 @@ async def test_a_run_ordered_during_loading_does_not_run_the_refused_version(tmp
 
 @pytest.mark.slow
 async def test_a_refused_version_runs_once_the_cycle_is_removed(tmp_path: Path) -> None:
-    """The definitions of the version are applied then. The previous version did not have these definitions."""
+    """The CRDs of the version are applied then. The previous version did not have these CRDs."""
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
     write(place, {"crds/hams.yaml": CRD})
     async with open_world(tmp_path) as world:

@@ -106,7 +106,7 @@ async def test_a_script_that_voted_no_early_votes_again_once_all_modules_are_loa
 
 @pytest.mark.slow
 async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loaded(tmp_path: Path) -> None:
-    """Even if the load of a module fails many times, the module is installed, and nobody knows how the script votes with it."""
+    """A module may be installed although it cannot be loaded now, so nobody knows how the script would vote with it."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "broken").touch()
@@ -126,7 +126,7 @@ async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loade
 @pytest.mark.sampled
 @pytest.mark.parametrize("how", ["votes no again", "dns is removed"])
 async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded(tmp_path: Path, how: str) -> None:
-    """The missing Module may also be removed instead of loaded. Then all Modules are loaded, too."""
+    """If the only Module that is not loaded is removed, all remaining Modules are loaded, too."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "held").touch()

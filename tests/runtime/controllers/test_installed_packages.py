@@ -319,7 +319,7 @@ async def test_a_begun_removal_continues_after_a_restart_before_its_dependencies
 @pytest.mark.sampled
 @pytest.mark.parametrize("why", ["SettingsSourceMissing", "SpecInvalid", "RepositoryNotFound"])
 async def test_a_package_with_an_unusable_resource_still_holds_removals(tmp_path: Path, why: str) -> None:
-    """The requirements of the package are stored on disk. It is reconciled again as soon as its resource is usable."""
+    """The requirements of the package are stored on disk. The package is reconciled again as soon as its resource is usable."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)

@@ -115,7 +115,7 @@ def test_secrets_are_hidden_by_path_and_by_text() -> None:
 
 
 async def test_the_error_of_a_failed_hook_is_shown_and_masked(tmp_path: Path) -> None:
-    """A secret in the output of a hook is masked in its error."""
+    """A secret in the output of a hook is masked in the error of the hook."""
     hooks = {
         "a-good.sh": bash("{configVersion: v1, onStartup: 1}", "true"),
         "b-bad.sh": bash("{configVersion: v1, onStartup: 2}", 'jq -r .hooked.token "$CONFIG_VALUES_PATH" >&2; exit 3'),

@@ -271,8 +271,8 @@ def test_changes_of_content_and_status_share_one_run(where: str, content_first: 
 
 
 def test_progress_upgrades_a_free_queued_run() -> None:
-    """A run is requested. Before it begins, the id arrives because of which A had failed. Both causes share one run, which is
-    charged.
+    """A had failed because of an id. A run of A is requested, and the id arrives before it begins. Both causes share one run,
+    which is charged.
     """
     hand = Hand()
     hand.seed(A)

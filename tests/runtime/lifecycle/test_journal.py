@@ -270,7 +270,7 @@ async def test_a_package_is_retried_while_its_steps_cannot_be_written(tmp_path: 
 
 
 def test_the_table_of_steps_has_its_documented_form() -> None:
-    """A change of these columns needs a new version and a migration of old rows."""
+    """A change of the columns needs a new version of the table, and a migration of old rows."""
     assert OPERATION_STEPS.version == 2
     assert OPERATION_STEPS.checksum(("p", "update", "s", "f", 1, 1, "r", "b")) == "9d28341f52e674e3169ad429c5929d8e"
     assert [operation.value for operation in Operation] == ["update", "reconciliation", "disable", "removal"]

@@ -91,7 +91,7 @@ async def test_changes_during_a_restart_cause_a_synchronization(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_handled_events_are_recorded_only_once_hooks_are_idle(tmp_path: Path) -> None:
-    """While events are handled, the record has no entry, because the process may be killed before the hook has ended."""
+    """Nothing is recorded while events are handled, because the process may be killed before the hook has ended."""
     async with watching(tmp_path) as ground:
         async with ground.open_world() as world:
             await ready(world)
