@@ -240,7 +240,7 @@ def test_ctrl_c_during_imports_ends_the_demo_without_a_traceback() -> None:
 
 
 def processes_below(folder: Path) -> list[int]:
-    """Return the processes that a program started with ``folder`` in its environment has left, in any session."""
+    """Return the processes, in any session, whose environment contains the path of ``folder``."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:

@@ -208,7 +208,7 @@ TEXTS = st.sampled_from(["", "a", "bb", "ccc"])
 
 
 def some(needed: JsonObject, **optional: st.SearchStrategy[JsonValue]) -> st.SearchStrategy[JsonObject]:
-    """Return objects with the required members and any of the optional ones."""
+    """Return a strategy for objects with the required members and any of the optional ones."""
     return st.fixed_dictionaries({}, optional={**optional}).map(lambda drawn: {**needed, **drawn})
 
 
@@ -244,7 +244,7 @@ SCHEMAS: st.SearchStrategy[JsonObject] = st.recursive(leaf(), branch, max_leaves
 
 
 def values(made: JsonObject) -> st.SearchStrategy[JsonValue]:
-    """Return values that the schema is likely to accept."""
+    """Return a strategy for values that the schema is likely to accept."""
     anything: st.SearchStrategy[JsonValue] = TEXTS | st.integers(0, 6) | st.booleans() | st.just(None) | st.just({})
     match find(made, "type"):
         case "object":
@@ -265,7 +265,7 @@ def values(made: JsonObject) -> st.SearchStrategy[JsonValue]:
 
 
 def widen(made: JsonObject, data: st.DataObject) -> JsonObject:
-    """Return a copy of the schema that lacks one condition on values."""
+    """Return a copy of the schema that lacks at most one condition on values."""
     result = deepcopy(made)
     spots = list(_spots(result))
     spot = data.draw(st.sampled_from(spots))

@@ -29,7 +29,7 @@ def due(turns: RowTurns, owner: Owner[int, Row], *keys: int) -> None:
 
 
 def works(turns: RowTurns, most: int = 100, now: float = 0.0) -> list[Work[int, Row]]:
-    """Take work until there is no more, without finishing it, and return it."""
+    """Take up to ``most`` pieces of work, without finishing them, and return them."""
     taken: list[Work[int, Row]] = []
     while len(taken) < most and (one := turns.take(now)) is not None:
         work, [record] = one
@@ -43,7 +43,7 @@ def keys(taken: list[Work[int, Row]]) -> list[int]:
 
 
 def done(turns: RowTurns, most: int = 100, now: float = 0.0, *, failed: bool = False) -> list[int]:
-    """Take work until there is no more, finish it at once, and return its keys."""
+    """Take up to ``most`` pieces of work, finish each at once, and return their keys."""
     taken: list[int] = []
     while len(taken) < most and (one := turns.take(now)) is not None:
         turns.done(one[0], now, failed=failed)

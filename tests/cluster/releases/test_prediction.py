@@ -23,7 +23,7 @@ HOOK = (
 
 
 async def predicted(at: Bench, wanted: ReleaseRequest) -> Prediction:
-    """Return a prediction, and check that only dry runs were sent."""
+    """Return a prediction, and check that it has changed no ConfigMap."""
     before = {name: obj["metadata"] for name, obj in (await at.config_maps()).items()}
     prediction = await at.engine.predict(wanted)
     assert {name: obj["metadata"] for name, obj in (await at.config_maps()).items()} == before

@@ -356,7 +356,7 @@ def packages(draw: st.DrawFn) -> PackageSnapshot:
 
 
 def all_statistics() -> st.SearchStrategy[StatisticsSnapshot]:
-    """Return statistics with a value in every field."""
+    """Return a strategy for statistics."""
     slots = st.builds(SlotsSnapshot, _TEXT, _COUNT, _COUNT, _COUNT)
     pools = st.none() | st.builds(PoolSnapshot, _COUNT, _COUNT, _COUNT)
     return st.builds(
@@ -461,7 +461,7 @@ CAUSES = st.builds(CauseSnapshot, subject=_NAME, state=_NAME, message=_TEXT, sin
 
 
 def explanations() -> st.SearchStrategy[ExplanationSnapshot]:
-    """Return every kind of explanation of a package's state."""
+    """Return a strategy for explanations of a package's state."""
     causes = st.lists(CAUSES, max_size=3).map(tuple)
     return st.builds(ExplanationSnapshot, _NAME, st.booleans(), causes, _TEXT, _TEXTS)
 
@@ -470,7 +470,7 @@ PROBLEMS = st.lists(st.builds(Problem, st.text(), st.text()), max_size=3).map(tu
 
 
 def settings_answers() -> st.SearchStrategy[SettingsAnswer]:
-    """Return every kind of answer about settings."""
+    """Return a strategy for every kind of answer about settings."""
     valid = st.builds(ValidSettings, st.text(), PROBLEMS)
     return valid | st.builds(InvalidSettings, st.text(), PROBLEMS, PROBLEMS) | st.builds(UnknownSettings, st.text())
 

@@ -270,7 +270,7 @@ class AgainstModel(RuleBasedStateMachine):
         self.model: list[tuple[str, str, str, str, dict[str, str], list[float]]] = []
 
     def is_free(self, kind: str, name: str) -> bool:
-        """Return whether a family may have this name: no other family has it, or the name of one of this family's samples."""
+        """Return whether a family may have this name: neither it nor a name of its samples may occur in another family."""
 
         def names(kind: str, name: str) -> set[str]:
             more = ("_sum", "_count", "_bucket") if kind == "histogram" else ()

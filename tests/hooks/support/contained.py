@@ -40,7 +40,7 @@ def state_folder() -> Iterator[Path]:
 
 
 def package_in(state: Path, name: str = "0" * 64) -> Path:
-    """Return a new package folder with the modes of the store: only the daemon can read it."""
+    """Return the hooks folder of a new package. As in the store, only the daemon can read the package."""
     package = state / TREES / name / "package" / "hooks"
     package.mkdir(parents=True)
     for folder in (package, *package.parents):

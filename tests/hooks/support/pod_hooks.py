@@ -38,7 +38,7 @@ def in_pod(script: Path, pool: str = "workers") -> HookRun:
 
 @asynccontextmanager
 async def open_ship(folder: Path, limits: Limits = LIMITS) -> AsyncGenerator[Ship]:
-    """Open a cluster with a pool whose pods have started."""
+    """Open a cluster with a pool of pods."""
     async with open_kubelet(folder) as kubelet:
         client = kubelet.client
         await ensure_crds(client, "wharfinger", worker_pools=True)

@@ -133,7 +133,7 @@ class Reader:
             believed[place] = value
 
     def check(self) -> None:
-        """Check that the hook's view equals the cluster."""
+        """Check that the hook's view equals the cluster, as far as each binding reports changes."""
         for binding in self.hook.config.kubernetes:
             truth = selected(self.cluster, binding)
             if binding.name == "named":

@@ -114,7 +114,7 @@ async def applied(world: World, case: Case) -> list[JsonObject]:
 
 
 async def platform_of(world: World) -> RunOptions:
-    """Return what templates see of the cluster now. The definitions of a release do not exist before the release is installed."""
+    """Return what templates see of the cluster now. The CRDs of a release do not exist before the release is installed."""
     return RunOptions(await world.client.server_version(), await world.client.api_versions())
 
 

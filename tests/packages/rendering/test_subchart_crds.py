@@ -22,7 +22,7 @@ def crd(name: str) -> str:
 
 
 def sub(name: str, more: str = "", values: str = "") -> dict[str, str]:
-    """Return the files of a subchart with one definition."""
+    """Return the files of a subchart with one CRD."""
     files = {"Chart.yaml": f"apiVersion: v2\nname: {name}\nversion: 1.0.0\n{more}", "crds/a.yaml": crd(name)}
     return {
         f"charts/{name}/{path}": text for path, text in (files | ({"values.yaml": values} if values else {})).items()

@@ -38,7 +38,7 @@ def package(folder: Path, text: str) -> Path:
 
 
 def command_of(script: Path, cwd: Path) -> Command:
-    """Return a command that runs the script in its own folder, which is also its home."""
+    """Create the folder ``cwd``. Return a command that runs the script in this folder, which is also its home."""
     cwd.mkdir()
     environment = {
         "PATH": os.defpath,
