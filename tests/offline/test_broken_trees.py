@@ -95,7 +95,7 @@ CASES = (
     Broken(
         "two that wait for data of each other",
         {
-            # The release waits for values that the Kustomization makes, and the latter for a variable that the release makes.
+            # The release waits for values from the Kustomization, and the Kustomization for a variable from the release.
             "late/map.yaml": config_map("values"),
             "ks.yaml": kustomization(
                 "late", "./late", "  postBuild:\n    substituteFrom:\n      - {kind: ConfigMap, name: web-web}\n"

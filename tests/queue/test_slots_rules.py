@@ -112,7 +112,7 @@ class SlotsMachine(RuleBasedStateMachine):
             if waiting_kind is kind and group_of(name) == group and name != package:
                 self.overtaken_packages[kind, name, package] += 1
 
-    # --- the books -----------------------------------------------------------------------------------------------------
+    # --- the counts ----------------------------------------------------------------------------------------------------
 
     def limit(self, kind: Kind) -> int:
         found = {
