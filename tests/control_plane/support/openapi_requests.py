@@ -86,7 +86,7 @@ class Operation:
 
 
 def operations(document: JsonObject) -> Iterator[Operation]:
-    """Return every operation of an OpenAPI version 3 document."""
+    """Yield every operation of an OpenAPI version 3 document."""
     schemas = find_object(document, "components", "schemas")
     for path, item in find_object(document, "paths").items():
         shared = find_list(item, "parameters")

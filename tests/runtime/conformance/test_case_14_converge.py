@@ -53,7 +53,7 @@ def config(*bindings: str) -> str:
 
 
 def of_event(key: str) -> str:
-    """Return the data of the object of an event."""
+    """Return shell text that reads a value from the data of the event's object."""
     return f'\\"$(jq -r .[0].object.data.{key} "$BINDING_CONTEXT_PATH")\\"'
 
 

@@ -82,7 +82,7 @@ def test_failed_sets_may_grow_and_shrink() -> None:
 
 
 def given_up(hand: Hand) -> list[Exhausted]:
-    """Return the nodes that were reported as exhausted."""
+    """Return the reports of exhausted nodes."""
     return [effect for effect in hand.effects if isinstance(effect, Exhausted)]
 
 

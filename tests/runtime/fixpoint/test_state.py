@@ -70,7 +70,7 @@ events: st.SearchStrategy[Event | Outcome] = st.one_of(
 
 
 def check_books(state: Fixpoint) -> None:
-    """Compute every invariant of the module in the slow way, and check it."""
+    """Check every invariant of the module by counting everything again."""
     stages = Counter(found.stage for found in state.nodes.values())
     assert state.queued == stages[Stage.RUNNABLE]
     assert state.running == stages[Stage.RUNNING]

@@ -40,7 +40,7 @@ def test_crds_have_the_names_and_versions_of_the_code() -> None:
 
 
 def undescribed(schema: JsonObject, path: str) -> list[str]:
-    """Return the fields without a description, except for fields that all objects have, which the API server describes."""
+    """Return the fields that no sentence describes. The API server itself describes the fields that all objects have."""
     found: list[str] = []
     for name, each in find_object(schema, "properties").items():
         if path or name not in ("apiVersion", "kind", "metadata"):

@@ -77,7 +77,7 @@ class Notes:
                 await trio.testing.wait_all_tasks_blocked(QUIET_S)
 
     async def until(self, count: int) -> None:
-        """Wait until this many lines were noted."""
+        """Wait until this many lines were noted, or until a timeout."""
         with trio.move_on_after(PATIENCE_S):
             while len(self.lines()) < count:
                 await trio.testing.wait_all_tasks_blocked(QUIET_S)

@@ -73,7 +73,7 @@ class Daemon:
     rest: bytes = b""
 
     async def wait_line(self, text: str) -> None:
-        """Wait for a line that contains ``text``, and return it."""
+        """Wait for a line that contains ``text``."""
         while True:
             while b"\n" in self.rest:
                 line, _, self.rest = self.rest.partition(b"\n")

@@ -17,7 +17,7 @@ def condition(kind: str, status: str = "False", reason: str = "Pending", message
 
 
 def conditions(*said: ConditionSnapshot) -> tuple[ConditionSnapshot, ...]:
-    """Return one condition for each stage, which is True unless another one is given, followed by the external conditions."""
+    """Return the given condition of each stage, or True if none is given, and then the given external conditions."""
     by_type = {each.type: each for each in said}
     stages = tuple(by_type.pop(stage, condition(stage, "True", stage)) for stage in Stage)
     return (*stages, *by_type.values())

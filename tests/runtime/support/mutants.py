@@ -43,7 +43,7 @@ class Mutant:
 
 
 def mutants_of(module: str) -> Iterator[Mutant]:
-    """Return all mutants of a module, each with a unique name."""
+    """Yield all mutants of a module, each with a unique name."""
     text, seen = _path(module).read_text(), Counter[str]()
     for number in range(_places(text)):
         tree = ast.parse(text)

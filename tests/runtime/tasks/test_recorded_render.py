@@ -207,7 +207,7 @@ FAILING: Final = {
 
 
 def elsewhere(ground: Ground, name: str) -> Ground:
-    """Return the ground of a daemon on another host, which does not have the files of the earlier daemon."""
+    """Return the ground of a daemon on another host, without the renders and the journal of the earlier daemon."""
     (ground.folder / name).mkdir()
     return replace(ground, renders=ground.folder / name / "renders", journal=Journal(None))
 

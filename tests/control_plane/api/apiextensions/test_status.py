@@ -10,7 +10,7 @@ NAMES: JsonObject = {"plural": "as", "singular": "a", "kind": "A", "listKind": "
 
 
 def definition() -> JsonObject:
-    """Return a CustomResourceDefinition with this status."""
+    """Return a CustomResourceDefinition with an empty status."""
     schema: JsonObject = {"openAPIV3Schema": {"properties": {}}}
     return {"spec": {"group": "x.k8s.io", "names": NAMES, "versions": [{"name": "v1", "schema": schema}]}, "status": {}}
 
