@@ -30,9 +30,9 @@ from tests.scale import FULL
 pytestmark = pytest.mark.unmeasured
 
 WRITES = {Phase.INSTALL: 16, Phase.UPGRADE: 16, Phase.SETTINGS: 11, Phase.REMOVAL: 11}
-"""Writes of operation steps in an undisturbed run; `test_the_list_of_kill_moments_is_complete` checks all three tables."""
+"""The number of writes of operation steps in an undisturbed phase. `test_the_list_of_kill_moments_is_complete` checks it."""
 REQUESTS = {Phase.INSTALL: 14, Phase.UPGRADE: 12, Phase.SETTINGS: 8, Phase.REMOVAL: 8}
-"""Requests that the package makes meanwhile."""
+"""The number of writes to the cluster for the package in an undisturbed phase."""
 KILLS = int(os.environ.get("WHARFINGER_CRASH_ROUNDS", "1"))
 """The number of times that a daemon is killed at each moment."""
 ROUNDS = ("beforeHelm", "afterHelm", "afterHelm")
@@ -42,7 +42,7 @@ HOOKS = {
     Phase.SETTINGS: ROUNDS,
     Phase.REMOVAL: ("beforeDeleteHelm", "afterDeleteHelm"),
 }
-"""Hooks that run meanwhile."""
+"""The hooks that run in an undisturbed phase."""
 MOMENTS = [
     pytest.param(phase, f"{moment} {number}", id=f"{phase}-{moment}-{number}")
     for phase in Phase

@@ -27,7 +27,7 @@ def tuner(folder: Path, values: str = "sysctlTuner: {sleep: 600}\n") -> Path:
 
 
 CARELESS = "name: sysctl-tuner\nversion: 1.0\n"
-"""A Chart.yaml as addon-operator's own examples have it; Helm renders it."""
+"""A Chart.yaml as in addon-operator's own examples. Helm renders such a chart."""
 
 
 async def slept(world: World) -> str:

@@ -22,7 +22,7 @@ metadata:
 {{- end }}
 """
 READY_S = 30
-"""The reconciler needs a few seconds of it at most; the rest is for a busy machine. Requests time out after 60 s."""
+"""The reconciler needs a few of these seconds at most. The rest is for a busy machine. Requests time out after 60 s."""
 
 
 def application(name: str, namespace: str, package: str) -> str:

@@ -15,7 +15,7 @@ from tests.registry_server import open_registry_server
 from tests.runtime.support.killing import Kubectl, embedded_daemon, slow_registry
 
 LARGE = 100_000
-"""Bytes of a slow package; a healthy one is smaller."""
+"""The number of random bytes in a slow package. A healthy package is smaller."""
 SLOW = 6
 """More downloads than one source or one namespace may have at a time."""
 ENDLESS = "{{- range until 100000 }}{{- range until 100000 }}{{- range until 100000 }}{{ end }}{{ end }}{{ end }}\n"

@@ -24,7 +24,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find
 RECORDED: Final = Path(__file__).with_name("recorded")
 _AGE: Final = re.compile(r"(\d+[smhdy]){1,2}")
 _QUOTED_REVISION: Final = re.compile(r'(resourceVersion\\*"?: ?\\*")(?:[0-9]+|\$rv[0-9]+)')
-"""A revision inside an object that a message quotes; it has no placeholder."""
+"""A revision inside an object that a message quotes. Such revisions are not compared."""
 PLACEHOLDER: Final = re.compile(r"\$(uid|rv|rand|continue|ip|nodePort|time|age|cert|server)(\d*)")
 FORMS: Final = {
     "uid": r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",

@@ -14,7 +14,7 @@ ROOT: Final = Path(__file__).resolve().parents[3] / "wharfinger" / "runtime"
 SHELL: Final = "package/instance.py"
 LOOP: Final = "core/packages.py"
 REPLAY: Final = "recording/package_machine.py"
-"""The module that steps a recorded package again; it has no instance."""
+"""The module that steps a recorded package again. It has no instance of the package."""
 WRITERS: Final = frozenset({"wharfinger.runtime.package.transitions", "wharfinger.runtime.package.machine"})
 """The modules whose functions return a changed package."""
 

@@ -403,7 +403,7 @@ class Ground:
     observers: Observers = UNOBSERVED
     tracer: Tracer | None = None
     webhooks: Webhooks | None = None
-    """The webhooks of hooks; None: there are none."""
+    """The webhooks of hooks, or None if there are none."""
     require_account: bool = False
     """True if packages without a service account are refused."""
     shard: str = MAIN
