@@ -40,6 +40,7 @@ _PASSING: Final = (
 _GIVEN_OUT: Final = {
     "Service": (("spec", "clusterIP"), ("spec", "clusterIPs")),
     "PersistentVolumeClaim": (("spec", "volumeName"), ("metadata", "finalizers")),
+    "Pod": (("spec", "nodeName"),),  # the scheduler assigns it some seconds after the Pod was created
 }
 _ALLOCATED: Final = re.compile(
     r'(?<="nodePort": )\d+|(?<="healthCheckNodePort": )\d+|(?<="kube-api-access-)[a-z0-9]{5}(?=")'
