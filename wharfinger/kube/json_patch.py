@@ -60,7 +60,7 @@ def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonVal
     try:
         work.root = work.copied(document, 0, free=True)
     except _Refused as error:
-        raise JsonPatchError(f"the document to be patched {error}") from error
+        raise JsonPatchError(f"the document to be patched has more than {MAX_DEPTH} nested levels") from error
     for index, item in enumerate(patch):
         try:
             work.operate(as_object(item, "an operation"))
@@ -174,7 +174,7 @@ class _Work:
         Raises _Refused if the copy is too deep, or if copies exceed their limit.
         """
         if depth > MAX_DEPTH or (depth == MAX_DEPTH and isinstance(value, dict | list)):
-            raise _Refused(f"is nested deeper than {MAX_DEPTH} levels")
+            raise _Refused(f"leads to more than {MAX_DEPTH} nested levels")
         if not free:
             self.spent += 8 + (len(value) if isinstance(value, str) else 0)
             if self.spent > MAX_COPIED:

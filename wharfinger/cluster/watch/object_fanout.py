@@ -9,7 +9,8 @@ Invariants:
 * Applying all notifications of a listener gives the state that is held here: of all objects if the listener is not fresh,
   otherwise of the objects in its ``told``. So if a list is interrupted and another list follows, no object is reported twice
   or omitted.
-* An object with another uid under the same key is reported as deleted before it is added.
+* If an object with another uid appears under a key, the old object is reported as deleted before the new one is reported
+  as added.
 * Every listener is notified of an object before the next object is processed. A listener that raises has a bug: the others are
   notified of that object nevertheless, and then the exceptions are raised to the owner of the stream, as a group.
 """

@@ -131,7 +131,7 @@ def _with_propagation(obj: JsonObject, options: DeleteOptions) -> JsonObject:
 
 
 def held_by(group_kind: str, obj: JsonObject) -> bool:
-    """Return whether the object cannot be removed yet: it has finalizers (a Namespace also in ``spec``), or is a definition."""
+    """Return whether the object cannot be removed yet: it has finalizers (for a Namespace, also in ``spec``), or is a CRD."""
     if find_list(obj, "metadata", "finalizers"):
         return True
     if group_kind == "Namespace":

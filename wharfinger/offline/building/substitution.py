@@ -1,9 +1,9 @@
 """The substitution of variables in built manifests, as requested by ``spec.postBuild`` of a Flux Kustomization.
 
-The expressions are those of bash that Flux documents: ``${var}``, a default (``:-``, ``:=``, and without the colon only for an
-unset variable), a part (``${var:position:length}``), replacements (``${var/old/new}``, ``${var//old/new}``), and the case (``^``,
-``^^``, ``,``, ``,,``). ``$${`` is a literal ``${``. A variable that is not set is empty. Substitution works on the text of a
-manifest, so a value can become a number.
+These of the expressions that Flux documents are supported: ``${var}``, a default (``:-``, ``:=``, and without the colon only
+for an unset variable), a part (``${var:position:length}``), replacements (``${var/old/new}``, ``${var//old/new}``), and the
+case (``^``, ``^^``, ``,``, ``,,``). ``$${`` is a literal ``${``. A variable that is not set is empty. Substitution works on the
+text of a manifest, so a value can become a number.
 """
 
 import re

@@ -40,7 +40,11 @@ def collected(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
 
 
 def _internal(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> dict[Id, Id]:
-    """Return the objects that are not printed, each with its producer: a node, or the file of the object it is made from."""
+    """Return the objects that are not printed, each with its producer.
+
+    The producer of a stand-in is the file that declares the source of the stand-in, such as an ExternalSecret. The producer of
+    any other object is a node.
+    """
     found: dict[Id, Id] = {}
     for each in store.list(SECRET):
         if is_stand_in(each.object) and each.producer is None and each.place is not None:

@@ -328,7 +328,7 @@ def _comparable(version: str) -> str | None:
 
 
 def _flat_or_scoped(files: PackageFiles, name: str) -> JsonObject:
-    """Return the values of a ``package.yaml`` package: they are flat, or all in one section named after the package."""
+    """Return the values of a ``package.yaml`` package. The file has them flat, or all in one section named after the package."""
     values = files.read_object(VALUES_FILE) or {}
     key = camel_name(name)
     beside = values.keys() - {key, f"{key}Enabled", "global"}

@@ -106,6 +106,6 @@ def _identity(obj: JsonObject, name: str) -> tuple[str, str, str, str]:
         raise ArtifactError(f"{name}: {error}") from error
     if not (version and kind and own):
         raise ArtifactError(
-            f"{name}: expected an object with apiVersion, kind and metadata.name; correct it, or list the file in .helmignore"
+            f"{name}: expected an object with apiVersion, kind and metadata.name; correct it, or begin the file's name with a dot"
         )
     return version.rpartition("/")[0], kind, namespace, own

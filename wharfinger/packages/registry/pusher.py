@@ -101,7 +101,10 @@ async def push_chart(source: Path, registry: WritableRegistry, repository: str, 
 
 
 def pack_package(source: Path, name: str = "", version: str = "") -> Package:
-    """Do the work of `load_package`, blocking. With ``version``, a package that states another version is refused."""
+    """Do the work of `load_package`, blocking.
+
+    With ``version``, a package that states another version is refused; the version of a plain chart is not compared.
+    """
     if not source.is_dir():
         return _packed_chart(source)
     definition = _definition(source, name or source.resolve().name, str(source), version)

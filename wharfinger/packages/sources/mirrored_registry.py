@@ -1,8 +1,8 @@
 """A repository with mirrors: each request is answered by the first place that can answer it.
 
 If a place fails, or does not have the artifact, the next one is tried. If all fail, the error of the last place, which is the
-repository itself, is raised, with the errors of the mirrors. Everything is verified by digest, whichever place sent it; only the
-digest of a tag depends on the place.
+repository itself, is raised, with the errors of the mirrors. Manifests and blobs are verified by digest, whichever place sent
+them. The list of tags, the digest of a tag and the list of referrers depend on the place.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -340,7 +340,7 @@ def _log_left_over(instance: Instance, result: UninstallResult) -> None:
             "%s: deleted %s: the object belonged to this package's release, whose record is gone", instance.id, key
         )
     for key, why in result.kept.items():
-        log.info("%s: kept %s, which belonged to its release: %s", instance.id, key, why)
+        log.info("%s: the object %s of this package's former release is kept: %s", instance.id, key, why)
 
 
 async def _load_for_removal(instance: Instance, tools: Tools, host: Host) -> None:

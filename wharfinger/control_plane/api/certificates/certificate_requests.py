@@ -47,7 +47,10 @@ _REQUEST: Final = "CERTIFICATE REQUEST"
 
 
 def _blocks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield type, content and full text of every PEM block; the time is linear in the data, except for types without an end."""
+    """Yield type, content and full text of the PEM blocks, in linear time.
+
+    If the END lines of more than ``_MAX_ENDLESS`` types are missing, no further block is found.
+    """
     endless: set[bytes] = set()
     at = 0
     while (begin := _BEGIN.search(data, at)) is not None:
