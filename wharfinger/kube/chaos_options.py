@@ -20,5 +20,5 @@ def add_chaos(parser: argparse.ArgumentParser, condition: str) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="the seed of the random numbers for rules with the key chance (default: %(default)s)",
+        help="the seed of the random numbers for rules that contain 'chance=' (default: %(default)s)",
     )

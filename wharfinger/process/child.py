@@ -77,7 +77,7 @@ async def conduct(
         if run.stuck:  # even in place of Cancelled: a process that does not die must not go unnoticed
             raise run.stuck_error()
     if not isinstance(final, Ended) or final.ending is None or run.returncode is None or run.usage is None:
-        raise AssertionError("a run without an outcome was cancelled, and the watch has raised that")
+        raise AssertionError("the run ended without an outcome, and was not cancelled")
     return Outcome(
         ending=final.ending,
         returncode=run.returncode,

@@ -67,7 +67,7 @@ class JobHandover(Generic[AnyJob]):
             sender.done.set()
             await trio.lowlevel.cancel_shielded_checkpoint()
             if sender.job is None:
-                raise AssertionError("a sender has a job")
+                raise AssertionError("a sender waited without a job")
             return sender.job
         if self._is_closed:
             raise trio.EndOfChannel

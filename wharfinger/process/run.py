@@ -101,7 +101,7 @@ async def start(
             if attempt == SPAWN_TRIES - 1:
                 raise
         await trio.sleep(SPAWN_RETRY_S * 2**attempt)
-    raise AssertionError("the last attempt returns or raises")
+    raise AssertionError("the last attempt neither returned nor raised")
 
 
 async def in_thread(function: Callable[[], _T]) -> _T:

@@ -181,7 +181,7 @@ async def open_worker(
     ``on_stderr`` are raised in a group.
     """
     if command.stdin:
-        raise AssertionError("a worker's input is sent while it runs")
+        raise AssertionError("a worker's command must have no input; send the input while the worker runs")
     limits = Limits(
         wall_s=math.inf, stdout_bytes=0, term_grace_s=term_grace_s, cancel_grace_s=term_grace_s, drain_s=DRAIN_S
     )  # leaving the block is the normal end of a worker, so it gets its whole grace

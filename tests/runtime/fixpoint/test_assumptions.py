@@ -133,7 +133,7 @@ def test_blocking_creates_nothing() -> None:
 
 
 def test_creations_beside_the_outcome_count_as_outside() -> None:
-    """A body creates an id directly, and then blocks. The creation counts as a report from outside."""
+    """A body creates an id that is not part of its outcome, and then blocks. The creation counts as a report from outside."""
     hand = Hand()
     hand.seed(A)
     for at in range(100):

@@ -248,8 +248,8 @@ class HttpClusterClient:
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
         """Delete an object with DELETE, under a UID precondition if ``uid`` is given.
 
-        The server answers with a Status or with the object, depending on the kind. An object that still exists has a
-        deletionTimestamp.
+        Returns whether the object is gone. The server answers with a Status or with the object, depending on the kind. If the
+        object in the answer has a deletionTimestamp, it still exists, for example because of a finalizer.
         """
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": str(propagation)}
         if uid:

@@ -230,7 +230,7 @@ def _own_entry(
 
 
 def _owner_of(entry: JsonObject) -> tuple[str, ...]:
-    """Return the manager of an encoded entry in the form of ``Manager.written``."""
+    """Return, in the form of ``Manager.written``, the manager that an encoded entry names."""
     names = ("operation", "manager", "apiVersion", "subresource")
     operation, name, api_version, subresource = (find_str(entry, field) for field in names)
     return operation, name, api_version if operation == "Update" else "", subresource

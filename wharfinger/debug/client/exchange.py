@@ -155,7 +155,7 @@ def run_without_loop(coroutine: Coroutine[object, None, _T]) -> _T:
         result: _T = done.value
         return result
     coroutine.close()
-    raise AssertionError("a question of a command waits for an event loop")
+    raise AssertionError("the coroutine of a command waited for an event loop, and there is none")
 
 
 def _no_daemon(path: Path, error: OSError) -> NoDaemonError:

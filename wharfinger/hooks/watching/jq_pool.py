@@ -235,7 +235,7 @@ class JqPool:
             case JqRefusal() as refusal:
                 raise FilterError(program, refusal.message)
             case None:
-                raise AssertionError("a finished job has a result")
+                raise AssertionError("the job finished without a result")
             case results:
                 return results
 

@@ -143,7 +143,7 @@ class FolderController:
     async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Build one folder. Raises ReconcileError."""
         if gate.level is not Level.NONE:
-            raise AssertionError("a folder lacks nothing")
+            raise AssertionError("a folder was judged for missing ids, although it needs none")
         folder = self._run.tree.root / stored.id.name
         try:
             if not await trio.to_thread.run_sync(has_kustomization, folder):

@@ -35,4 +35,4 @@ async def with_retries(call: Callable[[], Awaitable[T]], policy: RetryPolicy) ->
                 raise
         await trio.sleep(wait)
         wait = min(wait * 2, policy.most_s)
-    raise AssertionError("the last attempt returns or raises")
+    raise AssertionError("the last attempt neither returned nor raised")

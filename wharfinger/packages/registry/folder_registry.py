@@ -43,8 +43,9 @@ class FolderRegistry:
         self._packed: tuple[str, Package | None, PackedIdentity] | None = None
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the descriptor of the package in its current files; raise ArtifactNotFoundError if ``tag`` is not its
-        version.
+        """Return the descriptor of the package, made from the present files of its folder.
+
+        Raises ArtifactNotFoundError if the package has another version than ``tag``.
         """
         check_tag(tag)
         found = await self._look(repository)

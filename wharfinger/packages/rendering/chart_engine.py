@@ -202,7 +202,7 @@ class ChartEngine:
         if isinstance(job.result, ProcessError):
             raise job.result
         if job.result is None:
-            raise AssertionError("a finished job has a result")
+            raise AssertionError("the job finished without a result")
         return job.result
 
     async def serve_slot(self) -> None:

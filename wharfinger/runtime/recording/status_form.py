@@ -120,7 +120,7 @@ def _read_condition(form: JsonValue) -> Condition:
         case [str(truth), str(reason), str(message), str(since), bool(permanent)]:
             return Condition(Truth(truth), reason, message, datetime.fromisoformat(since), permanent)
         case _:
-            raise ValueError("a condition")
+            raise ValueError("not the form of a condition")
 
 
 def _read_external(form: JsonValue) -> ExternalCondition:
@@ -128,4 +128,4 @@ def _read_external(form: JsonValue) -> ExternalCondition:
         case [str(truth), str(reason), str(message), str(since), int(generation)]:
             return ExternalCondition(Truth(truth), reason, message, datetime.fromisoformat(since), generation)
         case _:
-            raise ValueError("an external condition")
+            raise ValueError("not the form of an external condition")
