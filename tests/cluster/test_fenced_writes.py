@@ -80,7 +80,9 @@ async def leaders(folder: Path, *, at_once: int = 8, rules: tuple[Rule, ...] = (
 
 
 async def refused(found: Leaders, refusals: list[FencedError]) -> None:
-    with pytest.raises(FencedError, match="not sent, because the Lease is not ours: it was not renewed") as caught:
+    with pytest.raises(
+        FencedError, match="not sent, because this daemon does not hold the Lease: it was not renewed"
+    ) as caught:
         await found.write(found.old, "late")
     refusals.append(caught.value)
 

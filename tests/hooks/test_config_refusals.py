@@ -114,8 +114,8 @@ def test_all_semantic_faults_are_reported_together() -> None:
     [
         ("", "it printed nothing for --config"),
         ("# only words\n", "it printed nothing for --config"),
-        ("[]", "a list instead of a mapping"),
-        ("hello", "a string instead of a mapping"),
+        ("[]", "expected a mapping with at least one binding, found a list"),
+        ("hello", "expected a mapping with at least one binding, found a string"),
         ("{", "its output for --config: line 2, column 1: "),
         ("{}", "it should have at least 1 properties"),
         ("configVersion: v1", "it should have at least 2 properties: it has no binding"),

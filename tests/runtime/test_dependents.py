@@ -144,7 +144,7 @@ async def test_a_version_in_an_excluded_range_is_refused(tmp_path: Path) -> None
         await application(world, tmp_path, "shop", none_of)
         await world.change("", "database", {"packageVersion": "2.0.0"})
         held = await world.until("", "database", WOULD_BREAK)
-        assert "prod.shop: prod.shop excludes 'old'" in message(held)
+        assert "prod.shop: prod.shop excludes" in message(held)
         # The removal breaks no dependent.
         await world.delete("", "database")
         await world.until_gone("", "database")
@@ -159,7 +159,7 @@ async def test_the_last_member_of_a_group_stays_until_another_member_is_installe
         await application(world, tmp_path, "shop", any_of("ceph", "nfs"))
         await world.delete("", "ceph")
         held = await world.until("", "ceph", WOULD_BREAK)
-        assert "needs one of 'either'" in message(held)
+        assert "needs one package of the group 'either'" in message(held)
         await push(world, package(tmp_path, "nfs"))
         await world.create_module("nfs")
         await world.until_gone("", "ceph")

@@ -56,7 +56,7 @@ async def test_only_one_module_of_a_group_is_on_and_the_next_replaces_it(tmp_pat
         await world.create_module("flannel")
         flannel = await world.until("", "flannel", EXCLUDED)
         assert find_str(flannel, "status", "summary", "message") == (
-            "only one Module of the exclusive group 'cni' is installed: cilium"
+            "only one Module of the exclusive group 'cni' may be on, and cilium takes precedence"
         )
         assert await applied(world) == ["cilium"]
         # A Module of higher precedence replaces the installed one, even if it is created later.

@@ -174,7 +174,7 @@ def test_a_frozen_leader_writes_nothing_when_it_is_resumed(tmp_path: Path) -> No
         os.kill(first.process.pid, signal.SIGSTOP)
         os.killpg(os.getpgid(hook), signal.SIGKILL)
         (tmp_path / "go").touch()
-        second.wait_line("fence 2")
+        second.wait_line("leaseTransitions: 2")
         second.wait_line("default/app: Ready")
         before = kubectl("get", "configmaps,secrets,applications", "-A", "-o", "json")
         os.kill(first.process.pid, signal.SIGCONT)

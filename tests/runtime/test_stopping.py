@@ -56,7 +56,7 @@ def revisions(kubeconfig: Path) -> list[tuple[str, str]]:
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("file", WAITS)
 def test_a_stop_interrupts_waiting_for_the_cluster(tmp_path: Path, file: str) -> None:
-    """The daemon once needed the whole grace period of 30 s, and then reported "stopped before everything had ended"."""
+    """The daemon once needed the whole grace period of 30 s, and then reported "stopped before all running tasks had ended"."""
     text, shown, waited_for = WAITS[file]
     write(chart(tmp_path / "packages" / "fleet", "fleet", "1.0.0"), {file: text})
     kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")

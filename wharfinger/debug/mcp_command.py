@@ -127,7 +127,9 @@ class Tools:
             if found is None:
                 raise await no_such_package(client, package)
             if found.problem:
-                raise DifferenceProblemError(f"package {package!r}: the next apply is not known: {found.problem}")
+                raise DifferenceProblemError(
+                    f"package {package!r}: cannot tell what the next apply would change: {found.problem}"
+                )
             return "\n".join([*difference_lines(found), *summary_lines(found)])
 
         return await self._ask(text)

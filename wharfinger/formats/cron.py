@@ -179,7 +179,7 @@ def parse_cron(text: str, *, zone: tzinfo) -> Cron:
     try:
         _Calendar(rule.expression, hour_fixed=False, zone=UTC).after(_PROBE)
     except CroniterError as error:
-        raise CronError(f"schedule {text!r}: never due, there is no such date") from error
+        raise CronError(f"schedule {text!r}: never due, because no such date exists") from error
     return Cron(text, rule)
 
 
@@ -219,7 +219,9 @@ def _read_field(which: _Field, written: str) -> str:
     for item in written.split(","):
         found = _ITEM.fullmatch(item)
         if found is None:
-            raise ValueError(f"{which.name}: {item!r} is not understood")
+            raise ValueError(
+                f"{which.name}: expected a value, a range or a step such as 5, 1-5 or */10, found {item!r}"
+            )
         span = "*"
         if found["low"] is not None:
             low, high = which.number(found["low"]), which.number(found["high"] or found["low"])

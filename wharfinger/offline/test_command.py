@@ -94,7 +94,10 @@ def _targets(options: OfflineOptions, files: list[Path]) -> list[_Target]:
     packages, trees = packages_and_trees(options.paths)
     groups = [*([path] for path in packages), *([trees] if trees else [])]
     if files and len(groups) > 1:
-        raise CaseFileError(f"--tests {files[0]}: the paths are not one tree, nor one package; name one of them")
+        raise CaseFileError(
+            f"--tests {files[0]}: expected the path of one package or chart, or the paths of one tree, found {len(groups)} "
+            "packages, charts and trees; name one of them"
+        )
     targets: list[_Target] = []
     for paths in groups:
         found = tuple(files) or tuple(file for path in paths for file in files_with_tests(path))
@@ -106,7 +109,7 @@ def _targets(options: OfflineOptions, files: list[Path]) -> list[_Target]:
         cases = tuple(case for file in found for case in read_tests(file))
         if paths is trees and (named_values := next((each for each in cases if each.values is not None), None)):
             where = f"{named_values.file}: {named_values.name}"
-            raise CaseFileError(f"{where}: values are for one package or chart; {paths[0]} is a tree")
+            raise CaseFileError(f"{where}: values are for one package or chart, but {paths[0]} is a tree; remove them")
         targets.append(_Target(options.of(paths), cases))
     return targets
 

@@ -16,7 +16,9 @@ class Clock:
 def test_writes_are_permitted_only_between_acquisition_and_deadline() -> None:
     clock = Clock()
     fence = Fence(clock, clock)
-    with pytest.raises(FencedError, match="apply x: not sent, because the Lease is not ours: it is not held yet"):
+    with pytest.raises(
+        FencedError, match="apply x: not sent, because this daemon does not hold the Lease: it is not held yet"
+    ):
         fence.check("apply x")
     fence.permit(110.0)
     fence.check("apply x")

@@ -21,7 +21,7 @@ async def test_the_exit_code_tells_differences_from_errors(tmp_path: Path) -> No
     code, _, err = await typed(add_diff, ["prod.shop"], broken, tmp_path)
     assert (code, err) == (
         1,
-        "error: package 'prod.shop': the next apply is not known: the package is not loaded yet\n",
+        "error: package 'prod.shop': cannot tell what the next apply would change: the package is not loaded yet\n",
     )
 
 

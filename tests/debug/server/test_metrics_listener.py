@@ -235,7 +235,7 @@ async def test_addresses_that_cannot_be_bound_are_reported() -> None:
         with pytest.raises(MetricsAddressError, match=f"on 127.0.0.1:{port}: .*in use"):
             async with open_metrics_listener(MetricsAddress("127.0.0.1", port), CannedInspector()):
                 raise AssertionError("not opened")
-    with pytest.raises(MetricsAddressError, match=r"cannot listen for scrapers of metrics on a\.\.b:0"):
+    with pytest.raises(MetricsAddressError, match=r"cannot serve metrics on a\.\.b:0"):
         async with open_metrics_listener(MetricsAddress("a..b", 0), CannedInspector()):
             raise AssertionError("not opened")
 

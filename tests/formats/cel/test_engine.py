@@ -137,7 +137,7 @@ NO_ANSWER: Final = {
     "self.replicas + 9223372036854775807 == 1": "integer overflow",
     "[].min() == 1": "min: min\\(\\) of an empty list",
     "[1, 'a'].max() == 1": "max: values that cannot be combined",
-    "['a'].sum() == 1": "sum: sum\\(\\) adds numbers",
+    "['a'].sum() == 1": "sum: sum\\(\\) expects a list of numbers",
     "[9223372036854775807, 1].sum() == 1": "sum: integer overflow",
     "quantity('x').sign() == 1": "quantity: not a quantity",
     "quantity('1').isLessThan(semver('1.0.0'))": "isLessThan: expected the result of quantity\\(\\)",
@@ -146,7 +146,7 @@ NO_ANSWER: Final = {
     "'%s'.format([duration('1h')]).indexOf('s') == 4": "format: invalid arguments",
     "optional.none().value() == 1": "invalid argument",
     "[duration('1h')].max() == duration('1h')": "invalid argument",  # docs/cel.md
-    "[duration('1h')].sum() == duration('1h')": "sum\\(\\) adds numbers",  # docs/cel.md
+    "[duration('1h')].sum() == duration('1h')": "sum\\(\\) expects a list of numbers",  # docs/cel.md
     "timestamp(self.health) == timestamp(self.created)": "invalid argument",
     "self.created + duration('1h') > self.created": "no such overload: _\\+_\\(string, duration\\)",  # docs/cel.md
     "lists.range(20000).all(x, x >= 0)": "more than 10000 steps",

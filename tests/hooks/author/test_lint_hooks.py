@@ -36,7 +36,7 @@ def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, config: str) -> lis
         ("configVersion: v1\nonStartup: a", ['2: error: onStartup must be of type integer: "string"']),
         ("onStartup: 1\n\nconfigVersion: v9", ["3: error: 'configVersion' value 'v9' is unsupported"]),
         ("configVersion: v1\na: b: c", ["2: error: mapping values are not allowed in this context"]),
-        ("[1]", ["1: error: a list instead of a mapping with a binding in it"]),
+        ("[1]", ["1: error: expected a mapping with at least one binding, found a list"]),
         (
             "configVersion: v1\nkubernetes:\n- kind: Pod\n- {}",
             ["4: error: kubernetes.kind is required"],

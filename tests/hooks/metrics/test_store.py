@@ -131,12 +131,12 @@ def test_label_sets_are_widened_and_narrowed_per_package() -> None:
         (
             Observe("g", "a", {}, 1, (1,)),
             Set("g", "a_sum", {}, 1),
-            "a_sum: a gauge .* the samples of a, a histogram",
+            "a_sum: samples of a gauge .* as samples of a, a histogram",
         ),
         (
             Set("g", "a_bucket", {}, 1),
             Observe("g", "a", {}, 1, (1,)),
-            "a: a histogram .* samples of a_bucket, a gauge",
+            "a: samples of a histogram .* as samples of a_bucket, a gauge",
         ),
         (Observe("g", "a", {}, 1, (1,)), Observe("g", "a", {}, 1, (1, 2)), "a: its buckets differ"),
         (Set("g", "b", {}, 1), Add("g", "a", {}, -1), "a: a counter cannot decrease"),

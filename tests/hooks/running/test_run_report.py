@@ -76,9 +76,9 @@ def test_diff_from_empty_values_shows_additions() -> None:
         ("web", {"op": "remove", "path": "/web/none"}, "cannot apply values patch"),
         ("", {"op": "add", "path": "/other/a", "value": 1}, ""),
         ("", {"op": "add", "path": "/otherEnabled", "value": True}, ""),
-        ("", {"op": "add", "path": "", "value": 1}, "its first operation names no section of values"),
-        ("", {"op": "add", "path": 1}, "its first operation names no section of values"),
-        ("", 1, "its first operation names no section of values"),
+        ("", {"op": "add", "path": "", "value": 1}, "the path of its first operation names no section of values"),
+        ("", {"op": "add", "path": 1}, "the path of its first operation names no section of values"),
+        ("", 1, "the path of its first operation names no section of values"),
         ("web", {"op": "add", "path": "/webEnabled", "value": True}, "is not below /web"),
     ],
 )

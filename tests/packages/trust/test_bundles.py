@@ -40,7 +40,7 @@ def test_a_bundle_with_a_public_key_has_no_certificate() -> None:
     [
         ({"mediaType": 3}, "the bundle cannot be read"),
         ({"dsseEnvelope": {"payload": "", "signatures": []}}, "has 0 signatures; expected one signature"),
-        ({"verificationMaterial": {"tlogEntries": [{}, {}]}}, "has 2 entries of logs; expected one entry"),
+        ({"verificationMaterial": {"tlogEntries": [{}, {}]}}, "has 2 entries of transparency logs; expected one entry"),
         ({"verificationMaterial": {"certificate": {"rawBytes": "!"}}}, "the bundle cannot be read"),
     ],
 )

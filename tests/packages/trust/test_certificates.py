@@ -45,7 +45,7 @@ def test_issuers_that_are_not_text_are_refused(value: bytes) -> None:
     if value == b"\x0c\x82\x00\x01i":
         assert identity_of(made).issuer == "i"
         return
-    with pytest.raises(ArtifactError, match="names no signer and issuer"):
+    with pytest.raises(ArtifactError, match="signer and issuer cannot be read"):
         identity_of(made)
 
 
@@ -61,11 +61,11 @@ def test_an_overlong_name_is_refused_and_not_truncated() -> None:
 
 
 def test_a_certificate_without_an_issuer_or_a_name_is_refused() -> None:
-    with pytest.raises(ArtifactError, match="names 1 signers, by the issuer ''"):
+    with pytest.raises(ArtifactError, match="names 1 signer and no issuer"):
         identity_of(GOOD.but(issuer_oid="1.2.3.4").certificate)
     with pytest.raises(ArtifactError, match="names 0 signers"):
         identity_of(GOOD.but(names=[x509.DNSName("web.example")]).certificate)
-    with pytest.raises(ArtifactError, match="names no signer"):
+    with pytest.raises(ArtifactError, match="signer and issuer cannot be read"):
         identity_of(AUTHORITY.root)
 
 

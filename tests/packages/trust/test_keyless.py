@@ -338,7 +338,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "two names",
         annotated(GOOD.but(names=[x509.RFC822Name("a@example"), x509.UniformResourceIdentifier(SUBJECT)])),
         KEYLESS,
-        f"the certificate names 2 signers, by the issuer '{ISSUER}'; expected one of each; {AGAIN}",
+        f"the certificate names 2 signers and the issuer '{ISSUER}'; expected one of each; {AGAIN}",
     ),
     (
         "another log",
@@ -453,7 +453,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         bundled(GOOD, signature_of_bytes),
         KEYLESS,
         (
-            f"{UNUSABLE}the bundle has a signature of bytes; expected the signature of a statement "
+            f"{UNUSABLE}the bundle signs plain bytes (messageSignature); expected a signed statement "
             "(dsseEnvelope); sign the artifact again"
         ),
     ),

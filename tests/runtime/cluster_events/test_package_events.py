@@ -129,4 +129,6 @@ def test_kubectl_describe_shows_the_events(tmp_path: Path) -> None:
             ("Normal", "RolledBack", "version 1.0.0 is installed and ready; the former version was 1.1.0"),
         ]
         lease = kubectl("describe", "lease", "wharfinger", "--namespace=wharfinger-system")
-        assert re.search(r"Normal +LeaderChanged +\S+ +wharfinger +\S+ leads from now on, with fence \d+\n", lease)
+        assert re.search(
+            r"Normal +LeaderChanged +\S+ +wharfinger +\S+ leads from now on \(leaseTransitions: \d+\)\n", lease
+        )

@@ -64,7 +64,7 @@ def test_a_change_without_dependents_is_not_held() -> None:
 
 def test_five_of_many_unknown_packages_are_named() -> None:
     hold = judge_unknown("the removal", set("abcdefg"))
-    assert "a, b, c, d, e and 2 more not loaded yet" in hold.message
+    assert "a, b, c, d, e and 2 more are not loaded yet" in hold.message
     assert hold.unknown
 
 

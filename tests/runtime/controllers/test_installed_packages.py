@@ -148,7 +148,7 @@ async def test_a_removal_waits_until_all_dependents_are_loaded(tmp_path: Path) -
                 waits = await world.until("", "database", WAITS)
                 assert message(waits).startswith("the removal waits until the requirements of all packages are known: ")
                 assert message(waits).endswith(
-                    "prod.shop not loaded yet"
+                    "prod.shop is not loaded yet"
                 )  # Other packages are named too, because this was the first check.
                 # The package was ready, and keeps that status at a restart. The reason is reported in the condition Reconciling.
                 waits = await world.until(
@@ -186,9 +186,9 @@ async def test_packages_not_loaded_yet_are_listed_until_they_are_loaded(tmp_path
         await ground.client.delete(ObjectKey(MODULE, "", "database"))
         try:
             async with ground.open_world() as world:
-                await world.until("", "database", lambda obj: message(obj).endswith(": east, west not loaded yet"))
+                await world.until("", "database", lambda obj: message(obj).endswith(": east, west are not loaded yet"))
                 os.write(gates["west"], b"go\n" * 8)
-                await world.until("", "database", lambda obj: message(obj).endswith(": east not loaded yet"))
+                await world.until("", "database", lambda obj: message(obj).endswith(": east is not loaded yet"))
                 os.write(gates["east"], b"go\n" * 8)
                 await world.until("", "database", WOULD_BREAK)
         finally:

@@ -81,7 +81,7 @@ async def test_failed_or_hanging_writes_do_not_delay_the_stop(
         started = trio.current_time()
         await LastStatuses(client, writer("default.web"), lambda _: ready()).write()
         assert trio.current_time() - started == WRITE_S
-        assert "not all of 1 last statuses were written" in caplog.text
+        assert "the statuses of 1 packages had to be written before the stop, and not all" in caplog.text
         transport.fault = lambda _: httpx.Response(403, json={"kind": "Status", "code": 403, "reason": "Forbidden"})
         await LastStatuses(client, writer("default.web"), lambda _: ready()).write()
         assert "default.web: cannot write the last status now, so the next start writes it" in caplog.text

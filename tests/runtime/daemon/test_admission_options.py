@@ -23,9 +23,11 @@ def test_admission_options_give_an_endpoint() -> None:
     pod = parsed("--admission=:1", "--admission-service=a/b", "--admission-pod-ip=10.0.0.7")
     assert admission_endpoint(pod) == Endpoint("", 1, ("a", "b"), "10.0.0.7")
     for alone in ("--admission-service=a/b", "--admission-pod-ip=10.0.0.7"):
-        with pytest.raises(AdmissionAddressError, match="is used only with --admission; give both, or neither"):
+        with pytest.raises(
+            AdmissionAddressError, match="is used only with --admission; add that option, or leave this one out"
+        ):
             admission_endpoint(parsed(alone))
-    with pytest.raises(AdmissionAddressError, match="is used only with --admission-service; give both"):
+    with pytest.raises(AdmissionAddressError, match="is used only with --admission-service; add that option"):
         admission_endpoint(parsed("--admission=h:1", "--admission-pod-ip=10.0.0.7"))
     with pytest.raises(AdmissionAddressError, match="'pod': expected an IP address"):
         admission_endpoint(parsed("--admission=:1", "--admission-service=a/b", "--admission-pod-ip=pod"))

@@ -194,7 +194,7 @@ def test_a_second_signal_ends_the_daemon_at_once(tmp_path: Path) -> None:
                 assert running.wait() == 1
                 assert process.ended()
         assert any("SIGTERM again: stopping at once" in line for line in running.lines)
-        assert "stopped before everything had ended" in running.lines[-1]
+        assert "stopped before all running tasks had ended" in running.lines[-1]
 
 
 @pytest.mark.slow

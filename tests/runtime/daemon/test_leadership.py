@@ -156,7 +156,7 @@ def test_two_daemons_of_one_cluster_work_one_after_the_other(tmp_path: Path) -> 
             assert (tmp_path / "one" / "state" / IDENTITY_FILE).read_text().strip() in waiting
             first.process.terminate()
             assert first.wait() == 0
-            second.wait_line("fence 2")
+            second.wait_line("leaseTransitions: 2")
             second.wait_line("ready:")
         spec = json.loads(kubectl(kubeconfig, "get", "lease", "-n", SYSTEM_NAMESPACE, LEASE, "-o=json"))["spec"]
         assert spec["leaseTransitions"] == 2

@@ -94,7 +94,7 @@ def test_two_cycles_in_one_circle_are_distinguished() -> None:
 def test_a_package_tied_to_a_cycle_by_a_group_is_judged_without_the_cycle() -> None:
     nodes = [node("a", any_of=[group("any", "b")]), node("b", "c"), node("c", "b", any_of=[group("any", "a")])]
     findings, _ = all_of(*nodes)
-    assert judged(findings["a"]).decision.message == "a needs one of 'any': b, not installed"
+    assert judged(findings["a"]).decision.message == "a needs one package of the group 'any': b is not installed"
     assert {name for name, each in findings.items() if isinstance(each, Refused)} == {"b", "c"}
 
 

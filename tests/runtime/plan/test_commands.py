@@ -141,11 +141,11 @@ def test_unmet_groups_are_reported(place: Place) -> None:
     code, out, _ = place.run()
     assert code == 1
     assert (
-        "web.shop would not be on: AnyOfDependenciesUnmet: web.shop needs one of 'storage': ceph, not installed; "
-        "nfs (>=2), 1.0.0\n"
+        "web.shop would not be on: AnyOfDependenciesUnmet: web.shop needs one package of the group 'storage': "
+        "ceph is not installed; nfs (>=2) has version 1.0.0\n"
     ) in out
     assert (
-        "web.blog would not be on: NoneOfDependenciesUnmet: web.blog excludes 'others': nfs, but version 1.0.0 is on\n"
+        "web.blog would not be on: NoneOfDependenciesUnmet: web.blog excludes nfs (group 'others'), but version 1.0.0 is on\n"
     ) in out
 
 

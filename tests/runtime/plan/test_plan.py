@@ -53,7 +53,7 @@ def test_one_module_of_an_exclusive_group_is_on_and_blocks_the_others() -> None:
     plan = plan_of(grouped("flannel"), grouped("cilium", order=1), module("other"), grouped("calico", order=1))
     assert states(plan) == {"calico": "on", "cilium": "blocked", "flannel": "blocked", "other": "on"}
     assert {each.name: each.message for each in plan.blocked} == dict.fromkeys(
-        ("cilium", "flannel"), "only one Module of the exclusive group 'cni' is installed: calico"
+        ("cilium", "flannel"), "only one Module of the exclusive group 'cni' may be on, and calico takes precedence"
     )
 
 

@@ -69,8 +69,8 @@ CASES = {
         NOTHING,
         [
             (
-                "web.shop cannot be on: AnyOfDependenciesUnmet: web.shop needs one of 'storage': "
-                "ceph, not installed; nfs, not installed"
+                "web.shop cannot be on: AnyOfDependenciesUnmet: web.shop needs one package of the group 'storage': "
+                "ceph is not installed; nfs is not installed"
             )
         ],
         "",
@@ -81,7 +81,7 @@ CASES = {
         NOTHING,
         [
             (
-                "web.shop cannot be on: NoneOfDependenciesUnmet: web.shop excludes 'other': haproxy, "
+                "web.shop cannot be on: NoneOfDependenciesUnmet: web.shop excludes haproxy (group 'other'), "
                 "but version 1.0.0 is on"
             )
         ],

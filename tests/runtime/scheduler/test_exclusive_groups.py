@@ -40,7 +40,7 @@ def test_one_module_of_a_group_is_on_and_the_others_name_it() -> None:
     decision = scheduler.decision("flannel")
     assert decision is not None
     assert decision.reason == "ExclusiveGroupTaken"
-    assert decision.message == "only one Module of the exclusive group 'cni' is installed: cilium"
+    assert decision.message == "only one Module of the exclusive group 'cni' may be on, and cilium takes precedence"
     assert scheduler.unwanted("flannel")
     snapshot = scheduler.snapshot("flannel")
     assert snapshot is not None
@@ -72,7 +72,7 @@ def test_a_paused_module_still_occupies_its_group() -> None:
     decision = scheduler.decision("flannel")
     assert decision is not None
     assert decision.message == (
-        "only one Module of the exclusive group 'cni' is installed: cilium (which is off at present)"
+        "only one Module of the exclusive group 'cni' may be on, and cilium (which is off at present) takes precedence"
     )
     scheduler.apply(IntentSet("cilium", enabled=False))
     assert on(scheduler) == {"flannel"}
@@ -89,7 +89,7 @@ def test_blocked_modules_name_the_paused_module_of_their_group() -> None:
     for name in ("calico", "flannel"):
         decision = scheduler.decision(name)
         assert decision is not None
-        assert decision.message.endswith("is installed: weave (which is off at present)")
+        assert decision.message.endswith("may be on, and weave (which is off at present) takes precedence")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_a_package_that_excludes_its_dependent_is_stably_on() -> None:
     a, b = node("a", none_of=[group("g", "b <2")]), node("b", "a")
     assert on(a, b) == {"a"}
     assert decisions(a, b)["b"] == Decision(
-        Verdict.FORBID, Reason.NONE_OF_UNMET, "a is on, and excludes 'g', which contains b 1.0.0"
+        Verdict.FORBID, Reason.NONE_OF_UNMET, "a is on, and excludes the group 'g', which contains b 1.0.0"
     )
     assert on(a, node("b", "a", version="2.0.0")) == {"a", "b"}
     assert on(a, node("b", "a", version="latest")) == {"a"}

@@ -201,7 +201,7 @@ def test_any_of_no_installed_member_disables() -> None:
             "app",
             allowed=False,
             reason="AnyOfDependenciesUnmet",
-            message="app needs one of 'storage': ceph, not installed; nfs, not installed",
+            message="app needs one package of the group 'storage': ceph is not installed; nfs is not installed",
         )
     ]
 
@@ -254,7 +254,7 @@ def test_none_of_in_and_outside_forbidden_range(forbidden: str, allowed: bool) -
 
 def test_none_of_multiple_groups() -> None:
     world = World(node("b"), node("app", none_of=[group("one", "a"), group("two", "b")]))
-    assert world.decided()["app"].message == "app excludes 'two': b, but version 1.0.0 is on"
+    assert world.decided()["app"].message == "app excludes b (group 'two'), but version 1.0.0 is on"
 
 
 def test_none_of_no_edge() -> None:

@@ -32,7 +32,7 @@ def test_floors_decide_without_other_opinions() -> None:
             node("app", kubernetes=">=1.32"),
             Facts("", "1"),
             Reason.VERSION_LOOKUP_FAILED,
-            "app needs Kubernetes >=1.32, but its version is not known",
+            "app needs Kubernetes >=1.32, but the version of Kubernetes is not known",
         ),
         (
             node("app", kubernetes=">=1.32"),
@@ -54,7 +54,7 @@ def test_floors_decide_without_other_opinions() -> None:
             node("app", platform=">=1", kubernetes="*"),
             Facts("1.30", ""),
             Reason.VERSION_LOOKUP_FAILED,
-            "app needs the platform >=1, but its version is not known",
+            "app needs the platform >=1, but the version of the platform is not known",
         ),
         (node("app"), Facts(), None, ""),
     ],
@@ -167,16 +167,24 @@ def test_ranges_mean_the_same_on_every_edge(version: str, wanted: str, inside: b
     ("groups", "there", "message"),
     [
         ([group("storage", "ceph", "nfs")], [node("nfs")], None),
-        ([group("storage", "ceph >=2")], [node("ceph", version="latest")], "ceph (>=2), latest"),
+        ([group("storage", "ceph >=2")], [node("ceph", version="latest")], "ceph (>=2) has version latest"),
         (
             [group("storage", "nfs", "ceph >=2")],
             [node("ceph")],
-            "app needs one of 'storage': ceph (>=2), 1.0.0; nfs, not installed",
+            "app needs one package of the group 'storage': ceph (>=2) has version 1.0.0; nfs is not installed",
         ),
-        ([group("storage", "nfs")], [module("nfs")], "app needs one of 'storage': nfs, not enabled"),
-        ([group("one", "a"), group("two", "b")], [node("a")], "app needs one of 'two': b, not installed"),
+        (
+            [group("storage", "nfs")],
+            [module("nfs")],
+            "app needs one package of the group 'storage': nfs is not enabled",
+        ),
+        (
+            [group("one", "a"), group("two", "b")],
+            [node("a")],
+            "app needs one package of the group 'two': b is not installed",
+        ),
         ([group("one", "a"), group("two", "b")], [node("a"), node("b")], None),
-        ([group("self", "app")], [], "app needs one of 'self': app, not enabled"),
+        ([group("self", "app")], [], "app needs one package of the group 'self': app is not enabled"),
     ],
 )
 def test_any_of_groups_need_one_suitable_member(
@@ -198,23 +206,23 @@ def test_any_of_groups_need_one_suitable_member(
         (
             [group("rivals", "haproxy")],
             [node("haproxy")],
-            "app excludes 'rivals': haproxy, but version 1.0.0 is on",
+            "app excludes haproxy (group 'rivals'), but version 1.0.0 is on",
         ),
         ([group("rivals", "haproxy >=2")], [node("haproxy")], None),
         (
             [group("rivals", "haproxy <2")],
             [node("haproxy")],
-            "app excludes 'rivals': haproxy (<2), but version 1.0.0 is on",
+            "app excludes haproxy (<2) (group 'rivals'), but version 1.0.0 is on",
         ),
         (
             [group("rivals", "haproxy <2")],
             [node("haproxy", version="latest")],
-            "app excludes 'rivals': haproxy (<2), but version latest is on",
+            "app excludes haproxy (<2) (group 'rivals'), but version latest is on",
         ),
         (
             [group("one", "gone"), group("two", "z", "b")],
             [node("z"), node("b")],
-            "app excludes 'two': b, but version 1.0.0 is on",
+            "app excludes b (group 'two'), but version 1.0.0 is on",
         ),
         ([group("self", "app")], [], None),
     ],
@@ -352,4 +360,4 @@ def test_messages_do_not_depend_on_the_order_of_requirements() -> None:
         "dependency mid (>=3) is not installed",
         "dependency zeta (>=2) is not met by version 1.0.0",
     ]
-    assert none == "app needs one of 'g': ceph (>=2), 1.0.0; nfs, not installed"
+    assert none == "app needs one package of the group 'g': ceph (>=2) has version 1.0.0; nfs is not installed"

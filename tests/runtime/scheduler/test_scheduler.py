@@ -78,8 +78,8 @@ REJECTED = [
     (node("app", "db >=2"), "DependencyVersionMismatch", r"dependency db \(>=2\) is not met by version 1.0.0"),
     (node("app", "gone"), "DependencyNotEnabled", "dependency gone is not installed"),
     (node("app", "off"), "DependencyNotEnabled", "dependency off is not enabled"),
-    (node("app", any_of=[group("storage", "nfs")]), "AnyOfDependenciesUnmet", "'storage': nfs, not installed"),
-    (node("app", none_of=[group("rivals", "db")]), "NoneOfDependenciesUnmet", "app excludes 'rivals': db"),
+    (node("app", any_of=[group("storage", "nfs")]), "AnyOfDependenciesUnmet", "'storage': nfs is not installed"),
+    (node("app", none_of=[group("rivals", "db")]), "NoneOfDependenciesUnmet", r"app excludes db \(group 'rivals'\)"),
     (node("db", "gone", "app"), "DependencyNotEnabled", "dependency app is not installed; dependency gone"),
 ]
 

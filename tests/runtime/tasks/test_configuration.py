@@ -360,7 +360,7 @@ async def test_a_package_with_unconvertible_settings_is_removed_without_hooks(
             async with ground.open_world() as world:
                 await world.until_gone("prod", "app")
         assert not note.exists()
-        assert "removed without its hooks" in caplog.text
+        assert "the removal continues without the package's hooks" in caplog.text
         with pytest.raises(NotFoundError):
             await ground.client.get(ObjectKey(CONFIG_MAP, "prod", "out"))
 

@@ -42,7 +42,7 @@ def test_a_patch_can_be_typed() -> None:
 def test_every_reason_with_a_tip_has_it_as_remedy(reason: Reason) -> None:
     for permanent in (True, False):
         remedy = of_reason("db", str(reason), permanent=permanent)
-        assert remedy.startswith(reason.tip.replace("resume NAME", "resume db"))
+        assert remedy.startswith(reason.tip.replace(" NAME`", " db`"))
         assert "\n" not in remedy
 
 
@@ -106,7 +106,7 @@ def test_the_remedy_of_a_large_group_is_shortened() -> None:
 def test_versions_hooks_work_and_cycles_have_remedies() -> None:
     assert of_version("db", ">=2", "shop.web") == (
         "set spec.packageVersion of modules.wharfinger.dev db to a version that matches >=2, "
-        "or the version of applications.wharfinger.dev web -n shop to one that accepts the installed version of db"
+        "or set the version of applications.wharfinger.dev web -n shop to one that accepts the installed version of db"
     )
     assert "`wharfinger logs shop.web --hook hooks/a.sh`" in of_hook("shop.web", "hooks/a.sh")
     assert "registry answers" in of_work("Download:1.0.0")

@@ -114,7 +114,9 @@ def _credentials(authorization: str) -> tuple[str, str, bool]:
         try:
             name, _, secret = base64.b64decode(value, validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError) as error:
-            raise ConnectionConfigError("the credentials for Basic authorization are not Base64 of text") from error
+            raise ConnectionConfigError(
+                "credentials for Basic authorization: expected NAME:PASSWORD in Base64, found other text"
+            ) from error
         return name, secret, True
     raise ConnectionConfigError(
         "credentials for hooks and charts: expected a token, a password or a certificate; other logins cannot be passed on"

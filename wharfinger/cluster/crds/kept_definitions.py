@@ -274,7 +274,7 @@ class KeptDefinitions:
         restored.times, restored.at = restored.times + 1, trio.current_time()
         log.warning(
             "release %s: %s was deleted by another writer (the API server does not record which), and all objects of its kind "
-            "were deleted with it. The definition is restored; the objects of its kind that are in charts follow",
+            "were deleted with it. The definition is restored; the objects of this kind that charts contain are restored next",
             owner,
             one.key,
         )

@@ -47,7 +47,7 @@ class Fence:
             self._until, self._boot_until = until, boot_clock + (until - clock)
 
     def close(self, reason: str) -> None:
-        """Refuse all writes from now on; ``reason`` completes "the Lease is not ours: …"."""
+        """Refuse all writes from now on; ``reason`` completes "this daemon does not hold the Lease: …"."""
         self._until = self._boot_until = -math.inf
         self._reason = reason
 
@@ -57,5 +57,6 @@ class Fence:
             return
         reason = self._reason if self._until == -math.inf else "it was not renewed in time"
         raise FencedError(
-            f"{what}: not sent, because the Lease is not ours: {reason}; the daemon that holds the Lease does this"
+            f"{what}: not sent, because this daemon does not hold the Lease: {reason}; the daemon that holds the Lease does this "
+            "work"
         )

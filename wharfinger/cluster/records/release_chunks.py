@@ -204,8 +204,8 @@ def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | Non
         if hashlib.sha256(piece).hexdigest() != digest:
             state = "gone" if chunk is None else "damaged"
             raise ReleaseRecordError(
-                f"{what} is kept in chunks, and the Secret {head.namespace}/{name} is {state}: the objects that it "
-                f"installed are not known; restore that Secret, or delete the Secret {head.secret_name} to discard the revision"
+                f"{what} is kept in chunks, and the Secret {head.namespace}/{name} is {state}, so the objects of the revision "
+                f"are not known; restore that Secret, or delete the Secret {head.secret_name} to discard the revision"
             )
         pieces.append(piece)
     try:

@@ -83,5 +83,5 @@ class LateTidying:
                 if last is not None and last.holder and last.status is ReleaseStatus.DEPLOYED:
                     await self._keeper.tidy(history)
         except (ClusterError, ShapeError) as error:
-            log.info("release %s: its older revisions cannot be superseded now: %s", owner, error)
+            log.info("release %s: cannot mark its older revisions as superseded; trying again later: %s", owner, error)
             self.add(owner)

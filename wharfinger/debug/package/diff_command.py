@@ -55,7 +55,9 @@ def _diff(args: argparse.Namespace) -> int:
         if found is None:
             raise _unknown(name, ask(args, lambda client: no_such_package(client, name)))
         if found.problem:
-            raise DifferenceProblemError(f"package {name!r}: the next apply is not known: {found.problem}")
+            raise DifferenceProblemError(
+                f"package {name!r}: cannot tell what the next apply would change: {found.problem}"
+            )
     except DebugError as error:
         return print_failure(error)
     if output != "text":

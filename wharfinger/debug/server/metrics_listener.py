@@ -84,10 +84,10 @@ async def open_metrics_listener(address: MetricsAddress, inspector: Inspector) -
         listeners = await trio.open_tcp_listeners(address.port, host=address.host or None)
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise MetricsAddressError(f"cannot listen for scrapers of metrics on {address}: {why}") from error
+        raise MetricsAddressError(f"cannot serve metrics on {address}: {why}; choose another address") from error
     port: int = listeners[0].socket.getsockname()[1]
     async with open_server(listeners, make_metrics_handler(inspector), LIMITS):
-        log.info("metrics on %s", MetricsAddress(address.host, port))
+        log.info("serving metrics on %s", MetricsAddress(address.host, port))
         yield port
 
 

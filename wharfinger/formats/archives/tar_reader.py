@@ -155,7 +155,7 @@ class TarReader:
         following entries.
         """
         for key in sorted({"path", "linkpath", "size"} & self._pax(header).keys()):
-            raise ArchiveError(f"{self._what}: a global header sets {key!r} for every entry")
+            raise ArchiveError(f"{self._what}: a global header sets {key!r} for all entries, which is not supported")
 
     def _entry(self, header: _Header, found: _Extensions) -> Entry:
         name = found.text("path") or self._text(header.name if found.name is None else found.name)
@@ -171,7 +171,9 @@ class TarReader:
         size = header.size
         if written := found.text("size"):
             if not re.fullmatch(r"[0-9]{1,19}", written, re.ASCII):
-                raise ArchiveError(f"{self._what}: entry {name!r} has a size of {written[:40]!r}")
+                raise ArchiveError(
+                    f"{self._what}: entry {name!r} has a size of {written[:40]!r}, which is not a number"
+                )
             size = int(written)
         return Entry(kind, name, target, size if kind is Kind.FILE else 0, bool(header.mode & 0o111))
 

@@ -67,7 +67,7 @@ def is_sorted(items: list[float]) -> bool:
 def total(items: list[float]) -> float:
     """Implement ``[1, 2].sum()``: 0 for an empty list."""
     if any(isinstance(item, bool) or not isinstance(item, int | float) for item in items):
-        raise ValueError("sum() adds numbers")
+        raise ValueError("sum() expects a list of numbers")
     found = sum(items)
     if isinstance(found, int) and not -(2**63) <= found < 2**63:
         raise ValueError("integer overflow")

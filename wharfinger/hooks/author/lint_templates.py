@@ -53,7 +53,8 @@ async def lint_templates(sources: Sources, definition: Definition, rendering: Re
     try:
         request = _request(sources.files.root, definition, rendering)
     except SettingsError as error:
-        why = f"the templates were not rendered: without settings, {error}; give settings with --settings"
+        given = "correct the settings" if rendering.settings else "give settings with --settings"
+        why = f"the templates were not rendered: {error}; {given}"
         return [finding(PACKAGE, 0, Severity.WARNING, why)]
     with tempfile.TemporaryDirectory(prefix="wharfinger-lint-") as scratch:
         try:

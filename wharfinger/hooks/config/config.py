@@ -64,7 +64,7 @@ def read_hook_config(document: bytes, *, hook: str, scope: HookScope = HookScope
     if found is None:
         raise HookConfigError(hook, ("it printed nothing for --config; a hook must print its bindings and exit",))
     if not isinstance(found, dict):
-        raise HookConfigError(hook, (f"{type_name(found)} instead of a mapping with a binding in it",))
+        raise HookConfigError(hook, (f"expected a mapping with at least one binding, found {type_name(found)}",))
     return check_hook_config(found, hook=hook, scope=scope)
 
 

@@ -222,7 +222,8 @@ class MetricStore:
             owner = self._owners.get(each, name)
             if owner != name:
                 raise Refused(
-                    f"{name}: a {kind} of that name would have the samples of {owner}, a {self._kinds[owner]}"
+                    f"{name}: samples of a {kind} with this name would have the same names as samples of {owner}, a "
+                    f"{self._kinds[owner]}; choose another name"
                 )
         if (known := self._kinds.get(name, kind)) is not kind:
             raise Refused(f"{name}: it is a {known} and cannot become a {kind} while it is published")

@@ -47,6 +47,18 @@ class IfExists(StrEnum):
     REPLACE = "CreateOrUpdate"
 
 
+_OPERATIONS: Final = (
+    *IfExists,
+    "Delete",
+    "DeleteInBackground",
+    "DeleteNonCascading",
+    "JQPatch",
+    "MergePatch",
+    "JSONPatch",
+)
+"""The values of ``operation``, in the order in which a message names them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The object of an operation. ``api_version`` "" means the preferred version; ``kind`` is any name that kubectl accepts."""
@@ -190,7 +202,7 @@ def _operation(document: JsonObject) -> Operation:
         case "JSONPatch":
             return JsonPatch(_target(document), _json_patch(document), *_options(document))
         case _:
-            raise FormatError(f"operation: {name[:60]!r} is unknown")
+            raise FormatError(f"operation: expected one of {', '.join(_OPERATIONS)}, found {name[:60]!r}")
 
 
 def _target(document: JsonObject) -> Target:

@@ -113,7 +113,7 @@ def _root_of(patch: Sequence[JsonValue]) -> str:
         steps = pointer_steps(find_str(patch[0], "path"))
         if steps:
             return GLOBAL if len(steps) == 1 and steps[0].endswith("Enabled") else steps[0]
-    raise ValuesPatchError("its first operation names no section of values")
+    raise ValuesPatchError("the path of its first operation names no section of values; write a path such as /global/a")
 
 
 def _responses(answers: Mapping[str, bytes]) -> JsonObject:

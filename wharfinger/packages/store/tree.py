@@ -26,7 +26,14 @@ from wharfinger.formats.json.value import JsonObject, as_object, decode_json, en
 from wharfinger.formats.listing import listed
 from wharfinger.packages.charts.chart_archive import unpack_chart
 from wharfinger.packages.errors import ArtifactError, PackageError
-from wharfinger.packages.files.disk_files import changed_since, content_digest, make_read_only, sync_tree
+from wharfinger.packages.files.disk_files import (
+    MAX_DEEP,
+    MAX_NAMES,
+    changed_since,
+    content_digest,
+    make_read_only,
+    sync_tree,
+)
 from wharfinger.packages.registry.manifest import MAX_MANIFEST, is_chart, manifest_fields, manifest_from_fields
 from wharfinger.packages.registry.registry import Manifest
 
@@ -77,7 +84,9 @@ def build_tree(
             raise ArtifactError(f"{what}: its layers contain no files; push the package again")
     content = content_digest(package, should_stop)
     if content is None:
-        raise ArtifactError(f"{what}: it has more files, or more nested folders, than a tree may have")
+        raise ArtifactError(
+            f"{what}: more than {MAX_NAMES} files and folders, or folders nested deeper than {MAX_DEEP}"
+        )
     make_read_only(package)
     record: JsonObject = {"manifest": manifest_fields(manifest), "content": content}
     (folder / RECORD_FILE).write_bytes(encode_json(record))

@@ -31,7 +31,7 @@ def read_bundle(data: bytes) -> Signature:
             raise ArtifactError(f"the bundle is of the type {kind[:100]!r}; versions 0.1 to 0.3 are read")
         if find(document, "dsseEnvelope") is None:
             raise ArtifactError(
-                "the bundle has a signature of bytes; expected the signature of a statement (dsseEnvelope)"
+                "the bundle signs plain bytes (messageSignature); expected a signed statement (dsseEnvelope)"
             )
         envelope = read_envelope(find(document, "dsseEnvelope"))
         if len(envelope.signatures) != 1:
@@ -64,5 +64,5 @@ def _pem(der: bytes) -> str:
 def _entry(material: JsonObject) -> LogEntry | None:
     listed = find_list(material, "tlogEntries")
     if len(listed) > 1:
-        raise ArtifactError(f"the bundle has {len(listed)} entries of logs; expected one entry")
+        raise ArtifactError(f"the bundle has {len(listed)} entries of transparency logs; expected one entry")
     return read_entry(listed[0]) if listed else None

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import Criticality, ExtensionPolicy, Policy, PolicyBuilder, Store, VerificationError
 
+from wharfinger.formats.listing import counted
 from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.trust.keys import KeyFormatError, Verifying, is_signed_by, load_public
 
@@ -144,11 +145,10 @@ def identity_of(certificate: x509.Certificate) -> Identity:
         ]
         issuer = _issuer(certificate)
     except (x509.ExtensionNotFound, *_UNREADABLE) as error:
-        raise ArtifactError(f"the certificate names no signer and issuer: {error}") from error
+        raise ArtifactError(f"the certificate's signer and issuer cannot be read: {error}") from error
     if len(found) != 1 or not issuer:
-        raise ArtifactError(
-            f"the certificate names {len(found)} signers, by the issuer {issuer[:100]!r}; expected one of each"
-        )
+        by = f"the issuer {issuer[:100]!r}" if issuer else "no issuer"
+        raise ArtifactError(f"the certificate names {counted(len(found), 'signer')} and {by}; expected one of each")
     if max(len(found[0]), len(issuer)) > MAX_SUBJECT:  # a shortened name could be that of another signer
         raise ArtifactError(f"the certificate names a signer or an issuer of more than {MAX_SUBJECT} characters")
     return Identity(found[0], issuer)

@@ -26,7 +26,7 @@ class Limits:
         for name in ("waiting", "in_flight", "attempts"):
             if (limit := getattr(self, name)) < 1:
                 raise ValueError(
-                    f"limit of {name}: expected at least 1, because no request would be served otherwise, found {limit}"
+                    f"limit of {name}: expected at least 1, found {limit}; with 0, no request would ever be served"
                 )
 
 

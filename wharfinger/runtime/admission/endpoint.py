@@ -61,7 +61,7 @@ def read_endpoint(address: str, service: str, pod: str = "") -> Endpoint:
     if not service:
         if pod:
             raise AdmissionAddressError(
-                "--admission-pod-ip is used only with --admission-service; give both, or neither"
+                "--admission-pod-ip is used only with --admission-service; add that option, or leave this one out"
             )
         if not host:
             raise AdmissionAddressError(

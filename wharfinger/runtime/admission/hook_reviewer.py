@@ -113,7 +113,7 @@ class HookReviewer:
                 return read_admission_answer(answers, hook=hook.name, mutating=mutating).response(uid)
         except EXPECTED as error:
             why = instance.masked(str(error))
-        log.warning("%s: %s: no answer for an API server: %s", instance.id, binding.name, why)
+        log.warning("%s: webhook %s: the API server gets no answer from the hook: %s", instance.id, binding.name, why)
         return failed_admission(uid, binding, why)
 
     async def _convert(self, instance: Instance | None, address: Address, request: Request) -> Response:

@@ -195,6 +195,6 @@ async def open_admission(
         nursery.start_soon(server.run, name="admission")
         if webhooks is not None:
             nursery.start_soon(webhooks.run, lambda: frozenset(judge.runtime.instances), name="webhooks of hooks")
-        log.info("admission on port %d", server.port)
+        log.info("admission: serving webhooks on port %d", server.port)
         yield server
         nursery.cancel_scope.cancel(reason="admission is not served any more")

@@ -261,7 +261,7 @@ class Controller:
         try:
             return read_account(obj) or self.accounts.of(identity.namespace)
         except (SpecError, FormatError) as error:
-            log.warning("%s: %s; its removal acts as the same service account as before", identity, error)
+            log.warning("%s: %s; its removal uses the service account that the package used before", identity, error)
             return None
 
     def _act_on(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> None:

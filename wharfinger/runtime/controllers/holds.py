@@ -75,7 +75,8 @@ def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: C
 def judge_unknown(what: str, unknown: Collection[str]) -> Hold:
     """Return a hold on ``what`` until the requirements of the ``unknown`` packages are known."""
     names = listed(sorted(unknown), MOST_NAMED)
-    message = f"{what} waits until the requirements of all packages are known: {names} not loaded yet"
+    verb = "is" if len(unknown) == 1 else "are"
+    message = f"{what} waits until the requirements of all packages are known: {names} {verb} not loaded yet"
     return Hold(Reason.WAITING_FOR_DEPENDENTS, message, unknown=True)
 
 

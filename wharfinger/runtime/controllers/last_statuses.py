@@ -45,7 +45,11 @@ class LastStatuses:
         with trio.move_on_after(WRITE_S) as limit:
             await each(names, self._write_one, limit=AT_ONCE)
         if limit.cancelled_caught:
-            log.warning("not all of %d last statuses were written; the next start writes the rest", len(names))
+            log.warning(
+                "the statuses of %d packages had to be written before the stop, and not all of them were written in time; the "
+                "next start writes the rest",
+                len(names),
+            )
 
     async def _write_one(self, name: str) -> None:
         status = self.status_of(name)

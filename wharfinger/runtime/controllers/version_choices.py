@@ -70,7 +70,8 @@ class VersionChoices:
             if (
                 isinstance(follows, Channel) and follows.name in index.channel_names
             ):  # the last scan did not include this tag
-                raise NoVersionError(f"the version of {follows} of {spec.package} is not known yet", scanning=True)
+                text = f"it is not known yet at which version of {spec.package} the {follows} points"
+                raise NoVersionError(text, scanning=True)
             raise NoVersionError(choice.message, scanning=False)
         if choice.at is not None:
             wait_s = (choice.at - self.runtime.now()).total_seconds()

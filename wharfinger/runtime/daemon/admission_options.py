@@ -47,7 +47,7 @@ def admission_endpoint(args: argparse.Namespace) -> Endpoint | None:
         for option, value in (("service", args.admission_service), ("pod-ip", args.admission_pod_ip)):
             if value:
                 raise AdmissionAddressError(
-                    f"--admission-{option} is used only with --admission; give both, or neither"
+                    f"--admission-{option} is used only with --admission; add that option, or leave this one out"
                 )
         return None
     if find_spec(LIBRARY) is None:

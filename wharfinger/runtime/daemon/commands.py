@@ -307,8 +307,8 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
         type=config_map_key,
         default=None,
         metavar="NAMESPACE/CONFIGMAP",
-        help="the ConfigMap whose existence shows that the cluster is bootstrapped; until it exists, packages of the last "
-        "order, 999 (all Applications, and Modules whose files set no order), stay off (default: the cluster counts "
+        help="the ConfigMap whose existence shows that the cluster is bootstrapped; until it exists, packages of the "
+        "default order, 999 (all Applications, and Modules whose files set no order), stay off (default: the cluster counts "
         "as bootstrapped)",
     )
 
@@ -335,7 +335,7 @@ def run(args: argparse.Namespace) -> int:
         "--kubernetes-version": args.kubernetes_version != DEFAULT_KUBERNETES,
     }
     if not args.embedded and (option := next((name for name, is_given in given.items() if is_given), "")):
-        return _failed(f"{option} is used only with --embedded; give both, or neither", code=2)
+        return _failed(f"{option} is used only with --embedded; add --embedded, or leave {option} out", code=2)
     if args.chaos is not None and (problem := cast("Callable[[str], str]", args.chaos_problem)(args.chaos)):
         return _failed(problem, code=2)
     folders = addon_folders(args)

@@ -172,7 +172,7 @@ async def run_daemon(
                     log.info("stopping; running tasks have %.0f s to finish", config.grace_s)
             nursery.cancel_scope.cancel()
     if hard.cancelled_caught:
-        log.warning("stopped before everything had ended")
+        log.warning("stopped before all running tasks had ended")
         return False
     log.info("stopped")
     return True

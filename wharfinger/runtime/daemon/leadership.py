@@ -91,7 +91,7 @@ async def open_leadership(
         trio.open_nursery() as nursery,
     ):
         standby("")
-        log.info("%s holds the Lease %s/%s, fence %d", identity, SYSTEM_NAMESPACE, name, lease.fence)
+        log.info("%s holds the Lease %s/%s (leaseTransitions: %d)", identity, SYSTEM_NAMESPACE, name, lease.fence)
         nursery.start_soon(watch_rights, client, needed, name="rights")
         yield lease
         nursery.cancel_scope.cancel(reason="the daemon stops")
@@ -109,7 +109,7 @@ async def report_leader(client: ClusterClient, lease: Lease, recorder: Recorder,
         log.debug("the Event about the new leader was not written: %s", error)
         return
     shard = "" if name == LEASE else f" for shard {name.removeprefix(f'{LEASE}-')}"
-    text = f"{lease.identity} leads{shard} from now on, with fence {lease.fence}"
+    text = f"{lease.identity} leads{shard} from now on (leaseTransitions: {lease.fence})"
     recorder.record(subject_of(obj), EventReason.LEADER_CHANGED, text)
 
 

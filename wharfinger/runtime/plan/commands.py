@@ -81,7 +81,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     facts.add_argument(
         "--not-bootstrapped",
         action="store_true",
-        help="plan for a cluster that is not bootstrapped yet; packages of the last order, 999 (all Applications, and "
+        help="plan for a cluster that is not bootstrapped yet; packages of the default order, 999 (all Applications, and "
         "Modules whose files set no order), then stay off",
     )
     parser.set_defaults(handler=plan)

@@ -237,7 +237,10 @@ class _Steps:
                     raise _RefusedError(errors[0])
                 await trio.sleep(LOOK_S)
         if not self.record.unready:
-            raise TrialError(f"{self.plan.subject.id} still has work after {self.plan.limit_s:g} s")
+            raise TrialError(
+                f"{self.plan.subject.id}: its tasks and hooks are not done after {self.plan.limit_s:g} s; choose a longer "
+                "--timeout"
+            )
 
 
 def _is_applied(obj: JsonObject | None, version: str) -> bool:

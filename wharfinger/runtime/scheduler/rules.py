@@ -172,7 +172,7 @@ def _version(
     needs = f"{node.name} needs {subject} {constraint}"
     try:
         if not current:
-            yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, but its version is not known")
+            yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, but the version of {subject} is not known")
         elif not constraint.allows(current):
             yield _forbid(reason, f"{needs}, but the current version is {current}")
     except ConstraintError as error:
@@ -199,8 +199,12 @@ def _any_of(node: Node, others: Others) -> Iterator[Vote]:
         there = [(member, others.version(member.name) if member.name != node.name else None) for member in members]
         if any(version is not None and is_allowed(member.constraint, version) for member, version in there):
             continue
-        state = [f"{_member(member)}, {version or others.lack(member.name)}" for member, version in there]
-        yield _forbid(Reason.ANY_OF_UNMET, f"{node.name} needs one of {group.name!r}: {_listed(state)}")
+        state = [
+            f"{_member(member)} {f'has version {version}' if version else f'is {others.lack(member.name)}'}"
+            for member, version in there
+        ]
+        text = f"{node.name} needs one package of the group {group.name!r}: {_listed(state)}"
+        yield _forbid(Reason.ANY_OF_UNMET, text)
 
 
 def _none_of(node: Node, others: Others) -> Iterator[Vote]:
@@ -210,13 +214,13 @@ def _none_of(node: Node, others: Others) -> Iterator[Vote]:
             if version is None or member.name == node.name:
                 continue
             if is_allowed(member.constraint, version, unknown=True):
-                excluded = f"{node.name} excludes {group.name!r}: {_member(member)}, but version {version} is on"
-                yield _forbid(Reason.NONE_OF_UNMET, excluded)
+                text = f"{node.name} excludes {_member(member)} (group {group.name!r}), but version {version} is on"
+                yield _forbid(Reason.NONE_OF_UNMET, text)
     for refuser in others.refusers:
         for group in refuser.excluded:
             named = [each.constraint for each in group.members if each.name == node.name]
             if any(is_allowed(constraint, node.version, unknown=True) for constraint in named):
-                excluded = f"{refuser.name} is on, and excludes {group.name!r}, which contains {node.name}"
+                excluded = f"{refuser.name} is on, and excludes the group {group.name!r}, which contains {node.name}"
                 yield _forbid(Reason.NONE_OF_UNMET, f"{excluded} {node.version}")
 
 
@@ -225,7 +229,7 @@ def _exclusive(node: Node, others: Others) -> Iterator[Vote]:
         paused = [name for name in others.wanted if name not in others.enabled]
         on = [name for name in others.wanted if name in others.enabled]
         first = on[0] if on else f"{paused[0]} (which is off at present)"
-        text = f"only one Module of the exclusive group {node.exclusive!r} is installed: {first}"
+        text = f"only one Module of the exclusive group {node.exclusive!r} may be on, and {first} takes precedence"
         yield _forbid(Reason.EXCLUSIVE_GROUP_TAKEN, text)
 
 

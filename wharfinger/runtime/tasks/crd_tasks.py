@@ -178,7 +178,9 @@ async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
     except RenderError as error:
         # The chart may need values that beforeHelm hooks set. If the chart has another problem, Run reports it.
         log.info(
-            "%s: its conversion webhooks are applied with the release: %s", instance.id, instance.masked(str(error))
+            "%s: the chart cannot be rendered yet, so its conversion webhooks are applied only with the release: %s",
+            instance.id,
+            instance.masked(str(error)),
         )
         return
     webhooks = tuple(obj for obj in found.objects if kind_of(obj)[1] == CONVERSION_WEBHOOK)

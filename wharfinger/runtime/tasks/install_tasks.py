@@ -168,7 +168,7 @@ async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manife
         async with tools.slots.use(Kind.LOAD, instance.id.name):
             await tools.store.install(manifest)
     except (FormatError, PackageError) as error:
-        log.info("the earlier download cannot be used, and is repeated: %s", error)
+        log.info("%s: its earlier download cannot be used, so it is downloaded again: %s", instance.id, error)
         return None
     return manifest
 

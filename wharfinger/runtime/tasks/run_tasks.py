@@ -381,4 +381,4 @@ async def _adopt_for_removal(instance: Instance, tools: Tools, host: Host) -> No
 
 def _without_hooks(instance: Instance, host: Host, error: Expected) -> None:
     host.emit(instance, HooksUnusable())
-    log.warning("%s: removed without its hooks: %s", instance.id, instance.masked(str(error)))
+    log.warning("%s: the removal continues without the package's hooks: %s", instance.id, instance.masked(str(error)))

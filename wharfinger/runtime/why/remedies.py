@@ -54,8 +54,8 @@ _SLOW: Final = {
     "Load": "read in the daemon's log which hook of the package does not answer --config",
 }
 _ASKED_AGAIN: Final = "often the cause is a setting in spec.settings; the script runs again after a change"
-_RESUME: Final = "wharfinger resume {}"
-"""The command in a tip in which NAME is replaced by the package's name."""
+_NAME: Final = " NAME`"
+"""The end of a command in a tip, in which NAME is replaced by the package's name."""
 _PATCHES: Final = {
     Reason.SUSPENDED: '{"suspend":false}',
     Reason.DYNAMICALLY_DISABLED: '{"enabled":true}',
@@ -67,7 +67,7 @@ _PATCHES: Final = {
 
 def of_reason(name: str, reason: str, *, permanent: bool = False) -> str:
     """Return the tip of a reason, with the command for it if there is one. ``permanent`` is True if a retry does not help."""
-    advised = advice(reason, permanent=permanent).replace(_RESUME.format("NAME"), _RESUME.format(name)) or WAIT
+    advised = advice(reason, permanent=permanent).replace(_NAME, f" {name}`") or WAIT
     if reason == Reason.DISABLED_BY_SCRIPT:
         return f"{advised}: {_ASKED_AGAIN}"
     spec = next((spec for known, spec in _PATCHES.items() if known == reason), "")
@@ -112,7 +112,7 @@ def of_version(name: str, constraint: str, needed_by: str, *, by_resource: bool 
 
     ``by_resource`` is True if only ``spec.dependsOn`` names the dependency.
     """
-    other = f"the version of {kubectl_name(needed_by)} to one that accepts the installed version of {name}"
+    other = f"set the version of {kubectl_name(needed_by)} to one that accepts the installed version of {name}"
     return f"{_another(name, constraint)}, or {_edit(needed_by) if by_resource else other}"
 
 
@@ -165,9 +165,9 @@ def of_shares() -> str:
     registries and packages.
     """
     return (
-        "wait for running work of its own namespace or registry, or of packages that were slow lately: the free slots are "
-        "reserved for others; `wharfinger run --max-namespace-share` and `--max-registry-share` set how many "
-        f"slots are reserved; {STATISTICS}"
+        "wait until running work of the package's namespace, of its registry, or of packages that were slow lately ends: the "
+        "free slots are reserved for other work; `wharfinger run --max-namespace-share` and `--max-registry-share` set how "
+        f"many slots are reserved; {STATISTICS}"
     )
 
 
