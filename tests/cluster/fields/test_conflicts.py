@@ -153,6 +153,7 @@ def test_the_error_names_object_field_and_owner() -> None:
     error = FieldConflictError(KEY, (FieldConflict("ann", ".data.v"), FieldConflict("cy", ""), *many))
     assert not error.transient
     assert error.message == (
-        "ConfigMap prod/a: .data.v belongs to 'ann'; .data.0, .data.1, .data.2, .data.3, .data.4 and 2 more belongs to "
-        "'bob'; fields belongs to 'cy'; remove the field from the chart, let the other manager give it up, or ignore it as drift"
+        "ConfigMap prod/a: .data.v belongs to 'ann'; .data.0, .data.1, .data.2, .data.3, .data.4 and 2 more belong to "
+        "'bob'; a field belongs to 'cy'; remove the field from the chart, stop the other manager from setting it, or name it in "
+        "spec.drift.ignore"
     )

@@ -121,7 +121,7 @@ def test_references_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -
         both: list[JsonValue] = [{"$ref": f"#/definitions/d{level - 1}"}] * 2
         definitions[f"d{level}"] = {"allOf": both}
 
-    with pytest.raises(SchemaError, match="more than 5000 values with its references replaced"):
+    with pytest.raises(SchemaError, match="more than 5000 values after its references are replaced"):
         expanded({"$ref": "#/definitions/d29", "definitions": definitions}, what="s")
 
 

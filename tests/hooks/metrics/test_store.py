@@ -191,7 +191,7 @@ def test_metric_name_is_free_once_its_last_series_is_removed() -> None:
         (MetricLimits(samples=3), "more than 3 samples of all packages"),
         (MetricLimits(package_bytes=400), "more than 400 bytes of one package"),
         (MetricLimits(bytes=400), "more than 400 bytes of all packages"),
-        (MetricLimits(labels=3), "more than 3 labels of one name"),
+        (MetricLimits(labels=3), "more than 3 labels of one metric name"),
     ],
 )
 def test_store_limits_refuse_new_series(limits: MetricLimits, why: str) -> None:

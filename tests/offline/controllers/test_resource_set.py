@@ -226,7 +226,7 @@ async def test_invalid_and_blocked_sets_are_reported(tmp_path: Path) -> None:
         "neither": "spec.inputsFrom[0]: needs a name or a selector",
         "strategy": "spec.inputStrategy.name: expected Flatten or Permute, found 'Zip'",
         "both": "spec.steps: not allowed beside resources and resourcesTemplate; use one of them",
-        "twice": "spec.steps: ConfigMap x is made by the steps one and two",
+        "twice": "spec.steps: ConfigMap x is made by the steps one and two; keep it in one of them",
         "key": 'spec.resources[0] with input 0: template: resourceset:5:11: executing "resourceset" at <inputs>: '
         'map has no entry for key "b"',
         "definition": "spec.dependsOn[0]: CustomResourceDefinition a.example.com does not exist",

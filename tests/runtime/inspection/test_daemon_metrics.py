@@ -115,7 +115,7 @@ def test_the_documented_limits_are_the_actual_ones() -> None:
     for said in (
         f"| {limits.package_samples:,} | {limits.samples:,} |",
         f"| {limits.package_bytes // 2**20} MiB | {limits.bytes // 2**20} MiB |",
-        f"| labels of one name | {limits.labels} |",
+        f"| labels of one metric name | {limits.labels} |",
         f"| characters of a name (of a metric, a label, a group) | {limits.name} |",
         f"| characters of a label's value | {limits.value:,} |",
         f"| buckets of a histogram | {MAX_BUCKETS} |",

@@ -51,7 +51,7 @@ def test_a_failure_shows_its_attempt_and_the_next_one() -> None:
         "fails: PackageHookFailed: hooks/a.sh: exit status 3; attempt 4, next at 12:30:13 UTC (in 13 s)"
     )
     assert (cause.since, cause.by_hand, cause.through) == (SINCE, True, ())
-    assert cause.remedy == advice("PackageHookFailed")
+    assert cause.remedy == advice("PackageHookFailed").replace(" NAME`", " db`")
     hooks = (HookSnapshot("hooks/a.sh", (), 0, None, ""),)
     (cause,) = causes(replace(failing("db"), hooks=hooks))
     assert cause.remedy == of_failed_hook("db", "hooks/a.sh")

@@ -43,12 +43,16 @@ class FieldConflictError(ConflictError):
     def __init__(self, key: ObjectKey, conflicts: tuple[FieldConflict, ...]) -> None:
         by: dict[str, list[str]] = {}
         for conflict in conflicts:
-            by.setdefault(conflict.manager, []).append(conflict.field or "fields")
-        told = "; ".join(f"{listed(fields, NAMED)} belongs to {manager!r}" for manager, fields in sorted(by.items()))
+            by.setdefault(conflict.manager, []).append(conflict.field or "a field")
+        told = "; ".join(
+            f"{listed(fields, NAMED)} {'belongs' if len(fields) == 1 else 'belong'} to {manager!r}"
+            for manager, fields in sorted(by.items())
+        )
         super().__init__(
             409,
             "Conflict",
-            f"{key}: {told}; remove the field from the chart, let the other manager give it up, or ignore it as drift",
+            f"{key}: {told}; remove the field from the chart, stop the other manager from setting it, or name it in "
+            "spec.drift.ignore",
         )
         self.transient = False
         self.conflicts = conflicts

@@ -156,7 +156,7 @@ class _Expansion:
     def count(self, path: ValuePath) -> None:
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise self.error(path[:4], f"the schema has more than {MAX_NODES} values with its references replaced")
+            raise self.error(path[:4], f"the schema has more than {MAX_NODES} values after its references are replaced")
         if len(path) >= MAX_DEPTH:
             raise self.error(path[:4], f"nested deeper than {MAX_DEPTH} levels")
 

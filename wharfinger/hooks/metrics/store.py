@@ -259,7 +259,7 @@ class MetricStore:
         """Check the limits for additional labels, samples and bytes. Raises Refused."""
         kept, limits = self._packages.get(package) or _Package(), self._limits
         for what, count, limit in (
-            ("labels of one name", labels, limits.labels),
+            ("labels of one metric name", labels, limits.labels),
             ("samples of one package", kept.samples + samples, limits.package_samples),
             ("bytes of one package", kept.bytes + more, limits.package_bytes),
             ("samples of all packages", self._samples + samples, limits.samples),

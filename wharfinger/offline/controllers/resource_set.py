@@ -86,7 +86,9 @@ class ResourceSetController:
             for obj in step:
                 who = object_id(obj)
                 if who in made:
-                    raise ReconcileError(f"spec.steps: {shown(who)} is made by the steps {made[who]} and {name}")
+                    raise ReconcileError(
+                        f"spec.steps: {shown(who)} is made by the steps {made[who]} and {name}; keep it in one of them"
+                    )
                 made[who] = name
             objects += step
         common = find_object(work.spec, "commonMetadata")

@@ -92,7 +92,7 @@ async def _copy_content(
     what = f"{ends.source_repository}@{descriptor.digest}"
     manifests, blobs = named_by(data, what, index=is_index(descriptor.media_type))
     if manifests and depth >= MAX_DEPTH:
-        raise ArtifactError(f"{what}: expected indexes at most {MAX_DEPTH} deep; push the package again")
+        raise ArtifactError(f"{what}: expected image indexes nested at most {MAX_DEPTH} deep; push the package again")
     for child in manifests:
         found, content = await ends.source.document(ends.source_repository, child.digest)
         await _copy_content(ends, found, content, sums, dry_run=dry_run, depth=depth + 1)

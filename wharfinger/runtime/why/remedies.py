@@ -15,7 +15,7 @@ PAUSE: Final = (
 )
 UNTAKEN: Final = "if the package's resource exists, read in the daemon's log why it was not accepted"
 STATISTICS: Final = (
-    "`wharfinger statistics` shows the limits, `wharfinger queues dump -o table` the packages that have work"
+    "`wharfinger statistics` shows the limits, and `wharfinger queues dump -o table` shows the packages that have work"
 )
 
 _MOST_NAMED: Final = 5
