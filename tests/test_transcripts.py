@@ -33,6 +33,7 @@ from wharfinger.debug.server.server import open_debug_server
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.packages.trust.keys import public_pem
+from wharfinger.runtime.daemon.engine import ENGINE
 
 pytestmark = pytest.mark.unmeasured
 
@@ -127,7 +128,18 @@ def prepare(folder: Path) -> None:
 
 def environment(folder: Path) -> dict[str, str]:
     """Return the environment variables of a user who has only this folder."""
-    return {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache"), "NO_COLOR": "", "PYTHONUNBUFFERED": "1"}
+    return {
+        "HOME": str(folder),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "NO_COLOR": "",
+        "PYTHONUNBUFFERED": "1",
+        "PATH": _path_without_engine(),
+    }
+
+
+def _path_without_engine() -> str:
+    """Return PATH without the folders that contain the chart engine, because with an engine the cache has other entries."""
+    return os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if not (Path(each) / ENGINE).exists())
 
 
 def fixed(text: str, folder: Path) -> str:

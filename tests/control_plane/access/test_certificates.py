@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.certificates import with_unknown_version
 from wharfinger.control_plane.access.certificates import (
     AUTHORITY_CERTIFICATE,
     AUTHORITY_KEY,
@@ -32,10 +33,17 @@ def test_an_authority_that_expires_soon_is_replaced(tmp_path: Path) -> None:
     assert kept_authority(tmp_path, NOW + timedelta(days=3630)).certificate != first.certificate
 
 
-@pytest.mark.parametrize("broken", [AUTHORITY_CERTIFICATE, AUTHORITY_KEY])
-def test_unreadable_authority_files_are_reported_with_a_remedy(tmp_path: Path, broken: str) -> None:
+@pytest.mark.parametrize(
+    ("broken", "content"),
+    [
+        (AUTHORITY_CERTIFICATE, "nothing"),
+        (AUTHORITY_CERTIFICATE, with_unknown_version(new_authority(NOW).pem)),
+        (AUTHORITY_KEY, "nothing"),
+    ],
+)
+def test_unreadable_authority_files_are_reported_with_a_remedy(tmp_path: Path, broken: str, content: str) -> None:
     kept_authority(tmp_path, NOW)
-    (tmp_path / broken).write_text("nothing")
+    (tmp_path / broken).write_text(content)
     with pytest.raises(CertificateError, match="remove both"):
         kept_authority(tmp_path, NOW)
 

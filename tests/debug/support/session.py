@@ -179,7 +179,9 @@ def open_session(folder: Path) -> Iterator[Session]:
         options = ("--local-packages", str(folder / "packages"), "--flight-recorder", str(folder / "flight"))
         with (
             _receiver() as (endpoint, traces),
-            embedded_daemon(folder, *options, "--log-level", "debug", "--otlp-endpoint", endpoint) as daemon,
+            embedded_daemon(
+                folder, *options, "--log-level", "debug", "--engine", "none", "--otlp-endpoint", endpoint
+            ) as daemon,
         ):
             daemon.wait_line(" ready: ")
             session = Session(folder, Kubectl(folder / "state" / "embedded" / "kubeconfig"), daemon, traces)

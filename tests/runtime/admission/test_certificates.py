@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.certificates import with_unknown_version
 from tests.programs import PATIENCE_S
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.runtime.admission.certificates import (
@@ -57,6 +58,7 @@ def test_the_former_authority_is_trusted_for_one_replacement() -> None:
         {"tls.crt": ""},
         {"tls.key": base64.b64encode(b"x").decode()},
         {"ca.crt": "%%%"},
+        {"tls.crt": base64.b64encode(with_unknown_version(new_certificate(NAMES, NOW).chain).encode()).decode()},
         {"tls.key": base64.b64encode(new_certificate(NAMES, NOW).key.encode()).decode()},
     ],
 )

@@ -81,7 +81,7 @@ def _read(certificate_path: Path, key_path: Path) -> Authority:
     try:
         certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())
         key = load_pem_private_key(key_path.read_bytes(), password=None)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, x509.InvalidVersion) as error:
         raise CertificateError(
             f"{certificate_path} and {key_path} are not a certificate and its key: {error}; "
             "remove both files, and new ones are created"

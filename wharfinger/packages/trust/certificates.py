@@ -52,7 +52,7 @@ def read_certificates(pem: str, what: str) -> list[x509.Certificate]:
     """Return the certificates in PEM text. Raises ArtifactError."""
     try:
         found = x509.load_pem_x509_certificates(pem.encode())
-    except ValueError as error:
+    except _UNREADABLE as error:
         raise ArtifactError(f"{what} cannot be read: expected certificates in PEM text") from error
     return found
 

@@ -93,7 +93,15 @@ def read_certificate(secret: JsonObject) -> Certificate | None:
         key = load_pem_private_key(texts[1], password=None)
         authorities = x509.load_pem_x509_certificates(texts[2])
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, TypeError, binascii.Error, x509.ExtensionNotFound, UnsupportedAlgorithm):
+    except (
+        ValueError,
+        TypeError,
+        binascii.Error,
+        x509.InvalidVersion,
+        x509.DuplicateExtension,
+        x509.ExtensionNotFound,
+        UnsupportedAlgorithm,
+    ):
         return None
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
         return None

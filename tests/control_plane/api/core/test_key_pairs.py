@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from tests.certificates import with_unknown_version
 from wharfinger.control_plane.api.core.key_pairs import key_pair_problem
 
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -57,6 +58,7 @@ def block(kind: str) -> bytes:
             "in key input after skipping PEM blocks of the following types: [A B]",
         ),
         (block("CERTIFICATE"), pem(KEY), "x509: malformed certificate"),
+        (with_unknown_version(certificate().decode()).encode(), pem(KEY), "x509: malformed certificate"),
         (certificate(), block("PRIVATE KEY"), "tls: failed to parse private key"),
     ],
 )

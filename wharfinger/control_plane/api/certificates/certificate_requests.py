@@ -71,7 +71,7 @@ def parsed_request(data: bytes) -> x509.CertificateSigningRequest:
         raise ValueError(f"PEM block type must be {_REQUEST}")
     try:
         return x509.load_pem_x509_csr(block)
-    except (ValueError, UnsupportedAlgorithm) as error:
+    except (ValueError, x509.InvalidVersion, UnsupportedAlgorithm) as error:
         raise ValueError("asn1: structure error: malformed certificate request") from error
 
 
@@ -181,7 +181,7 @@ def certificate_problem(data: bytes) -> str:
             return "no PEM block headers are permitted"
         try:
             x509.load_pem_x509_certificate(block)
-        except ValueError:
+        except (ValueError, x509.InvalidVersion):
             return "x509: malformed certificate"
     return ""
 

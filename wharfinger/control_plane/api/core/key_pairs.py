@@ -47,7 +47,7 @@ def key_pair_problem(certificate: bytes, key: bytes) -> str:
         return _no_key([kind for kind, _ in keys])
     try:
         public = x509.load_pem_x509_certificate(certificates[0]).public_key()
-    except (ValueError, UnsupportedAlgorithm):
+    except (ValueError, x509.InvalidVersion, UnsupportedAlgorithm):
         return "x509: malformed certificate"
     try:
         loaded = load_pem_private_key(private, None)
