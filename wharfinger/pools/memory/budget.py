@@ -147,7 +147,7 @@ class MemoryBudget:
         self._measured = trio.Event()
 
     def _note_largest(self, holder: Holder, found: Sequence[int]) -> None:
-        """Record the sizes of a pool's idle processes, or halve the recorded size if there have been none for a while."""
+        """Record the largest size of a pool's idle processes. If the pool has had none for a while, halve the recorded size."""
         now = trio.current_time()
         if found:
             self._largest[holder] = max(TYPICAL, *found), now
