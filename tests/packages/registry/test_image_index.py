@@ -49,7 +49,7 @@ def test_the_image_of_the_architecture_is_chosen(entries: list[JsonValue]) -> No
 @pytest.mark.parametrize(
     ("entries", "why"),
     [
-        ([], "no image for linux/amd64; it has nothing"),
+        ([], "no image for linux/amd64; the index has nothing"),
         ([attestation("a")], "it has nothing"),
         ([entry("a", architecture="arm64"), entry("b", architecture="arm")], "it has linux/arm, linux/arm64"),
         ([entry("a"), entry("b")], r"it has \?/\?"),

@@ -120,7 +120,7 @@ async def test_a_tag_for_two_platforms_resolves_to_the_running_one(
     assert await layout.resolve(REPOSITORY, "both") == one
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with pytest.raises(
-        ArtifactError, match=r"index\.json: no image for linux/riscv64; it has linux/amd64, linux/arm64"
+        ArtifactError, match=r"index\.json: no image for linux/riscv64; the index has linux/amd64, linux/arm64"
     ):
         await layout.resolve(REPOSITORY, "both")
 

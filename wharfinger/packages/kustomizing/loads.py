@@ -125,7 +125,7 @@ def _is_inside(real: str, top: str) -> bool:
 
 
 def _texts_of(path: Path, texts: ParsedTexts | None) -> Iterator[str]:
-    """Yield the texts of a kustomization, of its generators and of its transformers that may be paths."""
+    """Yield all texts that may be paths: those of a kustomization, and those of its generators and transformers."""
     try:
         document = read_kustomization(path, texts)
         yield from _texts(document)
@@ -139,7 +139,7 @@ def _texts_of(path: Path, texts: ParsedTexts | None) -> Iterator[str]:
 
 
 def _plugin_texts(kustomization: Path, text: str) -> Iterator[str]:
-    """Yield the texts of a generator or a transformer that may be paths. Raises LoadError, FormatError, OSError."""
+    """Yield all texts of a generator or a transformer that may be paths. Raises LoadError, FormatError, OSError."""
     if _INLINE.search(text):
         yield from _texts(read_yaml_all(text, what="a plugin"))
         return

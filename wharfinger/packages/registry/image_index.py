@@ -64,8 +64,8 @@ def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descript
     if not fitting:
         there = ", ".join(sorted({_platform(entry) for entry in images})[:5]) or "nothing"
         raise ArtifactError(
-            f"no image for linux/{architecture}; it has {there}; push an image for "
-            f"linux/{architecture}, or name one of these by its digest"
+            f"no image for linux/{architecture}; the index has {there}; push an image for "
+            f"linux/{architecture}, or name another image by its digest"
         )
     return read_descriptor(fitting[0], "manifests")
 

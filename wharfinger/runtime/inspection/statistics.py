@@ -154,7 +154,7 @@ def slots_of(counted: Slots) -> tuple[SlotsSnapshot, ...]:
 
 
 def _monitors(runtime: Runtime) -> MonitorCounts:
-    """Return the counts of all packages whose hooks are started."""
+    """Return the counts of monitors, objects and events, summed over all packages whose hooks are started."""
     started = (instance.hooks.started for instance in runtime.instances.values() if instance.hooks.started is not None)
     found = [monitor.statistics() for hooks in started for monitor in hooks.monitors()]
     return MonitorCounts(

@@ -1,4 +1,4 @@
-"""DaemonSets: no Pod if there are no nodes, one Pod if simulation annotations ask for it, and one Pod per node."""
+"""DaemonSets: one Pod per node. Without nodes there is no Pod, unless the DaemonSet has simulation annotations."""
 
 from trio.testing import MockClock
 
