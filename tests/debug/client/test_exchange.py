@@ -43,7 +43,7 @@ async def test_a_coroutine_that_waits_is_refused_without_an_event_loop() -> None
     async def wait() -> None:
         await trio.lowlevel.checkpoint()
 
-    with pytest.raises(AssertionError, match="waits for an event loop"):
+    with pytest.raises(AssertionError, match="waited for an event loop"):
         run_without_loop(wait())
 
 
