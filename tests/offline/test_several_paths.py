@@ -206,7 +206,7 @@ def test_each_chart_runs_its_own_tests(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert [(each["name"], bool(each["problems"])) for each in document["tests"]] == [("api", True), ("web", False)]
     done = cli("test", *paths, "--tests", str(tmp_path / "web" / "tests" / "a.test.yaml"), cache=tmp_path / "cache")
-    assert (done.returncode, "are not one tree, nor one package; name one of them" in done.stderr) == (2, True)
+    assert (done.returncode, "found 2 packages, charts and trees; name one of them" in done.stderr) == (2, True)
 
 
 def test_paths_with_manifests_share_one_build_for_tests(tmp_path: Path) -> None:

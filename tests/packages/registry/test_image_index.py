@@ -50,7 +50,7 @@ def test_the_image_of_the_architecture_is_chosen(entries: list[JsonValue]) -> No
     ("entries", "why"),
     [
         ([], "no image for linux/amd64; the index has nothing"),
-        ([attestation("a")], "it has nothing"),
+        ([attestation("a")], "the index has nothing"),
         ([entry("a", architecture="arm64"), entry("b", architecture="arm")], "it has linux/arm, linux/arm64"),
         ([entry("a"), entry("b")], r"it has \?/\?"),
         (["text"], "manifests.0: expected an object"),

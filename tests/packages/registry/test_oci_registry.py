@@ -126,7 +126,7 @@ async def test_an_invalid_manifest_is_an_artifact_error() -> None:
         index = b'{"schemaVersion":2,"manifests":[]}'
         digest = digest_of(index)
         faulty.manifest(digest.text, Reply(headers=(("Content-Type", OCI_INDEX),), body=index))
-        with pytest.raises(ArtifactError, match="it has nothing"):
+        with pytest.raises(ArtifactError, match="the index has nothing"):
             await registry.manifest(REPOSITORY, digest)
 
 

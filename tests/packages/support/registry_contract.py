@@ -176,7 +176,7 @@ async def check_empty_and_nested_indexes_are_refused(registry: WritableRegistry)
     with pytest.raises(ArtifactError, match="expected one image, found an index"):
         await registry.manifest(REPOSITORY, outer.digest)
     empty = await push_index(registry, "empty")
-    with pytest.raises(ArtifactError, match="it has nothing"):
+    with pytest.raises(ArtifactError, match="the index has nothing"):
         await registry.manifest(REPOSITORY, empty.digest)
 
 
