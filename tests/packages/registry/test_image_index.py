@@ -51,8 +51,8 @@ def test_the_image_of_the_architecture_is_chosen(entries: list[JsonValue]) -> No
     [
         ([], "no image for linux/amd64; the index has nothing"),
         ([attestation("a")], "the index has nothing"),
-        ([entry("a", architecture="arm64"), entry("b", architecture="arm")], "it has linux/arm, linux/arm64"),
-        ([entry("a"), entry("b")], r"it has \?/\?"),
+        ([entry("a", architecture="arm64"), entry("b", architecture="arm")], "the index has linux/arm, linux/arm64"),
+        ([entry("a"), entry("b")], r"the index has \?/\?"),
         (["text"], "manifests.0: expected an object"),
         ([{**entry("a"), "digest": "x"}], "sha256"),
         ([{**entry("a"), "platform": {"os": 5}}, entry("b")], "platform.os: expected a string"),
