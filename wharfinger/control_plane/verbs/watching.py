@@ -256,7 +256,7 @@ async def watch_events(
 ) -> AsyncGenerator[bytes, None]:
     """Yield the events of a watch in chunks of one or more lines, until its time is over or its kind is no longer served.
 
-    ``converting`` makes chunks of a kind that a webhook converts.
+    If a webhook converts the objects of the watched kind, ``converting`` makes the chunks.
     """
     options, served = watch.options, watch.served
     collection = served.kind.collection

@@ -39,7 +39,8 @@ PRUNED: Final = _counter(
     "pruned_objects_total", "Number of objects that were deleted because their release no longer contains them."
 )
 SLOW: Final = _gauge(
-    "apply_slow_operations", "Number of operations that hang now, and of retries in releases with hanging operations."
+    "apply_slow_operations",
+    "Number of operations that hang now, plus the running retries of releases with such operations.",
 )
 DRIFTED: Final = _gauge("drifted_objects", "Number of objects that now differ from their applied state.")
 FIGHTS: Final = _gauge("drift_fights", "Number of objects that another manager changes again after each correction.")

@@ -126,9 +126,10 @@ async def _publish_webhooks(instance: Instance, tools: Tools, host: Host) -> Non
 
 
 async def _check_may_publish(instance: Instance, tools: Tools, bound: BoundWebhooks) -> None:
-    """Check that the package's service account itself may write such webhooks, because the daemon writes them with its own
-    rights, and a webhook sees and changes objects to which the account may have no access. Raises ForbiddenError and other
-    ClusterErrors.
+    """Check that the package's service account itself may write the webhooks in ``bound``.
+
+    The daemon writes them with its own rights, and a webhook sees and changes objects to which the account may have no access.
+    Raises ForbiddenError and other ClusterErrors.
     """
     if instance.account is None and not tools.require_account:
         return
