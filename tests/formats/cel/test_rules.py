@@ -67,7 +67,7 @@ def test_rules_are_evaluated_at_every_level(schema: JsonObject, value: JsonValue
 
 
 def test_a_declared_property_without_keywords_is_not_additional() -> None:
-    """As in Kubernetes, a property with an empty schema is declared, so rules about additional properties do not apply to it."""
+    """A property with an empty schema is declared, as in Kubernetes: rules about additional properties do not apply to it."""
     schema: JsonObject = {"properties": {"x": {}}, "additionalProperties": {DECKHOUSE: [ours("false")]}}
     assert findings(schema, {"x": 1, "y": 1}) == ["y: no"]
 
@@ -130,7 +130,7 @@ def test_rules_with_old_self_compare_changes(
 
 
 def test_nulls_are_skipped_and_count_as_no_old_value() -> None:
-    """As in Kubernetes, no rule applies to a null, and an old null counts as no old value."""
+    """No rule applies to a null, and an old null counts as no old value, as in Kubernetes."""
     schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed"), rule("self > 5", "small")]}}}
     assert findings(schema, {"a": None}, {"a": 1}) == []
     assert findings(schema, {"a": 1}, {"a": None}) == ["a: small"]

@@ -110,8 +110,8 @@ async def test_a_full_scan_finds_moved_tags_that_are_not_in_use(tmp_path: Path) 
 
 
 async def test_a_channel_has_the_version_of_its_content(tmp_path: Path) -> None:
-    """If no recent version tag has this content, the version is read from the manifest. Of a tag without a
-    version, only the name is listed.
+    """If no recent version tag has this content, the version is read from the manifest. A tag without a
+    version is listed by its name only.
     """
     layout = OciLayout(tmp_path)
     digest = await push_config(layout, "1.0.0", {})

@@ -79,7 +79,7 @@ def test_a_paused_module_still_occupies_its_group() -> None:
 
 
 def test_blocked_modules_name_the_paused_module_of_their_group() -> None:
-    """Of the other Modules in the group, the message has to name the one that blocks. To disable another blocked Module would not
+    """The message has to name the Module of the group that blocks the others. To disable another blocked Module would not
     help.
     """
     scheduler = started()
