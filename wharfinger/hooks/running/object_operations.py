@@ -23,7 +23,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml
 from wharfinger.hooks.config.object_names import need_namespace, need_object_name
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.running.results import OBJECT_PATCHES
+from wharfinger.hooks.running.results import OBJECT_OPERATIONS, OBJECT_PATCHES
 from wharfinger.kube.resource import kind_of, name_of, namespace_of
 
 _JSON_PATCH: Final = {
@@ -45,18 +45,6 @@ class IfExists(StrEnum):
     FAIL = "Create"
     LEAVE = "CreateIfNotExists"
     REPLACE = "CreateOrUpdate"
-
-
-_OPERATIONS: Final = (
-    *IfExists,
-    "Delete",
-    "DeleteInBackground",
-    "DeleteNonCascading",
-    "JQPatch",
-    "MergePatch",
-    "JSONPatch",
-)
-"""The values of ``operation``, in the order in which a message names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +190,7 @@ def _operation(document: JsonObject) -> Operation:
         case "JSONPatch":
             return JsonPatch(_target(document), _json_patch(document), *_options(document))
         case _:
-            raise FormatError(f"operation: expected one of {', '.join(_OPERATIONS)}, found {name[:60]!r}")
+            raise FormatError(f"operation: expected one of {', '.join(sorted(OBJECT_OPERATIONS))}, found {name[:60]!r}")
 
 
 def _target(document: JsonObject) -> Target:

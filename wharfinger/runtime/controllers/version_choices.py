@@ -67,9 +67,8 @@ class VersionChoices:
         choice = choose(spec.policy, index, before, self.runtime.now(), lambda each: self._refusal(spec, index, each))
         if not choice.version:
             follows = spec.policy.follows
-            if (
-                isinstance(follows, Channel) and follows.name in index.channel_names
-            ):  # the last scan did not include this tag
+            if isinstance(follows, Channel) and follows.name in index.channel_names:
+                # The last scan did not include this tag.
                 text = f"it is not known yet at which version of {spec.package} the {follows} points"
                 raise NoVersionError(text, scanning=True)
             raise NoVersionError(choice.message, scanning=False)
