@@ -231,7 +231,7 @@ async def test_changes_by_a_users_helm_are_reported(helm: str, tmp_path: Path) -
         await at.run(helm, "uninstall", "web")
         await at.until(lambda: at.told[-1].gone)
         assert [one.head.status.value for one in at.told[4:]] == ["uninstalling"] * 2
-        assert str(at.told[-1]) == ("release default/web: its last record, revision 4, is gone: a helm uninstall")
+        assert str(at.told[-1]) == ("release default/web: its last record, revision 4, was deleted by a helm uninstall")
         assert await at.store.history("web", "default") == []
         assert await at.live() == []
 

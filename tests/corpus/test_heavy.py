@@ -47,7 +47,7 @@ async def test_more_than_a_mebibyte(helm: str, tmp_path: Path) -> None:
 
 
 async def check(server: Server, version: Version, count: int, revision: str) -> None:
-    """Check that exactly these loads exist, with the content that they have in the chart."""
+    """Check that only the ConfigMaps ``load-0`` to ``load-(count - 1)`` exist, with the content of the chart's files."""
     state = await server.settled()
     names = {f"ConfigMap {NAMESPACE}/load-{number}" for number in range(count)}
     assert marked(state) == names == {name for name in state if name.startswith("ConfigMap ")}

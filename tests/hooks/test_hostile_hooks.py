@@ -351,7 +351,7 @@ class nothing_raised:  # noqa: N801 - used like pytest.raises
 
 
 def replace_first_line(hook: Path) -> Path:
-    """Disable errexit in the hook, because each of its attempts fails."""
+    """Remove ``set -euo pipefail`` from the hook, so that it continues after a failed attempt to reach the daemon's files."""
     hook.write_text(hook.read_text().replace("set -euo pipefail", ""))
     return hook
 

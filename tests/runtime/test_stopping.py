@@ -1,4 +1,4 @@
-"""A stop interrupts waits: SIGTERM for a daemon process while a package waits for the cluster, and the next start."""
+"""A stop interrupts waits: the daemon gets SIGTERM while a package waits for the cluster, and is then started again."""
 
 import json
 import os

@@ -23,7 +23,10 @@ class _Waiter(Generic[AnyJob]):
 
 
 class WarmSlot(Generic[AnyJob]):
-    """The receiving end of a handover for a slot with a worker; implements :class:`wharfinger.process.worker_slot.Jobs`."""
+    """The end of a handover at which slots with a running worker receive requests.
+
+    Implements :class:`wharfinger.process.worker_slot.Jobs`.
+    """
 
     def __init__(self, handover: "JobHandover[AnyJob]") -> None:
         self._handover = handover

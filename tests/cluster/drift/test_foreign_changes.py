@@ -74,4 +74,4 @@ async def test_records_deleted_by_another_process_are_attributed_to_it(autojump_
         await trio.sleep(5)
         await at.client.delete(ObjectKey(SECRETS, "default", "sh.helm.release.v1.web.v1"))
         await trio.sleep(5)
-        assert told.by == ["a process that deleted its records"]
+        assert told.by == ["a process that deleted all records of the release"]

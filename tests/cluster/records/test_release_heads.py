@@ -99,7 +99,7 @@ async def test_changes_by_others_are_reported(autojump_clock: MockClock) -> None
             await at.delete(revision)
         await at.settle()
         assert at.told[3:] == [
-            "release default/web: its last record, revision 3, is gone: a process that deleted its records"
+            "release default/web: its last record, revision 3, was deleted by a process that deleted all records of the release"
         ]
         assert (at.shown(), at.heads.state(WEB)) == ([], frozenset())
 
@@ -134,7 +134,8 @@ async def test_deletion_and_recreation_of_a_release_are_reported(autojump_clock:
         await at.delete(1)
         await at.write(1, ReleaseStatus.FAILED)
         await at.settle()
-        gone = "release default/web: its last record, revision 1, is gone: a process that deleted its records"
+        by = "a process that deleted all records of the release"
+        gone = f"release default/web: its last record, revision 1, was deleted by {by}"
         assert at.told == [gone, made(1, "deployed"), gone, made(1, "failed")]
         assert at.shown() == [(1, "failed")]
 
@@ -237,7 +238,7 @@ def test_the_author_of_an_uninstall_is_determined() -> None:
     assert ForeignChange(replace(head, holder=NOBODY), gone=True).by == "a helm uninstall"
     assert ForeignChange(replace(head, holder=THEM), gone=True).by == "the Wharfinger daemon daemon-2"
     deployed = replace(head, holder=NOBODY, status=ReleaseStatus.DEPLOYED)
-    assert ForeignChange(deployed, gone=True).by == "a process that deleted its records"
+    assert ForeignChange(deployed, gone=True).by == "a process that deleted all records of the release"
     assert ForeignChange(replace(head, holder=NOBODY, manager="Helm")).by == "a helm command (field manager Helm)"
 
 

@@ -1,4 +1,4 @@
-"""The cache of parsed texts. Cached texts have the same values as texts that are parsed now."""
+"""The cache of parsed texts. Its values equal those of the reader, which parses the text itself."""
 
 import msgspec
 import pytest

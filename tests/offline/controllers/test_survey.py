@@ -1,4 +1,6 @@
-"""The controllers of a survey, which wrap controllers that record their calls."""
+"""The controllers that take part in a survey (`wharfinger.offline.controllers.survey`); here each wraps a fake controller, which
+records its calls.
+"""
 
 from pathlib import Path
 

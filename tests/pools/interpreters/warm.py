@@ -63,7 +63,7 @@ def reap(pid: int) -> int:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Poll until a condition holds. It is for conditions whose change no event reports."""
+    """Poll until a condition holds. Use this only if no event reports a change of the condition."""
     with trio.fail_after(PATIENT):
         while not condition():  # noqa: ASYNC110 - other processes, and pools that report to their own tasks
             await trio.sleep(0.002)

@@ -1,4 +1,4 @@
-"""Events of packages, in a world without a daemon, and in a daemon whose Events are read with the real kubectl."""
+"""Events of packages, without a daemon (`tests/runtime/support/world.py`), and with one, whose Events the real kubectl reads."""
 
 import json
 import re

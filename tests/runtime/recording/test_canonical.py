@@ -86,7 +86,7 @@ def test_texts_are_masked_but_names_are_not() -> None:
 
 def test_a_record_with_other_names_is_refused() -> None:
     form: JsonValue = ["#Enqueued", {"run": 1, "work": "Load"}]
-    with pytest.raises(CanonicalError, match="expected the fields of this version"):
+    with pytest.raises(CanonicalError, match="expected the fields that this version of Wharfinger writes"):
         QUEUE.codec.decode(form)
 
 

@@ -99,7 +99,7 @@ def test_a_reason_of_another_version_has_a_general_tip() -> None:
 
 
 def test_every_member_is_used_by_the_code() -> None:
-    """Check that no reason is explained that the code never uses."""
+    """Check that the code of the runtime uses every reason."""
     sources = [path.read_text() for path in RUNTIME.rglob("*.py") if path.name != "reasons.py"]
     texts = {
         node.value

@@ -1,4 +1,7 @@
-"""Hooks of packages in a world: real bash and Python processes, real events, and values that are used in the release."""
+"""Runs of package hooks: real bash and Python processes, real events, and values that are used in the release.
+
+The control plane runs in this process (`tests/runtime/support/world.py`).
+"""
 
 import logging
 import shutil

@@ -43,11 +43,12 @@ SocketOption: TypeAlias = tuple[int, int, int] | tuple[int, int, bytes]
 
 
 class ServerTransport(httpx.AsyncBaseTransport):
-    """The transport to ``server``; ``tls`` is used if its address begins with https. Raises httpx.TransportError.
+    """The transport to ``server``, with TLS if ``tls`` is not None. Raises httpx.TransportError.
 
-    With ``proxy``, an HTTP proxy, connections to a server with TLS are tunnels through it (CONNECT, RFC 9110 §9.3.6).
+    With ``proxy``, an HTTP proxy, connections are tunnels through it (CONNECT, RFC 9110 §9.3.6).
 
-    The timeouts are those of the request's extension ``timeout`` (httpx): connect, write and read, the last two for each chunk.
+    The timeouts are those of the request's extension ``timeout`` (httpx): connect, write for the whole request, and read for
+    each chunk of the answer.
     """
 
     def __init__(

@@ -138,7 +138,7 @@ def without_ignored(
 
 
 def identity_of_object(obj: JsonObject) -> Identity:
-    """Return the identity of an object that has its namespace."""
+    """Return the identity of an object. If its kind is namespaced, ``metadata.namespace`` must be set."""
     api_version, kind = kind_of(obj)
     group, _ = split_api_version(api_version)
     return Identity(f"{kind}.{group}" if group else kind, namespace_of(obj), name_of(obj))

@@ -42,7 +42,7 @@ class ForeignChanges:
         self._told = told
 
     def heard(self, change: ForeignChange) -> None:
-        """Record a change by another writer. Never waits."""
+        """Report a change by another writer. Never waits."""
         self._left_alone(change.owner)
         if change.gone and not change.by_helm:
             self._nursery.start_soon(self._report_gone, change, name=f"records of {change.owner}")

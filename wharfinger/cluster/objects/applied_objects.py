@@ -2,8 +2,9 @@
 
 That answer is the baseline: the fields that were ours then, and their values as the server stored them after defaulting,
 normalisation and admission. The text of the chart cannot be the baseline: "1000m" is stored as "1", ``stringData`` not at all.
-Some hundred bytes are kept of each object: the packed fields, a checksum of four bytes for each value, and a *mark*. By the mark,
-the most frequent events (changes of the status) are dismissed without reading the fields or the checksums.
+A few hundred bytes are kept of each object: the packed fields, a checksum of four bytes for each value, and a *mark*, which is
+a checksum of our own entry in ``managedFields``. If an event leaves the mark unchanged, as changes of the status do, the event
+is dismissed without reading the fields or the other checksums.
 """
 
 import zlib

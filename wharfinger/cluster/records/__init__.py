@@ -2,5 +2,5 @@
 
 A head describes one revision by the labels and annotations of its Secret. The heads of all releases are watched.
 
-May import ``objects`` and below.
+May import ``objects`` and the folders below it in the layers of pyproject.toml.
 """

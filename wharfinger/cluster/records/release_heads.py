@@ -80,7 +80,7 @@ class ForeignChange:
         if self.by_helm:
             return "a helm uninstall"
         if self.gone and head.status is not ReleaseStatus.UNINSTALLING:
-            return "a process that deleted its records"
+            return "a process that deleted all records of the release"
         if head.holder.identity:
             return str(head.holder)
         return f"{head.holder} (field manager {head.manager})" if head.manager else str(head.holder)
@@ -89,7 +89,7 @@ class ForeignChange:
         """Return the change as one sentence."""
         at = f"release {self.owner}"
         if self.gone:
-            return f"{at}: its last record, revision {self.head.revision}, is gone: {self.by}"
+            return f"{at}: its last record, revision {self.head.revision}, was deleted by {self.by}"
         return f"{at}: revision {self.head.revision} was made {self.head.status} by {self.by}"
 
 

@@ -291,7 +291,10 @@ def managers_of(obj: JsonObject) -> Managers:
 
 
 def with_managers(obj: JsonObject, managers: Managers) -> JsonObject:
-    """Return a shallow copy of the object with these entries: Apply first, then by time, manager, version and subresource."""
+    """Return a shallow copy of the object with these managers as its ``managedFields``; without managers, the field is left out.
+
+    Entries of Apply come first. Entries of the same operation are sorted by time, manager, version and subresource.
+    """
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "managedFields"}
     entries = [_write_entry(manager, owned) for manager, owned in sorted(managers.items(), key=_entry_order)]
     if entries:

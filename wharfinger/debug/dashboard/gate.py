@@ -49,7 +49,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """The request had the token; ``cookie`` is the value of Set-Cookie."""
+    """The request had the token, or already had the session cookie; ``cookie`` is the value of Set-Cookie."""
 
     cookie: str
 

@@ -1,4 +1,5 @@
 """Rules in CEL, in a worker process: the engine, Kubernetes' functions, and the protocol between worker and daemon.
 
-May import ``schemas`` and below; only workers load the engine.
+May import ``schemas`` and the folders below it in the layers of pyproject.toml.
+Only workers load the engine.
 """

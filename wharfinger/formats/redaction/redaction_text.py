@@ -229,7 +229,10 @@ def _value(text: str, at: int, indent: int | None) -> tuple[str, int] | None:
 
 
 def _block_end(text: str, at: int, indent: int) -> int:
-    """Return the end of the lines from ``at`` that are deeper than ``indent``, or blank."""
+    """Return the end of the block that begins at ``at``; ``at`` itself if there is no such block.
+
+    The lines of the block are indented deeper than ``indent`` or blank. Blank lines at its end do not belong to it.
+    """
     end = at
     while line := _BLOCK_LINE.match(text, at):
         if line[0].strip() and len(line["indent"]) <= indent:

@@ -163,8 +163,9 @@ def despite_failure(operations: Iterable[Operation]) -> tuple[Operation, ...]:
 
 
 def _named(document: JsonValue) -> str:
-    """Return a text that identifies the document, such as `` (MergePatch Pod a)``, but not its content, because hooks may write
-    secrets.
+    """Return the operation, kind and name of the document, such as `` (MergePatch Pod a)``; "" if it has none of them.
+
+    The rest of the document is not quoted, because hooks may write secrets into it.
     """
     words = [document.get(key) for key in ("operation", "kind", "name")] if isinstance(document, dict) else []
     said = [word[:60] for word in words if isinstance(word, str)]

@@ -1,4 +1,4 @@
 """Settings and values: merged, checked against schemas and rules, and reported with every problem.
 
-May import ``rendering`` and below.
+May import ``rendering`` and the folders below it in the layers of pyproject.toml.
 """

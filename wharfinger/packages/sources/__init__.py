@@ -1,4 +1,4 @@
 """The sources of packages, each opened as a registry: registries with their mirrors, layouts, folders, Helm repositories and git.
 
-May import ``registry`` and below.
+May import ``registry`` and the folders below it in the layers of pyproject.toml.
 """

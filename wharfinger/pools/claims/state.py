@@ -13,8 +13,8 @@ from typing import Final
 from wharfinger.pools.claims.events import Limits, Member
 
 _STALE_ENTRIES: Final = 64
-"""A heap is rebuilt when more than this number of entries, and more than half of all entries, belong to requests that do not wait
-any more.
+"""Both heaps are rebuilt when, in one of them, the entries of requests that no longer wait outnumber the other entries by more
+than this number.
 """
 
 

@@ -147,7 +147,7 @@ class PodPool:
 
     @property
     def scheduler(self) -> PoolScheduler[ClaimSpec, ClaimedPod] | None:
-        """The scheduler, for its metrics; None while the pool does not serve."""
+        """The scheduler, for its metrics; None until the pool begins to serve."""
         return self._scheduler
 
     @property

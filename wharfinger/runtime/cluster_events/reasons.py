@@ -48,7 +48,7 @@ class EventReason(StrEnum):
         "UpgradeFailed",
         EventType.WARNING,
         "Upgrade",
-        "an upgrade failed; the message says whether the package returns to its former revision, or why it cannot",
+        "an upgrade failed; the message says that the package returns to a former revision, or why it cannot return",
     )
     RETURNED = (
         "Returned",
@@ -62,7 +62,12 @@ class EventReason(StrEnum):
         "Reconcile",
         "the package is ready again; an earlier Event reported the problem",
     )
-    FAILED = ("Failed", EventType.WARNING, "Reconcile", "an install, an upgrade or a reconciliation failed")
+    FAILED = (
+        "Failed",
+        EventType.WARNING,
+        "Reconcile",
+        "an install, an upgrade, a reconciliation or a removal failed",
+    )
     UNHEALTHY = (
         "Unhealthy",
         EventType.WARNING,
@@ -91,13 +96,16 @@ class EventReason(StrEnum):
         "Held",
         EventType.WARNING,
         "Decide",
-        "a change or a removal has not begun, because it would break other packages",
+        "a change or a removal has not begun, because it would break other packages or has to wait for other packages",
     )
     DRIFT_CORRECTED = (
         "DriftCorrected",
         EventType.NORMAL,
         "Correct",
-        "an object was changed or deleted by another program, and was applied again; the message names the program",
+        (
+            "an object was changed or deleted by another program, and was applied again; if fields were changed, the message "
+            "names the fields and, if it is known, the program"
+        ),
     )
     DRIFT_FOUGHT = (
         "DriftFought",
@@ -130,5 +138,8 @@ class EventReason(StrEnum):
         "LeaderChanged",
         EventType.NORMAL,
         "Lead",
-        "another daemon holds the Lease now, and manages the packages",
+        (
+            "a daemon has acquired the Lease, and manages the packages from now on; after a restart, it may be the same daemon "
+            "as before"
+        ),
     )

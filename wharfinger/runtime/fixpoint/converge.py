@@ -75,8 +75,8 @@ class Report:
     are not included.
     """
     exhausted: Mapping[Id, Exhausted]
-    """The nodes that were stopped because they ran too often or were created too deep. If there are any, the other results
-    are not reliable.
+    """The nodes that were stopped because they ran too often, or because the chain of nodes that created each other was too
+    long. If there are any, the other results are not reliable.
     """
     crashed: Mapping[Id, str]
     """The message of each node whose last run crashed."""

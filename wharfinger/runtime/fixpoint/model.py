@@ -21,10 +21,13 @@ class Id(NamedTuple):
 
 
 class Level(IntEnum):
-    """The strictness with which a body judges missing ids (spec/schedulers §A.2); it is fixed when the body is dispatched."""
+    """The strictness with which a body treats an id that it needs, and that is absent or not done yet (spec/schedulers §A.2).
+
+    The level is fixed when the body is dispatched.
+    """
 
     NONE = 0
-    """Block, because missing ids may still appear."""
+    """Block, because an absent id may still appear."""
     CASCADE = 1
     """Fail if an id is absent, because it will not appear; block on ids that are present and not done yet."""
     FORCE = 2

@@ -126,8 +126,8 @@ class PackageState:
     rollback_asked: str = ""
     """The annotation's value in the last request for a rollback that is done."""
     revision: int = 0
-    """The revision of the release when ``applied`` was recorded; 0 if an older daemon wrote the state, which neither recorded
-    the revision nor wrote stamps.
+    """The revision of the release when ``applied`` was recorded; 0 if no revision was recorded. Older daemons recorded no
+    revision, and wrote no stamps (`applied_stamp`) into the records of releases.
     """
 
     def installed(self, source: str, version: str, digest: str) -> "PackageState":

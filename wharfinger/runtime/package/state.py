@@ -3,7 +3,7 @@
 The structs are immutable. :func:`~wharfinger.runtime.package.transitions.applied` returns the state after an event, and the
 package's :class:`~wharfinger.runtime.package.instance.Instance` has the current state. States share their unchanged structs,
 and all packages share the initial structs, because there may be ten thousand packages. They are structs of msgspec, because
-each event replaces two of them, and the replacement of a frozen dataclass with twelve fields takes ten times as long.
+each event replaces two of them, and the replacement of a frozen dataclass with twelve fields takes about fifty times as long.
 """
 
 from collections.abc import Mapping

@@ -379,7 +379,9 @@ class Codec:
                 return members[str(rest[0])]
             return self._decode_container(tag, rest)
         except (TypeError, ValueError, KeyError, IndexError, msgspec.ValidationError) as error:
-            raise CanonicalError(f"{tag}: expected the fields of this version, found other fields: {error}") from error
+            raise CanonicalError(
+                f"{tag}: expected the fields that this version of Wharfinger writes, found others: {error}"
+            ) from error
 
     def _decode_container(self, tag: str, rest: list[JsonValue]) -> object:
         match tag:

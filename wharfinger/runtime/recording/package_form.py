@@ -163,7 +163,7 @@ def package_of(codec: Codec, form: JsonValue) -> Package:
             values[part.name] = part.record(**found)
         except (TypeError, ValueError, KeyError) as error:
             raise CanonicalError(
-                f"{part.name}: expected the fields of this version, found other fields: {error}"
+                f"{part.name}: expected the fields that this version of Wharfinger writes, found others: {error}"
             ) from error
     warnings = {
         str(subject): tuple(map(str, some)) for subject, some in cast("list[tuple[str, list[str]]]", form["warnings"])

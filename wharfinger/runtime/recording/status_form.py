@@ -99,7 +99,9 @@ def status_after(before: PackageStatus | None, form: JsonValue) -> PackageStatus
             }
         return _make(**new) if before is None else _replace(before, **new)
     except (TypeError, ValueError, KeyError) as error:
-        raise CanonicalError(f"expected the fields of this version's status, found other fields: {error}") from error
+        raise CanonicalError(
+            f"expected the fields that this version of Wharfinger writes into a status, found others: {error}"
+        ) from error
 
 
 def _other(name: str, value: object, text: Text) -> JsonValue:

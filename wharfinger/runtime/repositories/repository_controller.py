@@ -74,7 +74,9 @@ WORKERS: Final = 4
 """The number of repositories that are scanned at the same time."""
 RETRY_S: Final = 5.0
 LOOKED_UP: Final = 8
-"""The number of newest versions that a lookup reads for a package that no resource follows."""
+"""The number of versions, beginning with the newest, whose details are read if a user requests the versions of a package that
+no resource follows. All versions of such a package are listed.
+"""
 MAX_LOOKED_UP: Final = 100
 LOOKED_UP_S: Final = 300.0
 """The time in seconds for which the result of such a lookup is kept."""

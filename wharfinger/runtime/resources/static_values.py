@@ -11,8 +11,8 @@ from typing import Final
 from wharfinger.formats.json.value import JsonObject, ShapeError, as_object, decode_json, find, type_name
 
 STATIC_VALUES: Final = "wharfinger.dev/static-values"
-"""The annotation of a Module from a modules directory that has the Module's section of the directory's ``values.yaml``, as
-JSON.
+"""The annotation of a Module that comes from a folder of ``--modules-dir``. Its value is the Module's section of that folder's
+``values.yaml``, as JSON.
 """
 MAX_STATIC: Final = 64 * 1024
 """The limit on the size of one Module's static values in bytes: a quarter of the API server's limit on all annotations of an

@@ -115,7 +115,7 @@ class Reason(StrEnum):
         "the package's folder on the daemon's machine is not a package, or a file in it is wrong",
         (
             "correct the file that the message names (`wharfinger package check FOLDER` checks a folder); the daemon "
-            "reads a modules directory again by itself; for any other folder, run `wharfinger retry NAME` afterwards"
+            "reads a folder of --modules-dir again by itself; for any other folder, run `wharfinger retry NAME` afterwards"
         ),
     )
     STORE_FAILED = (
@@ -163,7 +163,7 @@ class Reason(StrEnum):
     PLATFORM_UNMET = (
         "PlatformRequirementsUnmet",
         Again.CHANGE,
-        "the package does not support the platform's version",
+        "the package does not support the version of the platform that --platform-version sets",
         "use a version of the package that supports the platform's version, or upgrade the platform",
     )
     VERSION_LOOKUP_FAILED = (
@@ -230,14 +230,18 @@ class Reason(StrEnum):
     WAITING_FOR_DEPENDENTS = (
         "WaitingForDependents",
         Again.OTHERS,
-        "packages that need this package have to be removed or disabled first, or are not loaded yet",
+        "packages that need this package have to be removed or disabled first, or it is not known yet which packages need it",
         (
             "check the packages that the message names (with the annotation "
             "wharfinger.dev/ignore-dependents=true the daemon does not wait for these packages)"
         ),
     )
     ENABLED_BY_DEFAULT = ("EnabledByDefault", Again.NOTHING, "the package is on by default")
-    ENABLED_IN_BUNDLE = ("EnabledInBundle", Again.NOTHING, "the platform's bundle enables the package")
+    ENABLED_IN_BUNDLE = (
+        "EnabledInBundle",
+        Again.NOTHING,
+        "the package is on by default in the bundle that the daemon's option --bundle names",
+    )
     ENABLED_BY_HOOK = ("EnabledByGlobalHook", Again.NOTHING, "a global hook enables the package")
     DYNAMICALLY_ENABLED = ("DynamicallyEnabled", Again.NOTHING, "spec.enabled is true")
     DYNAMICALLY_DISABLED = (
@@ -256,7 +260,7 @@ class Reason(StrEnum):
         "DisabledByGlobalHook",
         Again.CHANGE,
         "a global hook disabled the package",
-        "set spec.enabled to true, which takes precedence over hooks of the Module global",
+        "set spec.enabled to true, which takes precedence over global hooks",
     )
     DISABLED_BY_SCRIPT = (
         "DisabledByScript",
@@ -298,7 +302,7 @@ class Reason(StrEnum):
     PACKAGE_HOOK_FAILED = (
         "PackageHookFailed",
         Again.ITSELF,
-        "a hook that the package waits for failed",
+        "a hook failed, and the package waits until this hook succeeds",
         (
             "read the hook's lines in the daemon's log, with `wharfinger logs NAME` (a removal skips the delete hooks "
             "if the resource has the annotation wharfinger.dev/skip-delete-hooks)"
@@ -341,7 +345,7 @@ class Reason(StrEnum):
         "FieldConflict",
         Again.ITSELF,
         "a field of an object belongs to another manager, and its value differs from the value in the chart",
-        "set the other manager's value in spec.settings, or make the manager that the message names stop setting the field",
+        "set the other manager's value in spec.settings, or make the named manager stop setting the field",
     )
     MANIFEST_EMPTY = (
         "ManifestEmpty",

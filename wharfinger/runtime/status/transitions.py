@@ -1,11 +1,11 @@
 """The transitions of a package's status: a pure function for every event, from one status to the next. Time is a parameter.
 
-Each stage of the pipeline has one internal condition. The conditions of the resource
-(:mod:`~wharfinger.runtime.status.conditions`) and the summary (:mod:`~wharfinger.runtime.status.summary`) are derived from the
-internal conditions: the conditions by the transitions, the summary by `external`.
+Each stage of the pipeline has one internal condition. Each transition derives the conditions of the resource from the internal
+conditions (:mod:`~wharfinger.runtime.status.conditions`). `external` derives the summary from them
+(:mod:`~wharfinger.runtime.status.summary`).
 
 * A package with a stage that fails transiently stays Reconciling, because the stage will be retried.
-* A package with a stage that fails permanently is Stalled: only a changed input can help, which the tip names.
+* A package with a stage that fails permanently is Stalled: only a changed input can help, and the tip of the summary names it.
 * When an update begins, `Scaled` is kept, because the old version keeps running, and `RequirementsMet` is kept, because only
   the scheduler changes it. Every other stage starts again as Unknown, or as done if a package may lack the stage.
 * `Installed` becomes True when all stages are done for the first time, in any order, and stays True until the package is gone.

@@ -51,7 +51,7 @@ class Windows:
         return max(now, min(start for start, _ in spans)) if spans else None
 
     def _spans(self, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Yield the starts and ends, in UTC, of all windows from yesterday until a week after ``now``."""
+        """Yield the starts and ends, in UTC, of all windows that start between yesterday and eight days after ``now``."""
         zone = ZoneInfo(self.zone)
         today = now.astimezone(zone).date()
         for shift in range(-1, 9):

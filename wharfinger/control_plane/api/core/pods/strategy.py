@@ -171,7 +171,7 @@ def _status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
 
 
 def _ephemeral(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
-    """Return the old Pod with only its ephemeral containers changed."""
+    """Return the old Pod with only its ephemeral containers and its managed fields changed."""
     spec = dict(part(old, "spec") or {})
     containers = parts(new, "spec", "ephemeralContainers")
     spec.pop("ephemeralContainers", None)
