@@ -1,4 +1,5 @@
-"""A monitor that notices changes of releases' objects by other writers within a second, and has the objects applied again.
+"""A monitor that notices changes of releases' objects by other writers, usually within a second, and has the objects applied
+again.
 
     monitor = DriftMonitor(table, applied, client, correct=reconciler.refresh, told=tell, settled=is_done)
     live.listen(monitor.changed)

@@ -57,7 +57,6 @@ class Why(StrEnum):
     DOWNGRADE = "DowngradeAwaitsApproval"
     NO_MATCH = "NoVersionMatches"
     NO_CHANNEL = "ChannelNotFound"
-    NOT_SCANNED = "NotScanned"
 
 
 @dataclass(frozen=True, slots=True)
