@@ -1,9 +1,10 @@
 """Run the benchmarks: ``python -m bench [--long] [PART ...]``.
 
-Each measurement is a row on standard output, and standard error shows the progress. If a row exceeds its budget, its part is
-measured again, and the lower ratio counts, because other work on the machine usually makes a ratio worse. Each run of a part is
-a new process, because the heap and the threads of one part would slow down the next. The exit code is 1 if a budget is exceeded
-in every run, and 2 for a wrong command line.
+A *part* is a module of this folder. Each measurement is a row on standard output, with a ratio of two figures and a budget for
+this ratio; standard error shows the progress. If a row exceeds its budget, its part is measured again, and the lower ratio
+counts, because other work on the machine usually makes a ratio worse. Each run of a part is a new process, because the heap and
+the threads of one part would slow down the next. The exit code is 1 if a row exceeds its budget in every run, and 2 for a wrong
+command line.
 """
 
 import argparse
@@ -91,7 +92,7 @@ def line(row: Ratio) -> str:
 
 
 def _progress(text: str) -> None:
-    """Show a line of progress. On a terminal, the line replaces the previous one. Elsewhere, an empty line is not printed."""
+    """Show a line of progress. On a terminal, it replaces the previous line, and an empty text only erases that line."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
     elif text:
@@ -129,7 +130,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _positive(text: str) -> int:
-    """Return the number of packages that an argument of the command line states."""
+    """Read the number of packages from an argument of the command line. Raises ArgumentTypeError."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
     return int(text)

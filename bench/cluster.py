@@ -27,7 +27,7 @@ MAPS: Final = Collection("", "configmaps")
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure a write to a file, and the creation of objects that have a schema."""
+    """Measure a write to a storage file, and the creation of custom resources, whose kind has a schema."""
     with tempfile.TemporaryDirectory() as folder:
         yield from _storage(Path(folder))
     yield trio.run(_custom_resources)
@@ -88,7 +88,7 @@ def _widget(name: str) -> JsonObject:
 
 
 def _definition() -> JsonObject:
-    """Return the definition of Widget, whose spec has the schema of a package's settings."""
+    """Return a CRD of the kind Widget. The schema of its spec is a typical schema of package settings."""
     definition = widget_crd()
     schema: JsonObject = {"type": "object", "properties": {"spec": SETTINGS_SCHEMA}}
     find_object(definition, "spec", "versions", 0)["schema"] = {"openAPIV3Schema": schema}

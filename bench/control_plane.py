@@ -1,9 +1,9 @@
 """The control plane under load: a real server process on one core, and a real load process on another.
 
 The server is ``wharfinger control-plane`` with all of its controllers, limited to one core. The load is a plain loop over
-sockets: it creates the objects, opens the watches, then writes at a steady rate on a few open connections. A write is timed from
-the moment at which it was due and not from the moment at which it was sent, so a server that stalls cannot improve its own
-figures. ``python -m bench.control_plane --help`` lists the options for runs of this module alone.
+sockets: it creates and lists objects, opens watches, and then writes at a steady rate on a few open connections. A write is
+timed from the moment at which it was due and not from the moment at which it was sent, so a server that stalls cannot improve
+its own figures. This module can also be run alone: ``python -m bench.control_plane --help`` lists its options.
 """
 
 import argparse
@@ -25,14 +25,14 @@ from bench.control_plane_load import PATIENCE_S, Figures, Load
 from bench.measure import Ratio, Unit
 
 RATE: Final = 1_000
-"""Writes per second: half of what the server can process on one slow core, because beyond its capacity a queue only grows."""
+"""Writes per second: half of what the server can process on one slow core. At a rate above that, its queue would grow."""
 OBJECTS: Final = 20_000
 FEW: Final = 5_000
-"""The number of objects without ``--long``: the cost of a write does not depend on it."""
+"""The number of objects without ``--long``. The cost of a write does not depend on this number."""
 WATCHERS: Final = 50
 P99_S: Final = 0.025
 MEMORY: Final = 3.0
-"""The maximum growth of the server process, in bytes for each stored byte."""
+"""The highest allowed growth of the server's resident memory, in bytes for each stored byte."""
 SHORT_S: Final = 3.0
 LONG_S: Final = 30.0
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -51,7 +51,7 @@ class Result:
 
     @property
     def growth(self) -> float:
-        """The maximum growth of the server process, in bytes for each stored byte."""
+        """The maximum growth of the server's resident memory, in bytes for each stored byte."""
         return (max(self.rss_full, self.rss_end) - self.rss_empty) / self.load.stored_bytes
 
 
@@ -73,7 +73,10 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 def run(load: Load, *, data: bool, profile: str = "") -> Result:
-    """Run a load against a new server. ``profile`` names a file to which py-spy writes a profile of the writes."""
+    """Run a load against a new server. With ``data``, the server stores its objects in a file.
+
+    ``profile`` names a file to which py-spy writes a profile of the server during the writes.
+    """
     with tempfile.TemporaryDirectory() as folder, _server(Path(folder), data=data) as (pid, port, token):
         empty = _rss(pid)
         with _load(load, port, token) as child:

@@ -101,7 +101,7 @@ class Writer:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts and times until now."""
+    """The counts and times that a run has collected until now."""
 
     latencies: list[float] = field(default_factory=list)
     failures: int = 0
@@ -236,7 +236,7 @@ class Run:
             poll.unregister(descriptor)
             return
         self._tally.event_bytes += size
-        self._tally.events += self._buffer.count(b'{"type":', 0, size)  # It misses an event that is split.
+        self._tally.events += self._buffer.count(b'{"type":', 0, size)  # An event split between two reads is missed.
         self._tally.last_event = time.monotonic()
 
     def _write(self, writer: Writer) -> None:

@@ -1,11 +1,12 @@
 """The debug socket under attack: the processor time and the memory that attackers can take from the daemon.
 
 The attackers are one process that never pauses. In the first rows, the daemon has no other work, so all of its processor time
-is spent on the attackers. Now and then, a well-behaved client sends a request.
+is spent on the attackers. During each attack, another client sends one request.
 
-In the last row, the daemon is busy: it does the same work of its own in turns, under attack and without an attack. The row has
-the median of the ratios of two consecutive turns. In the turns without an attack, the attackers run as well, but connect to a
-socket on which nobody listens, so both turns have the same competition for caches and cores.
+In the last row, the daemon also has work of its own. It does the same amount of this work several times, alternately under
+attack and without an attack; each time is called a turn. The row has the median of the ratios of two consecutive turns. In the
+turns without an attack, the attackers run as well, but connect to a socket on which no process listens. So the competition for
+caches and cores is the same in both turns.
 """
 
 import os
@@ -33,12 +34,12 @@ SECONDS: Final = 3.0
 ROUNDS: Final = 3
 MOST_SLOWDOWN: Final = 1.05
 TURN_S: Final = 0.3
-"""The processor time of a turn of own work."""
+"""The processor time that the daemon's own work takes in one turn."""
 PAIRS: Final = 5
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the effects of attacks, from the first moment of each attack."""
+    """Measure the effects of attacks. A measurement begins together with its attack."""
     yield from trio.run(_measure, 3 * ROUNDS if long else ROUNDS)
 
 
@@ -81,9 +82,9 @@ async def _measure(rounds: int) -> list[Ratio]:
 async def slowdowns(path: Path, pairs: int) -> list[float]:
     """Return for each pair of turns how much longer the daemon's own work takes under attack.
 
-    The ratios are those of a daemon that has a core to itself. The server limits attackers to a share of each second. On a busy
-    machine, the daemon's own work takes longer, and the attackers get their share of this longer time. Therefore the additional
-    processor time is divided by the time that has passed.
+    The ratios are those of a daemon that has a core to itself, even if the machine is busy. The server limits attackers to a
+    share of each second. On a busy machine, the daemon's own work takes longer, and the attackers get their share of this
+    longer time. Therefore the additional processor time is divided by the time that has passed.
     """
     units, found = await units_of(TURN_S), list[float]()
     for number in range(pairs):
@@ -102,14 +103,14 @@ async def slowdowns(path: Path, pairs: int) -> list[float]:
 
 
 async def own_work(units: int) -> None:
-    """Do the daemon's own work in short pieces, between which the event loop runs."""
+    """Do some units of the daemon's own work. The event loop runs after each unit."""
     for _ in range(units):
         render(packages_to_json(PACKAGES), "json")
         await trio.lowlevel.checkpoint()
 
 
 async def units_of(seconds: float) -> int:
-    """Return the number of units of own work that take this processor time."""
+    """Return the number of units for which :func:`own_work` takes this processor time."""
     sample = 100
     await own_work(sample)
     began = time.process_time()

@@ -1,7 +1,7 @@
 """Drift detection: the cost of an event without drift (the usual event), and of a full comparison with what was applied.
 
-Two hundred packages have six objects each, whose statuses change all the time. The yardstick is parsing the event's JSON, which
-the watch has already done when it calls the monitor.
+The monitor knows 1,200 objects, as many as two hundred packages with six objects each. The yardstick is parsing the event's
+JSON, which the watch has already done when it calls the monitor.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ EVENTS: Final = 2_000
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure an event that changes a status, and a full comparison of an object, with and without a baseline."""
+    """Measure an event without drift, and a full comparison of an object, with and without a baseline."""
     desired, live, key, client = trio.run(_applied)
     monitor, applied = _monitor(desired, live, key, client)
     text = canonical_json(live)
@@ -47,7 +47,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 async def _applied() -> tuple[JsonObject, JsonObject, ObjectKey, ClusterClient]:
-    """Return a desired Deployment, the same Deployment after it was applied and has a status, its key, and a client."""
+    """Return a desired Deployment, the live Deployment after an apply and a status update, its key, and a client."""
     desired = owned(yaml_object(DEPLOYMENT), OWNER)
     async with drift_bench() as bench:
         await bench.apply(desired)
@@ -69,7 +69,7 @@ async def _applied() -> tuple[JsonObject, JsonObject, ObjectKey, ClusterClient]:
 def _monitor(
     desired: JsonObject, live: JsonObject, key: ObjectKey, client: ClusterClient
 ) -> tuple[DriftMonitor, AppliedObjects]:
-    """Return a monitor of many objects, including the given one, and the record of applied objects."""
+    """Return a monitor of many objects, including the given one, and the baselines of these objects."""
     table, applied = desired_table(), AppliedObjects(MANAGER)
     body = PackedJson(encode_json(desired))
     with write(table) as transaction:

@@ -1,4 +1,4 @@
-"""The parts of a cluster client that every watch uses. Benchmarks derive clients from it that answer from memory."""
+"""The parts of a cluster client that every watch uses. The clients of benchmarks, which answer from memory, derive from it."""
 
 import math
 

@@ -29,7 +29,7 @@ LAYERS: Final = 100
 WIDTH: Final = 100
 CHANGES: Final = 100
 BODIES: Final = 3
-"""The maximum number of runs of a node's body in a layered graph, for any order of the seeds."""
+"""The highest allowed number of body runs in a layered graph, for each of its nodes on average."""
 ENDING: Final = Rules()
 LIVE: Final = Rules(drain=False)
 DONE: Final = Terminal("done")
@@ -58,8 +58,8 @@ class Driver:
             self.state, _ = step(self.state, Finished(dispatch.id, dispatch.run, self._body(dispatch.id)))
 
     def _body(self, node: Id) -> Outcome:
-        """Return "done" if all wanted nodes are done, or else "blocked". With ``follows``, a change of a wanted node runs the
-        node again.
+        """Return "done" if all wanted nodes are done, or else "blocked". With ``follows``, the node runs again when the result
+        of a wanted node changes.
         """
         wanted = self.wanted[node]
         results = [self.state.result(each) for each in wanted]
@@ -73,7 +73,7 @@ class Driver:
 def layered(layers: int, width: int, *, name: str = "") -> Wanted:
     """Return a graph in which each node wants three nodes of the previous layer.
 
-    Ids sort in the reverse order of the layers, so that every node is seeded before the nodes that it wants.
+    The ids of later layers sort first, so that the engine starts every node before the nodes that it wants.
     """
     ids = [[Id("Node", name, f"{layers - layer:04}-{at:04}") for at in range(width)] for layer in range(layers)]
     wanted: Wanted = {}

@@ -1,8 +1,8 @@
 """The time from an event to the object patch that a hook makes, against a plain run of the same program.
 
 The runtime is the real one, on a control plane in this process: the watch reports a change, the package's queue runs the hook,
-and the hook's patch is applied. The time is measured from the server's answer to the change until a watch shows the patched
-object.
+and the hook's patch is applied. The time begins when the server has answered the request that changes the watched object, and
+ends when a watch shows the object that the hook has patched.
 """
 
 import os
@@ -60,7 +60,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 @dataclass(frozen=True)
 class _Contained(Ground):
-    """A ``Ground`` whose hooks run with ``containment``."""
+    """A ``Ground`` (the parts of a runtime; see ``tests/runtime/support/world.py``) whose hooks run with ``containment``."""
 
     containment: Containment = NO_CONTAINMENT
 

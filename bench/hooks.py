@@ -1,4 +1,4 @@
-"""Hooks: the cost of the files of the hook contract, of filters in worker processes, and of detecting changed objects."""
+"""Hooks: the cost of the files that the daemon and a hook exchange, of filters in worker processes, and of object monitors."""
 
 import os
 import tempfile
@@ -171,7 +171,7 @@ class _Countdown:
 
 
 class _Server(httpx.AsyncBaseTransport):
-    """An API server whose lists are empty. After each call of :meth:`tell`, one watch sends the same lines, all at once."""
+    """An API server whose lists are empty. Each call of :meth:`tell` makes one watch send the same lines without a pause."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines

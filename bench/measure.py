@@ -1,4 +1,4 @@
-"""The measurement: our code and a yardstick do the same work in one process, taking turns. The result is the ratio of their
+"""The measurement: our code and a yardstick do the same work alternately in one process. The result is the ratio of their
 times.
 
 Machines differ, and their speed varies. Only a ratio of medians from interleaved rounds can be compared between machines.
@@ -59,11 +59,11 @@ class Ratio:
         return self.ratio > self.budget
 
     def each_of(self, ours: int) -> "Ratio":
-        """Return the row for one repetition, if a round of our code does ``ours`` times what the yardstick does once."""
+        """Return the row for one repetition: in a round, our code did ``ours`` repetitions and the yardstick one."""
         return replace(self, ours=self.ours / ours)
 
     def per(self, count: int) -> "Ratio":
-        """Return the row for one repetition, if a round of our code and one of the yardstick do the work ``count`` times each."""
+        """Return the row for one repetition: in a round, our code and the yardstick did ``count`` repetitions each."""
         return replace(self, ours=self.ours / count, theirs=self.theirs / count)
 
 
@@ -92,7 +92,7 @@ def compare(
     budget: float,
     rounds: int = ROUNDS,
 ) -> Ratio:
-    """Time two functions that take turns."""
+    """Time two functions that are called alternately."""
     mine, other = [], []
     for number in range(1 + rounds):
         first, second = _timed(ours), _timed(theirs)
@@ -112,7 +112,7 @@ async def compare_async(
     budget: float,
     rounds: int = ROUNDS,
 ) -> Ratio:
-    """Time two async functions that take turns."""
+    """Time two async functions that are called alternately."""
     mine, other = [], []
     for number in range(1 + rounds):
         first, second = await _timed_async(ours), await _timed_async(theirs)
@@ -123,7 +123,7 @@ async def compare_async(
 
 
 def repeated(times: int, function: Callable[[], object]) -> Callable[[], None]:
-    """Return a function that calls another one ``times`` times. A single call of some microseconds cannot be timed well."""
+    """Return a function that repeats a call. A single call of a few microseconds cannot be timed well."""
 
     def run() -> None:
         for _ in range(times):

@@ -1,9 +1,9 @@
 """The memory of an idle package that is loaded and Ready.
 
-Tasks, queues, scheduler, lifecycle, status and inbox are the daemon's own. The cluster stores nothing, and the store and the
-registry have a single package, so only the memory of the runtime is counted. All packages share their content (definition,
-settings and values), because the size of the content depends on the package. For the same reason, there are no objects in
-informers.
+The tasks, queues, scheduler, lifecycle, statuses and inbox are those of the daemon. The cluster is a double that stores
+nothing, and the store and the registry are doubles with a single package, so only the memory of the runtime is counted. All
+packages share their content (such as the definition, the settings and the values), because its size depends on the package. For
+the same reason, there are no objects in informers.
 """
 
 import gc
@@ -76,7 +76,7 @@ TREE: Final = {
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the memory of each idle package against the figure that was published earlier."""
+    """Measure the memory of each idle package against FORMER_KIB, the figure of an earlier version."""
     yield trio.run(_idle, PACKAGES if long else FEW)
 
 

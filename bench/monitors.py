@@ -1,4 +1,5 @@
-"""The memory of a monitor: twenty thousand objects of one binding with a jqFilter, against the same objects parsed.
+"""The memory of a monitor for a binding with a jqFilter and twenty thousand objects, against that of the same objects as parsed
+JSON.
 
 Both are measured in this run, as the memory that Python has allocated after the list was read. The client generates each object
 when it is requested, so only the monitor keeps it. The filter is the real one.
@@ -140,9 +141,7 @@ def _object(number: int) -> RawObject:
 
 
 def _text(number: int) -> bytes:
-    """Return a pod of 5 KiB with its own names, hashes and addresses, and with managed fields, which are large in real pods,
-    too.
-    """
+    """Return a pod of 5 KiB. Its names, hashes and addresses are unique, and its managedFields are large, as in real pods."""
     draw = random.Random(number)  # noqa: S311 - repeatable on purpose
     labels: JsonObject = {"app": f"web-{number % 50}", "pod-template-hash": f"{draw.getrandbits(40):x}", "team": "shop"}
     annotations: JsonObject = {"checksum/config": f"{draw.getrandbits(256):064x}", "note": ""}
@@ -202,7 +201,7 @@ def _owner(manager: str, draw: random.Random) -> JsonValue:
 
 
 def _words(count: int, draw: random.Random) -> str:
-    """Return text that can be compressed about as well as natural text."""
+    """Return ``count`` characters that can be compressed about as well as natural text."""
     words = ("ready", "config", "volume", "claim", "replica", "secret", "endpoint", "rollout", "probe", "limit")
     text = ""
     while len(text) < count:

@@ -1,4 +1,4 @@
-"""A build of a tree with 100 releases against the same number of ``helm template`` processes, and repeated builds.
+"""An offline build of a tree of Flux objects with 100 releases, against 100 ``helm template`` processes, and repeated builds.
 
 Unless a row says otherwise, the figures are processor times of this process and of its children: helm, kubectl and the chart
 engine.
@@ -35,14 +35,15 @@ ENGINE: Final = Path(__file__).resolve().parent.parent / ".cache" / "tools" / "e
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure a cold build, a warm one, one after a change of a file, and one with a dangling dependency.
+    """Measure builds: with an empty cache, without changes, after a change of one file, and with a dependency that does not
+    exist.
 
     With ``long``, also measure the memory for 1,000 releases.
     """
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         tree, cache = _tree(place / "tree", RELEASES), place / "cache-0"
-        helm = _processor_time(lambda: _helm(tree))  # Once is enough for a hundred processes.
+        helm = _processor_time(lambda: _helm(tree))  # One measurement is enough, because it covers a hundred processes.
         cold = _median(lambda number: _processor_time(lambda: _build(tree, place / f"cache-{number}")))
         warm = _median(lambda _: _processor_time(lambda: _build(tree, cache)))
         changes = [_change(tree, cache, number) for number in range(RUNS)]
@@ -71,7 +72,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 def _tree(folder: Path, releases: int) -> Path:
-    """Write a tree with ``releases`` releases of one chart, grouped by ten Kustomizations."""
+    """Write a tree with ``releases`` releases of one chart, divided among ten Kustomizations."""
     files = {
         f"apps/a{number}/release.yaml": release(f"app-{number}", f"  values: {{text: app {number}}}\n")
         for number in range(releases)
@@ -123,7 +124,7 @@ def _median(measured: Callable[[int], float]) -> float:
 
 
 def _processor_time(work: Callable[[], None]) -> float:
-    gc.collect()  # A command would not have the garbage of this benchmark.
+    gc.collect()  # Garbage of earlier builds in this process must not count.
     before = _used()
     work()
     return _used() - before

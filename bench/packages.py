@@ -1,6 +1,4 @@
-"""Packages: the cost of verification compared with a plain transfer, and of reading and packing compared with access to the
-files.
-"""
+"""Packages: the cost of pulling, rendering, unpacking, reading and packing, compared with simple code for the same work."""
 
 import gzip
 import hashlib
@@ -35,7 +33,7 @@ MEGABYTES = 30
 FILES = 400
 HITS = 20
 VERSIONS = 400
-"""The number of kinds that a cluster with some operators serves. A kind counts once for each version."""
+"""The number of kinds that a cluster with a few operators serves. A kind counts once for each of its versions."""
 CHART = Path(__file__).resolve().parent.parent / "examples" / "web-service"
 PACKAGE = "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\nrequirements: {kubernetes: '>=1.28'}\n"
 

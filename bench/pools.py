@@ -137,7 +137,7 @@ async def _ready(starts: WarmStarts, command: Command) -> None:
 
 @dataclass(frozen=True)
 class _Warm(Ground):
-    """A ``Ground`` whose hooks start warm, if ``starts`` is given."""
+    """A ``Ground`` (the parts of a runtime; see ``tests/runtime/support/world.py``). With ``starts``, its hooks start warm."""
 
     starts: WarmStarts | None = None
 
@@ -171,7 +171,7 @@ async def _path_of(starts: WarmStarts | None) -> float:
 
 
 async def _throughput() -> Ratio:
-    """Measure the time of many claims with a backend that answers after 20 ms."""
+    """Measure the time in which many claims are answered, with a backend that takes 20 ms for each."""
     backend = FakeBackend(trip_s=TRIP_S)
     backend.put(*(f"m{number}" for number in range(2 * CLAIMS)))
     async with open_pool_scheduler(backend) as scheduler:
@@ -188,8 +188,9 @@ async def _throughput() -> Ratio:
 
 
 async def _pods() -> Ratio:
-    """Measure claims of pods on an embedded control plane in another process. Each claim is a patch over TLS and an event of a
-    watch.
+    """Measure claims of pods on an embedded control plane in another process.
+
+    Each claim takes a patch over TLS and a watch event.
     """
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:
         return await _pods_of(load_connection(server.kubeconfig))
@@ -224,7 +225,7 @@ async def _with_definitions(cluster: Clients) -> AsyncIterator[Clients]:
 
 
 async def _latency() -> Ratio:
-    """Measure the 99th percentile of the time from a request to the start of its claim, at a steady rate."""
+    """Measure the 99th percentile of the time from a request to its answer, less the backend's 20 ms, at a steady rate."""
     backend = FakeBackend(trip_s=TRIP_S)
     backend.put(*(f"m{number}" for number in range(2 * RATE)))
     begun: dict[str, float] = {}

@@ -1,5 +1,6 @@
-"""Child processes: the cost of sessions, sweeps and streaming compared with ``trio.run_process``, and of many children at
-once.
+"""Child processes: their cost compared with ``trio.run_process``, one after another and many at the same time.
+
+Wharfinger starts each child in a new session, streams its output, and then kills all processes that are left of it (a *sweep*).
 """
 
 import os
@@ -32,7 +33,7 @@ child."""
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure runs of /bin/true with and without the ledger, one by one and all at once, a megabyte of output, and
+    """Measure runs of /bin/true with and without a process ledger, many such runs at once, runs with a megabyte of output, and
     cancellations.
     """
     yield from trio.run(_measure)
@@ -94,10 +95,10 @@ async def _at_once(run: Run) -> None:
 
 
 async def _compare_endings(ledger: ProcessLedger) -> Ratio:
-    """Measure the end of many children that are cancelled at once, against that of one.
+    """Measure the time until many children that are cancelled at once have ended, against the time for one child.
 
-    Both wait for the grace period, so a ratio of 1 means that further children cost nothing. The budget means that all of them
-    end within a second.
+    Both times include the grace period of 0.3 s, so a ratio of 1 means that further children cost nothing. With the budget, all
+    of them end within about a second.
     """
     pairs = [(await _ending_s(TOGETHER, ledger), await _ending_s(1, ledger)) for _ in range(ENDINGS)]
     many, one = (statistics.median(column) for column in zip(*pairs, strict=True))

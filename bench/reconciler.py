@@ -1,11 +1,11 @@
 """The table and the reconciler with operations that do nothing: the cost of an object must not depend on the number of objects.
 
 Rows are written in transactions of a thousand while the reconciler works. A round ends when the last row is Done. The yardstick
-is a tenth of the rows, ten times. ``--long`` adds half a million rows against ten times fifty thousand, which takes a minute and
-300 MiB.
+processes a tenth of the rows ten times. With ``--long``, half a million rows are also compared with ten times fifty thousand,
+which takes a minute and 300 MiB.
 
-``python -m bench.reconciler COUNT POLICY`` measures once with one policy of the garbage collector: ``default``, ``freeze``
-(collect, and freeze the existing objects), ``raised`` (thresholds 50000, 20, 50), or ``off``.
+``python -m bench.reconciler COUNT POLICY`` measures COUNT rows once, with one policy of the garbage collector: ``default``,
+``freeze`` (collect, and freeze the existing objects), ``raised`` (thresholds 50000, 20, 50), or ``off``.
 """
 
 import gc
@@ -81,7 +81,7 @@ async def _reconciled(count: int) -> None:
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure an object among 50,000 against one among 5,000; with ``long``, also one among 500,000."""
+    """Measure an object among 50,000 against one among 5,000. With ``long``, also measure one among 500,000 against 50,000."""
     yield _sizes(LARGE, SMALL, rounds=3 if long else 1)
     if long:
         yield _sizes(HUGE, LARGE, rounds=1)
@@ -109,7 +109,7 @@ def _sizes(large: int, small: int, rounds: int) -> Ratio:
 
 
 def main() -> int:
-    """Measure once with one policy of the garbage collector."""
+    """Measure once, with the number of rows and the garbage collector's policy from the command line."""
     count, policy = int(sys.argv[1]), sys.argv[2]
     if policy == "freeze":
         gc.collect()

@@ -1,13 +1,17 @@
-"""The recorder: the share of a daemon's processor time that it needs to keep steps in memory, and to write them to disk as well.
+"""The flight recorder (``wharfinger/runtime/recording``), which records the steps of the daemon's state machines.
 
-The inner part of the daemon runs in this process, and the cluster and the chart engine in others, so the processor time of this
-process is the daemon's own. There are two kinds of rounds. In one, every package is reconciled although nothing has changed. Such
-a reconciliation is as cheap as it can be, so the recorder's share is as large as it can be. In the other, the settings of every
-package change, so each package is rendered again and gets a new revision.
+The figures are the shares of the daemon's processor time that it needs to keep the steps in memory, and to write them to disk
+too.
 
-In the short form, the steps of a few packages are collected and then given to recorders on their own. This is exact even on a
-busy machine. With ``--long``, the same is done for 200 packages. Then rounds of 200 packages alternate: not recorded, kept in
-memory, and written to disk. A machine is faster at one time than at another, so consecutive rounds, one of each kind, are
+The inner part of the daemon (its runtime and its controllers) runs in this process, and the cluster and the chart engine in
+others, so the processor time of this process is the daemon's own. There are two kinds of rounds. In one, every package is
+reconciled although nothing has changed. Such a reconciliation is as cheap as it can be, so the recorder's share is as large as
+it can be. In the other, the settings of every package change, so each package is rendered again and gets a new revision.
+
+In the short form, the steps of a few packages are first collected and later passed to recorders, without the rest of the
+daemon. This is exact even on a busy machine. With ``--long``, the same is done for 200 packages. Then rounds of 200 packages
+alternate: one that is not recorded, one that is kept in memory (only if nothing changes), and one that is also written to disk.
+These consecutive rounds are a *block*. A machine is faster at one time than at another, so only rounds of the same block are
 compared. The row has the median of these ratios.
 """
 
@@ -62,7 +66,7 @@ from wharfinger.runtime.status.summary import summarize
 
 PACKAGES: Final = 200
 BLOCKS: Final = 7
-"""The number of blocks of rounds, after one to warm up. With three blocks, the median could be 2 % off."""
+"""The number of measured blocks of rounds, after one block to warm up. With three blocks, the median could be 2 % off."""
 FEW: Final = 6
 FEW_ROUNDS: Final = 6
 REPEATED: Final = 9
@@ -87,7 +91,7 @@ Seen: TypeAlias = Callable[[Instance, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class _BenchGround(Ground):
-    """A ``Ground`` whose charts are rendered by a process of the chart engine."""
+    """A ``Ground`` (the parts of a runtime; see ``tests/runtime/support/world.py``) that renders charts in the chart engine."""
 
     chart_engine: ChartEngine | None = None
 
@@ -99,7 +103,7 @@ class _BenchGround(Ground):
 
 @dataclass(slots=True)
 class _Switch:
-    """A switch for the recorder of a runtime."""
+    """A switch between no recorder and the recorders of a runtime."""
 
     runtime: Runtime
     in_memory: Recorder
@@ -151,7 +155,7 @@ CHANGED: Final = _Round(
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure recorders on their own with the steps of a few packages. With ``long``, also measure rounds of many packages."""
+    """Measure recorders alone, with the steps of a few packages. With ``long``, also measure rounds of many packages."""
     for packages in (FEW, PACKAGES) if long else (FEW,):
         yield from trio.run(_measure_apart, packages)
     if long:
@@ -159,7 +163,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 async def _measure_apart(packages: int) -> list[Ratio]:
-    """Measure the processor time that recorders need for the steps of reconciliations, against that of the reconciliations."""
+    """Measure the processor time that recorders need for collected steps, against that of the reconciliations themselves."""
     gc.set_threshold(*GC_THRESHOLDS)
     with tempfile.TemporaryDirectory() as name:
         async with _open(Path(name)) as (switch, client):
@@ -206,7 +210,7 @@ async def _measure_apart(packages: int) -> list[Ratio]:
 
 @dataclass(frozen=True, slots=True)
 class _Collected:
-    """The steps of some rounds, and the processor time of one package in one round."""
+    """The steps of some rounds, and the median processor time for one package in a round."""
 
     first: Calls
     others: Sequence[Calls]
@@ -226,7 +230,10 @@ async def _collected(switch: _Switch, client: HttpClusterClient, packages: int, 
 
 
 async def _given(recorder: Recorder, written: FlightLog | None, steps: _Collected) -> float:
-    """Return a recorder's processor time for all rounds of steps except the first one, whose steps contain whole states."""
+    """Pass collected steps to a recorder, and return its processor time for them.
+
+    The first round does not count, because its steps contain whole states.
+    """
     before = 0.0
     for number, calls in enumerate((steps.first, *steps.others)):
         if number == 1:
@@ -266,10 +273,10 @@ async def _measure(packages: int) -> list[Ratio]:
 async def _in_turns(
     switch: _Switch, client: HttpClusterClient, packages: int, what: _Round, kinds: Mapping[str, Recorder | None]
 ) -> list[list[float]]:
-    """Return for each kind the processor times of its rounds, for one package."""
+    """Return for each of ``kinds`` the processor time for one package in each of its rounds."""
     times: dict[str, list[float]] = {kind: [] for kind in kinds}
     for number in range(len(kinds) * (1 + BLOCKS)):
-        # Each kind is the first one in equally many blocks of rounds.
+        # The order of the kinds changes from block to block, so that none of them is always the first.
         kind = tuple(kinds)[(number + number // len(kinds)) % len(kinds)]
         switch.turn(kinds[kind])
         before = time.process_time()
@@ -295,7 +302,7 @@ def _row(what: str, recorded: Sequence[float], off: Sequence[float], budget: flo
 
 
 def _share(recorded: Sequence[float], off: Sequence[float]) -> float:
-    """Return the median of the ratios between rounds of the same block."""
+    """Return the median of the ratios between a recorded and an unrecorded round of the same block."""
     return median(one / other for one, other in zip(recorded, off, strict=True))
 
 
@@ -329,7 +336,7 @@ async def _open(folder: Path) -> AsyncIterator[tuple[_Switch, HttpClusterClient]
 async def _serve(
     folder: Path, client: HttpClusterClient, ledger: ProcessLedger, helm: str, engine: str
 ) -> AsyncIterator[_Switch]:
-    """Run the inner part of the daemon, with the recorder switched off."""
+    """Run the inner part of the daemon (its runtime and its controllers), with the recorder switched off."""
     async with (
         _ground(folder, client, ledger, helm, engine) as ground,
         ground.open_daemon() as runtime,

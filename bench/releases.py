@@ -1,7 +1,8 @@
-"""Many small packages on one server: their installation against a loop of ``helm install``, a second pass, and drift.
+"""Many small packages on one server: their installation against a loop of ``helm install``, drift, and a second pass.
 
-Everything is real: the daemon, its control plane, a registry, helm and kubectl are processes on loopback. Each row states the
-number of packages and of ``helm install`` runs.
+For the installation and for drift, the daemon, its control plane, a registry, helm and kubectl are real processes on loopback.
+A *second pass* checks all packages again without changes; for it, the daemon's runtime and the control plane are in this
+process.
 """
 
 import json
@@ -46,7 +47,7 @@ DEPLOYMENT: Final = ResourceType("apps", "v1", "Deployment", "deployments", name
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the installation of packages, the correction of drift among them, and a second pass without changes."""
+    """Measure the installation of packages, the correction of drift among them, and a check of all packages without changes."""
     packages = PACKAGES if long else FEW
     yield from trio.run(_measure, packages)
     yield trio.run(_second_pass, packages)
@@ -102,7 +103,7 @@ def _environment(folder: Path, kubeconfig: Path) -> dict[str, str]:
 
 
 async def _installs(stage: Stage, chart: Path, packages: int) -> Ratio:
-    """Measure an installation of packages by the daemon against some installations of the same chart by helm."""
+    """Measure the installation of packages by the daemon against ``helm install`` of the same chart."""
     target = f"{stage.registry}/packages/six:1.0.0"
     stage.run(*WHARFINGER, "package", "push", str(chart), target, "--plain-http")
     for name in ("ours", "theirs"):
@@ -138,7 +139,7 @@ async def _installs(stage: Stage, chart: Path, packages: int) -> Ratio:
 async def _drift(stage: Stage, packages: int) -> Ratio:
     """Measure the 99th percentile of the time in which drift is corrected, against one second.
 
-    The time begins with a `kubectl patch` of an applied field.
+    The time begins when a watch shows that `kubectl patch` has changed an applied field.
     """
     broken: dict[str, float] = {}
     mended: list[float] = []
@@ -178,7 +179,10 @@ async def _drift(stage: Stage, packages: int) -> Ratio:
 
 
 async def _second_pass(packages: int) -> Ratio:
-    """Measure a check of every unchanged package against its install, in this process. Raises an error if a check writes."""
+    """Measure the check of an unchanged package against its installation, in this process.
+
+    Raises SystemExit if a check writes.
+    """
     with tempfile.TemporaryDirectory() as name:
         async with open_world(Path(name)) as world:
             await world.push_folder(write(Path(name) / "six", dict(SIX_OBJECTS)), "six", "1.0.0")
@@ -188,7 +192,7 @@ async def _second_pass(packages: int) -> Ratio:
             await _bring_up(world, range(1, 1 + packages))
             first = time.perf_counter() - began
             with _counted() as requests:
-                await _look_again(world, packages)  # This pass fills the caches.
+                await _look_again(world, packages)  # This pass only fills the caches.
                 again = statistics.median([await _look_again(world, packages) for _ in range(PASSES)])
     writes = [one for one in requests if not one.startswith("GET /")]
     if writes:

@@ -1,6 +1,7 @@
 """The runtime: the life cycle of a package with and without a hook, and a restart.
 
-The yardstick is one `helm template`, without which no package can be installed.
+The yardstick is one `helm template`, because each installation of a package renders a chart. A package with a hook is compared
+with one without a hook.
 """
 
 import shutil
@@ -23,7 +24,7 @@ LOOK_S: Final = 0.005
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure a package from its creation to Ready and to its removal, and a restart until all packages are Ready."""
+    """Measure a package from its creation through Ready to its removal, and a restart until all packages are Ready."""
     yield from trio.run(_main_job)
     yield trio.run(_restart)
 

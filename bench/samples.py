@@ -67,7 +67,7 @@ SETTINGS: Final[JsonObject] = {
 
 
 def archive_of(numbers: Iterable[int], *, size: int, hides: Iterable[int] = ()) -> bytes:
-    """Return a tar.gz with the files of these numbers in twenty folders, and with whiteouts of the files in ``hides``."""
+    """Return a tar.gz with a file for each number, in twenty folders, and with a whiteout for each number in ``hides``."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
         for number in numbers:

@@ -1,8 +1,9 @@
 """The processor time of a daemon and all of its children: to install many packages, and to restart with them.
 
-With ``--long``, the rate of installs, the memory and the idle processor time are measured as well. The daemon and the control
-plane are separate processes, so that the time of each is known. With ``--kubeconfig``, the daemon manages that cluster instead,
-in namespaces that are deleted at the end. A restart that writes to the cluster ends the benchmark with an error.
+The duration of the installs is measured as well. With ``--long``, so is the processor time of the idle daemon, and with 1,000
+packages its memory. The daemon and the control plane are separate processes, so that the time of each is known. With
+``--kubeconfig``, the daemon manages the cluster of that file instead, in namespaces that are deleted at the end. If the
+restarted daemon writes to the cluster, the benchmark ends with an error.
 """
 
 import os
@@ -33,7 +34,7 @@ from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITO
 FEW: Final = 30
 MANY: Final = (100, 300, 1000)
 INSTALLS: Final = 5
-"""The number of `helm install` runs that a package is compared with."""
+"""The number of `helm install` runs whose mean is the yardstick."""
 PATIENCE_S: Final = 900
 BARE: Final = 20
 """The number of packages whose objects are applied without a daemon, one after another."""
@@ -44,7 +45,7 @@ REST_S: Final = 30
 IDLE_SHARE: Final = 0.005
 """The processor time that an idle daemon may use, as a share of a core."""
 MAX_MEMORY: Final = 160 * 1024**2
-"""The resident memory that a daemon with the largest number of packages may have."""
+"""The highest allowed resident memory of a daemon with the largest number of packages."""
 QUIET_S: Final = 2.0
 """The time after which a daemon counts as idle if it has used less than ``IDLE`` of the processor."""
 IDLE: Final = 0.03
@@ -62,7 +63,7 @@ TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure an install and a restart, each against helm's client.
+    """Measure an install and a restart, each against `helm install`.
 
     With ``long``, measure several numbers of packages, and also without the chart engine.
     """
@@ -236,7 +237,7 @@ async def _remove(client: HttpClusterClient) -> None:
 
 
 async def _remove_repository(client: HttpClusterClient) -> None:
-    """Delete the repository, and wait until the daemon has released it. Without a daemon, its finalizer would keep it."""
+    """Delete the repository, and wait until it is gone. This needs the daemon, which removes the repository's finalizer."""
     key = ObjectKey(PACKAGE_REPOSITORY, "", REPOSITORY)
     async with open_informer(client, PACKAGE_REPOSITORY) as informer:
         await informer.wait_synced()
@@ -247,7 +248,7 @@ async def _remove_repository(client: HttpClusterClient) -> None:
 
 
 async def _versions(client: HttpClusterClient) -> dict[ObjectKey, str]:
-    """Return the resourceVersion of every object of the packages. It is different after any change of the object."""
+    """Return the resourceVersion of each Application and of each object of KINDS in the benchmark's namespaces."""
     found: dict[ObjectKey, str] = {}
     for kind in (APPLICATION, *KINDS):
         for obj in (await client.list(kind)).items:
@@ -328,9 +329,7 @@ def _memory(pid: int) -> int:
 
 
 async def _bare(bench: Bench) -> float:
-    """Return the time to apply the objects of one package one after the other, in seconds. The time for rendering is not
-    included.
-    """
+    """Return the mean time to apply the objects of one package one after the other, without rendering, in seconds."""
     command = ["helm", "template", "bare", bench.environment["CHART"]]
     done = await trio.run_process(command, env=bench.environment, capture_stdout=True)
     objects = [as_object(each, "object") for each in read_yaml_all(done.stdout, what="helm template")]
@@ -343,7 +342,7 @@ async def _bare(bench: Bench) -> float:
 
 
 def _helm(bench: Bench) -> tuple[float, float]:
-    """Return the processor time and the duration of one `helm install` of the same chart, in seconds."""
+    """Return the mean processor time and the mean duration of a `helm install` of the same chart, in seconds."""
     before, began = _children(), time.perf_counter()
     for number in range(INSTALLS):
         subprocess.run(

@@ -1,8 +1,8 @@
 """The live scheduler: a large graph against small ones, and the cost of one change among ten thousand packages.
 
 The cost of a step must depend only on the packages that the event can reach. So the same change is measured among ten thousand
-packages and among a hundred: the first of ten packages that depend on each other in a chain gets another version, runs again, or
-is disabled and enabled.
+packages and among a hundred. Ten packages are a chain, in which each package depends on the one before it. The first package of
+a chain gets another version, runs again, or is disabled and enabled again.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ CHANGES: Final = 20
 
 
 class World:
-    """A scheduler's graph. Each run that it schedules is completed at once."""
+    """The graph of a scheduler. Each run that the scheduler orders is completed immediately."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self.graph, _ = step(Graph(), Resumed())
@@ -38,7 +38,7 @@ class World:
 
 
 def packages(count: int) -> list[Node]:
-    """Return chains of ten packages. All of them also depend on a common package."""
+    """Return ``count`` packages in chains of ten, and a package on which all of them depend."""
     return [node("base", order=1), *(package(number) for number in range(count))]
 
 
@@ -49,7 +49,7 @@ def package(number: int, version: str = "1.0.0") -> Node:
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure adding all packages, then changing, running again, and disabling and enabling one package with nine dependents."""
+    """Measure the addition of all packages, and three changes of one package that has nine dependents."""
     many, few = packages(MANY), packages(FEW)
 
     def add_many() -> None:

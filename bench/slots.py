@@ -1,4 +1,4 @@
-"""Slots: the cost of a fair limit on each call, compared with a limiter that only counts."""
+"""Slots: the cost of a fair limit for each use, compared with trio's limiter, which only counts."""
 
 from collections.abc import Iterator
 

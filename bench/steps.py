@@ -1,6 +1,7 @@
-"""The steps of the pure state machines: of a package, of a queue and of the scheduler, without the shells around them.
+"""The steps of the pure state machines of a package, of a queue and of the scheduler, without the code that performs their
+effects.
 
-The yardstick creates only the records that the machine has to create for the same events: events, effects, and the changed parts
+The yardstick creates only the records that the machine has to create for the same input: events, effects, and the changed parts
 of the state. No machine can be faster than that.
 """
 
@@ -35,7 +36,7 @@ HOOKS: Final = tuple(f"hook-{number}" for number in range(5))
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the steps for a run of a hook, for a task, and for another run of a package."""
+    """Measure the package's step after a run of a hook, the queue's steps for a task, and the scheduler's steps for a run."""
     yield _row("package: a hook ran", _hook_ran, _hook_ran_raw, budget=3.0)
     yield _row("queue: a task, 3 steps", _task, _task_raw, budget=3.0)
     yield _row("scheduler: a run, 2 steps", *_runs(), budget=11.0)

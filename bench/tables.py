@@ -1,9 +1,10 @@
-"""Tables: the cost of a row in a large table, against a small one and a plain dictionary, and the time until a change is read.
+"""Tables: the cost of a row in a large table, against a small table and a plain dictionary, and the time until a change is
+read.
 
 A dictionary has no revisions, snapshots, transactions or readers, so the ratio to a dictionary is the price of these. The ratio
-between two sizes should be near 1. Anything above is due to the processor's cache, and a dictionary is affected as well (the time
-for a row doubles from 10,000 to 100,000 rows). The garbage collector is on, with its default thresholds, as in the daemon.
-Objects that exist before a measurement are frozen, so that no collection visits them.
+between two sizes of tables should be near 1. A higher ratio is due to the processor's cache, which affects a dictionary as well
+(the time for a row doubles from 10,000 to 100,000 rows). The garbage collector is on, with its default thresholds, as in the
+daemon. Objects that exist before a measurement are frozen, so that no collection visits them.
 """
 
 import gc
@@ -24,9 +25,9 @@ LARGE: Final = 100_000
 SMALL: Final = 10_000
 HUGE: Final = 1_000_000
 STEP: Final = 1_000
-"""The number of rows in a transaction, unless it has only one."""
+"""The number of rows in a transaction, except where each transaction has one row."""
 ALONE: Final = 10_000
-"""The number of transactions of one row."""
+"""The number of transactions with one row each."""
 TURNS: Final = 1_000
 """The number of changes that a waiting task reads."""
 
@@ -44,7 +45,7 @@ Rows = Table[str, Row]
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure inserts, reads and commits by size and against a dictionary, and the time until a change is read.
+    """Measure inserts and reads against smaller tables and a dictionary, commits, and the time until a change is read.
 
     With ``long``, also measure a million rows.
     """

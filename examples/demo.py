@@ -1,8 +1,9 @@
 """The demo: packages of every kind are pushed to a real registry, requested with kubectl, and become Ready.
 
-``make demo`` runs it, and so does ``make run``, which leaves everything running. Everything is real: docker-registry, helm,
-kubectl, the daemon and its control plane are processes on loopback. All state is in a temporary folder that is removed at the
-end. Each step prints its commands and their results. The exit code is 0 only if every step succeeded.
+``make demo`` runs all of its steps. ``make run`` runs it until the packages are Ready, and leaves everything running until
+Ctrl-C. Everything is real: docker-registry, helm, kubectl, the daemon and its control plane are processes on loopback. All
+state is in a temporary folder that is removed at the end. Each step prints its commands and their results. The exit code is 0
+only if every step succeeded.
 """
 
 import signal
@@ -288,7 +289,7 @@ class Demo:
             raise DemoError("the Deployment does not have the three replicas that the settings ask for")
 
     def ask_helm_and_the_daemon(self) -> None:
-        """Show the releases as Helm lists them, and what the debug socket answers."""
+        """Show the releases as Helm lists them, and the daemon's answers to commands over its debug socket."""
         title("Helm sees the releases")
         listed = self.show("helm", "list", "--all-namespaces")
         deployed = {line.split()[0] for line in listed.splitlines() if "\tdeployed\t" in line}

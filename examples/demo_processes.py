@@ -27,7 +27,7 @@ class DemoError(Exception):
 
 
 class Stopped(KeyboardInterrupt):
-    """The signal SIGINT, SIGTERM or SIGHUP, which ends the demo; ``number`` is the number of the signal."""
+    """The exception that ends the demo after SIGINT, SIGTERM or SIGHUP; ``number`` is the number of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -37,8 +37,8 @@ class Stopped(KeyboardInterrupt):
 class Signals:
     """The handler of signals. The first signal ends the demo early, and each further one kills the processes that still run.
 
-    While the demo ends, a signal raises no exception, so the children are always ended, and the folder with the token is always
-    removed.
+    While the demo ends, a signal raises no exception. So the children are always ended, and the temporary folder, which
+    contains the cluster's token, is always removed.
     """
 
     def __init__(self) -> None:

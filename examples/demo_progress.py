@@ -37,7 +37,7 @@ class Status(TypedDict):
 
 
 class Installed(TypedDict):
-    """The version that is in the cluster."""
+    """The version of a package that is installed in the cluster."""
 
     version: str
     digest: str

@@ -19,7 +19,7 @@ from tests.scale import FULL
 TOOLS = Path(__file__).resolve().parent.parent / ".cache" / "tools" / "bin"
 os.environ["PATH"] = os.pathsep.join([str(TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
-# A background job of a shell ignores Ctrl-C, and so would all children to which the tests send it.
+# A background job of a shell ignores SIGINT. Its children would inherit this, but tests send SIGINT to them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -31,20 +31,21 @@ settings.load_profile("full" if FULL else "sample")
 
 MEASURING = Measuring()
 
-# Collecting tests creates only objects that stay, so a garbage collection would find nothing.
+# Almost all objects that are created while tests are collected stay, so a garbage collection would find nothing.
 gc.disable()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Do not name tests by arguments of type bytes: an archive contains the time of its creation, but all workers must collect
-    the same names.
+    """Show an argument of type bytes by its name in the test's id, and not by its value.
+
+    An archive, for example, contains the time of its creation, but all workers must collect tests with the same ids.
     """
     return argname if isinstance(val, bytes) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of sampled tests that are left out: all but the first, or with ``sampled(n)`` all but every nth.
+    """Mark the cases of sampled tests that `make test` leaves out: all but the first, or with ``sampled(n)`` all but each nth.
 
     While coverage is measured, all cases of a test that is marked ``measured`` run, because no other test covers the same code.
     In a run of `make test-full`, the modules that have slow tests come first.

@@ -1,7 +1,7 @@
 """A real registry (docker-registry, the CNCF distribution) on a free loopback port, for tests and examples.
 
 The registry chooses its port itself and reports it in its log, so two registries never use the same port. On a machine without
-docker-registry, the tests fail: they are about the communication with a real registry.
+docker-registry, the tests that need it fail, because they check the communication with a real registry.
 """
 
 import os
@@ -83,7 +83,7 @@ async def open_registry_server(
     """Run a registry that stores everything below ``folder``.
 
     With a password, it accepts only USER with PASSWORD. With a certificate, it uses TLS; with ``client_ca``, it also requires a
-    certificate of the client. ``auth`` is another ``auth`` section for its configuration.
+    certificate of the client. ``auth`` is the ``auth`` section of its configuration; with it, ``with_password`` must be false.
     """
     program = shutil.which("docker-registry")
     if program is None:

@@ -1,6 +1,6 @@
 """Tests that cover the cases of applying and reconciling releases: Helm, drift, orphans, health, endpoints (spec/runtime §8).
 
-The notation is that of `tests/spec_cases.py`, which has the cases that are named in §12. The names of the cases here are those of
+The notation is that of `tests/spec_cases.py`, which has the cases of spec/runtime §12. The names of the cases here are those of
 `tests/spec_names.py`, and `tests/test_spec_cases.py` checks that no name is missing.
 """
 

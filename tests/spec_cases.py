@@ -1,9 +1,9 @@
-"""Tests that cover the cases of the reference that this runtime has to fulfil.
+"""Tests that cover the test cases of the reference.
 
-The *reference* is the public peer that spec/runtime describes. Each case has the name from the reference, below
-the name of its suite. Its value is the test or tests that cover it. If a case does not apply here, the value is
-:class:`Elsewhere`, with the reason, and with tests of the actual behaviour. `tests/test_spec_cases.py` checks that every test
-exists, and that every case has a test or a reason.
+The *reference* is the public peer that the specification spec/runtime describes. (The specifications are not part of this
+repository.) For each suite of the reference, a dictionary maps the name of each case to the test or tests here that cover it. If
+a case does not apply here, the value is :class:`Elsewhere`, with the reason, and with tests of the actual behavior.
+`tests/test_spec_cases.py` checks that every test exists, and that every case has a test or a reason.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A case that cannot occur here, or that is handled differently on purpose; ``tests`` cover the actual behaviour."""
+    """A case that cannot occur here, or that is handled differently on purpose; ``tests`` cover the actual behavior."""
 
     why: str
     tests: tuple[str, ...] = ()

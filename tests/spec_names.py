@@ -1,7 +1,7 @@
-"""The names of all cases of the reference that `tests/spec_table_cases.py` and `tests/spec_apply_cases.py` must list.
+"""The names of all test cases that `tests/spec_table_cases.py` and `tests/spec_apply_cases.py` must list.
 
-They were copied by hand, in the order of the reference. `tests/test_spec_cases.py` compares the tables of cases with them. A name
-with a number (``HTTP x7``) stands for that number of unnamed tests of the reference.
+The names were copied by hand from the specifications, in the same order. `tests/test_spec_cases.py` compares the names in those
+two files with them. A name with a number (``HTTP x7``) stands for seven tests that have no names.
 """
 
 from typing import Final

@@ -1,4 +1,5 @@
-"""Tests that cover the cases of the claim scheduler that spec/schedulers describes (C.9, C.12), and tests against its weaknesses.
+"""Tests that cover the cases of the claim scheduler that spec/schedulers describes (C.9, C.12), and tests that show that the
+claim scheduler here does not have the weaknesses of that one.
 
 The notation is that of `tests/spec_cases.py`, and the order is that of the specification.
 """

@@ -1,6 +1,6 @@
-"""Tests against the weaknesses of the public peer that spec/runtime describes, by their numbers in §13.
+"""The weaknesses of the public peer that spec/runtime describes, by their numbers in §13, each with the tests for it.
 
-Each test fails on the weak behaviour.
+Each of these tests fails if the code has the weakness.
 """
 
 from typing import Final

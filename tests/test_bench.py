@@ -1,4 +1,4 @@
-"""The benchmarks: the parts whose clients answer from memory run with the current product, and each part is a module."""
+"""The benchmarks (`bench/`): the parts that need no server run without an error, and each part is a module."""
 
 import os
 import subprocess

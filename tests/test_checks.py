@@ -1,7 +1,7 @@
-"""The checks of this repository: each kind of defect that is planted into a copy of the tree makes its check fail.
+"""The checks of this repository. The tests put a defect into a copy of the tree, and the check for this kind of defect must fail.
 
-The linters run in the copy, with the settings of the copy. The untouched copy must pass, because otherwise the failures would
-prove nothing.
+The linters run in the copy, with the settings of the copy. A copy without a defect must pass, because otherwise the failures
+would prove nothing.
 """
 
 import json
@@ -27,7 +27,7 @@ MYPY = [sys.executable, "-m", "mypy", "-p", "wharfinger.queue"]
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Return a copy of the tree, including its links."""
+    """Return a copy of the tree, with its symbolic links, but without build results and caches."""
     target = tmp_path / "tree"
     ignored = shutil.ignore_patterns(
         ".git", ".venv", ".cache", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", ".coverage*", "dist", "build"

@@ -1,6 +1,7 @@
-"""The exit codes of `.ci/test`, `.ci/coverage` and `.ci/run` if a step fails. The scripts and make are real, but Python is not.
+"""The exit codes of `.ci/test`, `.ci/coverage` and `.ci/run` if a step fails.
 
-A script replaces Python. It stands for pytest, coverage and `.ci/modules.py`, and ends each of them as the case requires.
+The scripts and make are real, but a script replaces Python. It is called for pytest, coverage and `.ci/modules.py`, and exits
+with the code that the test has set for this step.
 """
 
 import os
@@ -44,7 +45,7 @@ REPORTS = ["COMBINE", "LIST", "JSON", "REPORT", "MODULES"]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Return a folder that has a space in its name, the real scripts, and stand-ins for everything else."""
+    """Return a folder with the real scripts, and with a Python and a Makefile for the test. The folder's name has a space."""
     made = tmp_path / "a tree"
     (made / ".venv" / "bin").mkdir(parents=True)
     (made / ".ci").mkdir()
@@ -58,7 +59,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def run(tree: Path, *command: str, **steps: int | str) -> tuple[int, list[str]]:
-    """Return the exit code and the output lines of a script whose named steps exit with these codes."""
+    """Run a script, and return its exit code and its output lines. ``steps`` has the exit codes of the steps, by name."""
     environment = {"PATH": os.environ["PATH"], **{name: str(code) for name, code in steps.items()}}
     done = subprocess.run(
         [tree / command[0], *command[1:]],

@@ -1,4 +1,4 @@
-"""Completion of command lines, in real shells and by the program itself."""
+"""Completion of command lines, in real shells, and by a call of the program as the shells make it."""
 
 import os
 import pty
@@ -85,7 +85,7 @@ def test_completion_offers_every_command(tmp_path: Path) -> None:
 
 
 def from_program(line: str, home: Path) -> list[str]:
-    """Return the words that one run of the program offers, by the protocol that the completion scripts of all shells use."""
+    """Run the program as the completion scripts of all shells do, and return the words that it offers."""
     program = "import os, sys; os.dup2(1, 8); from wharfinger.__main__ import main; main()"
     protocol = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
     done = subprocess.run(

@@ -1,5 +1,5 @@
-"""The acceptance test of the main job: the demo with a real registry, kubectl and helm, from the push to Ready and the
-removal.
+"""The acceptance test: the demo with a real registry, kubectl and helm. It pushes a package, waits until it is Ready, and removes
+it.
 """
 
 import os
@@ -66,7 +66,7 @@ STEPS = (
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Yield a folder in which the demo creates its own. The names of pytest's folders are too long for the path of a socket."""
+    """Yield a folder for the demo. The paths of pytest's folders are too long for a socket."""
     with tempfile.TemporaryDirectory(prefix="demo-") as made:
         yield Path(made)
 
@@ -253,7 +253,7 @@ def processes_below(folder: Path) -> list[int]:
 
 
 def command_line(process: int) -> bytes:
-    """Return the arguments of a process, each ended by a zero byte, or nothing if the process has ended."""
+    """Return the arguments of a process, each ended by a zero byte, or b"" if the process has ended."""
     try:
         return (Path("/proc") / str(process) / "cmdline").read_bytes()
     except OSError:

@@ -1,8 +1,8 @@
 """The distributions: sdist and wheel contain every module and data file, and can be installed into an empty environment.
 
-The quick tests build as `make build` does, in separate build environments (the setuptools of Python is too old for our
-pyproject.toml), and compare the contained files. The full test installs both into empty environments, and runs the command from
-``/``.
+The quick tests build as `make build` does, and compare the files in the distributions. The builds use separate environments,
+because the setuptools that comes with Python is too old for pyproject.toml. The full test installs the sdist and the wheel into
+empty environments, and runs the command in the working folder ``/``.
 """
 
 import os
@@ -55,7 +55,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shipped() -> set[str]:
-    """Return the files that must be in a distribution: modules, type marker, and data files, as paths below ``wharfinger/``."""
+    """Return the files that must be in a distribution, as paths below ``wharfinger/``: modules, ``py.typed``, and data files."""
     package = ROOT / "wharfinger"
     kinds = {".py", ".yaml", ".json", ".xz", ".sh", ".typed", ".html", ".css", ".js", ".svg"}
     return {str(path.relative_to(package)) for path in package.rglob("*") if path.suffix in kinds}

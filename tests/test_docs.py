@@ -62,7 +62,7 @@ def fields(schema: JsonObject, path: str) -> Iterator[str]:
 
 
 def examples() -> Iterator[tuple[str, JsonObject]]:
-    """Yield every manifest of Wharfinger's kinds that a page shows, and those of the demo, each with the name of its file."""
+    """Yield every manifest of Wharfinger's kinds in the pages and in examples/application.yaml, with the name of the file."""
     texts = [(page.name, block) for page in PAGES for block in BLOCK.findall(page.read_text())]
     texts += [(page.name, block) for page in PAGES for block in HERE_DOCUMENT.findall(page.read_text())]
     texts.append(("application.yaml", (ROOT / "examples" / "application.yaml").read_text()))
@@ -73,7 +73,7 @@ def examples() -> Iterator[tuple[str, JsonObject]]:
 
 
 def reason_rows() -> dict[str, str]:
-    """Return each reason that the table explains, with the table's text about when the package is tried again."""
+    """Return the reasons in the table of reasons, each with its text in the column about the next attempt."""
     rows = [
         line.split("|")
         for line in REASONS.splitlines()

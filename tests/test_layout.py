@@ -1,4 +1,4 @@
-"""The arrangement of the repository (DESIGN §2), on which tools and imports silently rely."""
+"""The layout of the repository. Tools and imports rely on it, and would give no clear error if it changed."""
 
 import queue
 import subprocess
@@ -38,7 +38,7 @@ def test_the_package_contains_only_parts_and_the_command_line() -> None:
 
 
 def test_parts_have_no_init_module() -> None:
-    """With an init module, the link ``queue`` at the root would hide the standard library's module of that name."""
+    """If ``queue/`` had an ``__init__.py``, the link ``queue`` at the root would hide the standard library's module ``queue``."""
     assert [part for part in PARTS if (PACKAGE / part / "__init__.py").exists()] == []
 
 
@@ -56,7 +56,7 @@ def test_import_queue_in_the_root_finds_the_standard_library() -> None:
 
 
 def test_parts_are_imported_under_their_full_names_only() -> None:
-    """An ``import runtime.x`` from the root would load a second copy of the module."""
+    """With the links at the root, ``import runtime.x`` would load the module ``wharfinger.runtime.x`` a second time."""
     twins = [
         name for name in (*PARTS, *(f"{part}.commands" for part in PARTS)) if name in sys.modules and name != "queue"
     ]

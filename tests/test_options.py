@@ -1,7 +1,7 @@
 """Every option in the output of every `--help` is used by a test.
 
-An option counts as used if one test module contains it together with its command, in a command line or as an argument. This does
-not show that the test is good. It finds options that no test uses.
+An option counts as used if one test module contains the option and the name of its command. This finds options that no test uses,
+but it does not show that a test really checks the option.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def is_used(command: tuple[str, ...], spellings: tuple[str, ...]) -> bool:
 
 @pytest.mark.slow
 def test_every_option_is_used_by_a_test() -> None:
-    """If several commands share an option, with the same text and implementation, a test of one of these commands is enough."""
+    """If several commands have an option with the same names and help text, a test of one of these commands is enough."""
     found = every_option()
     used = {(spellings, told) for command, spellings, told in found if is_used(command, spellings)}
     unused = {

@@ -1,4 +1,6 @@
-"""The site made of docs/: it builds without a warning, the tutorial works as written, and each verdict and alert is explained."""
+"""The site that is made from docs/: it is built without a warning, and the tutorial works as written. The pages explain each
+state that `wharfinger why` reports, and each alert.
+"""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""The tables of cases and weaknesses name only existing tests, and give each case a test or a reason."""
+"""The tables in `tests/spec_*.py`: they name only existing tests, and give each case and weakness a test or a reason."""
 
 import ast
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,6 @@
 """Every command in `wharfinger --help` is in a golden transcript, in each output format that it has.
 
-Commands that query a daemon are in `tests/debug/test_session.py`. Here are the commands that need no daemon, and those that run
-until they are stopped.
+The transcripts of most commands that query a daemon are checked in `tests/debug/test_session.py`, and the others here.
 """
 
 import argparse
@@ -117,7 +116,7 @@ MCP: Final = (
 
 
 def prepare(folder: Path) -> None:
-    """Make a package, two versions of a chart, and resources."""
+    """Write the files that the commands read: a package, two versions of a chart, and resources."""
     hooked(folder / "packages" / "hello", {"hello.sh": HOOK}, name="hello")
     write(chart(folder / "chart", "web", "1.0.0"), {"values.yaml": "text: none\n", "tests/a.test.yaml": TESTS})
     write(chart(folder / "newer", "web", "1.1.0"), {"values.yaml": "text: some\n"})
@@ -127,7 +126,7 @@ def prepare(folder: Path) -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return the environment variables of a user who has only this folder."""
+    """Return environment variables with ``folder`` as the home and the cache, and without the chart engine on PATH."""
     return {
         "HOME": str(folder),
         "XDG_CACHE_HOME": str(folder / "cache"),
@@ -138,7 +137,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def _path_without_engine() -> str:
-    """Return PATH without the folders that contain the chart engine, because with an engine the cache has other entries."""
+    """Return PATH without the folders that contain the chart engine. With an engine, the cache would have other entries."""
     return os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if not (Path(each) / ENGINE).exists())
 
 
@@ -178,7 +177,7 @@ async def test_output_of_long_running_commands_is_golden(tmp_path: Path) -> None
 
 @pytest.mark.slow
 async def test_output_of_profiling_commands_is_golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The daemon here has a fixed profile and fixed memory figures, because real ones depend on the machine."""
+    """The server of this test has a fixed profile and fixed memory figures, because real ones depend on the machine."""
     monkeypatch.setattr(Sampler, "run", lambda _sampler: PROFILE)
     parts = []
     async with open_debug_server(tmp_path / "s", CannedInspector()):
@@ -190,7 +189,10 @@ async def test_output_of_profiling_commands_is_golden(tmp_path: Path, monkeypatc
 
 
 def stopped(line: str, given: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command until it has answered each given line, or until it is ready if none is given. Then stop it."""
+    """Run a command, and stop it.
+
+    It is stopped when it has answered each request in ``given``, or, if ``given`` is empty, when it has printed its first line.
+    """
     words = wharfinger(*words_of(line, folder))
     with subprocess.Popen(
         words,
@@ -220,7 +222,7 @@ Words = tuple[str, ...]
 
 
 def leaves(parser: argparse.ArgumentParser, command: Words = ()) -> Iterator[tuple[Words, set[str]]]:
-    """Yield every command that can be run, with the formats among ``json`` and ``yaml`` that it prints on request."""
+    """Yield every command that has no subcommands, with those of the formats ``json`` and ``yaml`` that `-o` can select."""
     below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     for each in below:
         for name, sub in each.choices.items():

@@ -81,7 +81,7 @@ COMMANDS: Final = (
     Command(
         "approve",
         "runtime",
-        "approve the waiting update of a package",
+        "approve an update that waits for approval",
         module="daemon.approve_command",
     ),
     Command(
@@ -113,7 +113,7 @@ COMMANDS: Final = (
         module="package.logs_command",
     ),
     Command("events", "debug", "print the Kubernetes Events about a package", module="package.events_command"),
-    Command("values", "debug", "print the values that a package was rendered with", module="package.document_commands"),
+    Command("values", "debug", "print the current values of a package", module="package.document_commands"),
     Command(
         "snapshots",
         "debug",
@@ -135,7 +135,7 @@ COMMANDS: Final = (
         "dump", "debug", "print the complete state of a running daemon, or of one package, in a format for programs"
     ),
     Command("queues", "debug", "show the tasks in the queues of a running daemon"),
-    Command("pools", "debug", "show the pools of a running daemon, which contain warm hooks or pods"),
+    Command("pools", "debug", "show the pools of a running daemon: idle processes for runs of hooks, and idle pods"),
     Command("scheduler", "debug", "show what the scheduler of a running daemon has decided about each package"),
     Command("graph", "debug", "draw the dependencies between packages of a running daemon", module="graph.commands"),
     Command("statistics", "debug", "show the counters and limits of a running daemon"),

@@ -1,4 +1,4 @@
-"""The contract of ClusterClient, which the HTTP client fulfils in memory and over loopback TCP."""
+"""The contract of ClusterClient, which the HTTP client fulfills in memory and over loopback TCP."""
 
 from pathlib import Path
 

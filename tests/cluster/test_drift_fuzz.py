@@ -90,7 +90,7 @@ POLICY: Final = (
 
 
 def mutated(text: str, draw: random.Random) -> str:
-    """Return most of the text, with pieces cut, repeated, moved and inserted."""
+    """Return the text with a few random pieces removed, repeated, moved or inserted."""
     for _ in range(draw.randint(0, 4)):
         at, end = sorted((draw.randrange(len(text) + 1), draw.randrange(len(text) + 1)))
         end = min(end, at + draw.choice([1, 3, 12, 60]))
@@ -104,7 +104,7 @@ def read(text: str) -> JsonValue:
 
 
 def places(value: JsonValue) -> Iterator[tuple[JsonValue, str | int]]:
-    """Return every member and item, with its container."""
+    """Yield the place of every member and item: its container, and its key or index."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in list[tuple[str | int, JsonValue]](pairs):
         yield value, key

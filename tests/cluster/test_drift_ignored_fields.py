@@ -1,4 +1,4 @@
-"""Applied objects with ignored fields. All fields are applied except the ignored ones."""
+"""Ignored fields, which are left out when an object is applied. All other fields are applied."""
 
 import copy
 from typing import Final

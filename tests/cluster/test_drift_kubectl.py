@@ -68,7 +68,7 @@ async def test_changes_by_kubectl_are_found(name: str, tmp_path: Path) -> None:
 
 
 async def test_a_client_side_apply_of_the_same_manifest_is_not_drift(tmp_path: Path) -> None:
-    """A user applies the same manifest as the chart. The values are equal, so our fields stay ours."""
+    """A user applies the manifest that the chart also has. The values are equal, so our fields stay ours."""
     desired = yaml_object(DEPLOYMENT)
     (tmp_path / "same.yaml").write_bytes(write_yaml(desired).encode())
     async with loopback_cluster(tmp_path) as client:

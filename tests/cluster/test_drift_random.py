@@ -1,6 +1,6 @@
 """Random objects, random writes by others, and server defaults. Exactly the changed fields are found, with their writers.
 
-The expectation is computed only from the documents after each write. The result is computed only from the managers that
+The expected drift is computed only from the documents after each write. The found drift is computed only from the managers that
 the server stores.
 """
 
@@ -170,7 +170,7 @@ class Changes:
         said = {leaf for leaf, _ in leaves(one.spec)}
         for leaf in self._ours:
             if leaf in now and now[leaf] != self._last.get(leaf):
-                # A default set during an apply has no owner; one set during an update belongs to the writer.
+                # If the server sets a default during an apply, it has no owner. During an update, it belongs to the writer.
                 self._by[leaf] = frozenset({one.by if not one.is_apply or leaf in said else ""})
             elif leaf not in now and leaf in self._last:
                 self._by[leaf] = frozenset({""})
@@ -186,10 +186,10 @@ class Changes:
 
 
 def as_without_schema(expected: Expected, wanted: JsonObject, managed: list[JsonValue]) -> Expected:
-    """Return the expected drift if the fields without any owner are compared without a baseline.
+    """Return the expected drift for a comparison without a baseline, in which the schema of the object is not known.
 
-    A list is reported as a whole, because its item keys are unknown. A map is reported by its members, because it is unknown
-    whether it changes only as a whole.
+    If no item of a list has an owner, the list is reported as a whole, because the keys of its items are unknown. An atomic map
+    without an owner is reported member by member, because it is unknown that it is atomic.
     """
     lists = {name for name in ("names", "items") if not any(_has_items(entry, name) for entry in managed)}
     told: Expected = {}

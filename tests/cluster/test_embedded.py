@@ -1,4 +1,4 @@
-"""The embedded control plane in a real child process with real clients, and every way in which the child may end."""
+"""The embedded control plane in a real child process with real clients, and the ways in which the child may end."""
 
 import os
 import select
@@ -52,7 +52,7 @@ async def test_applied_objects_and_the_kubeconfig_survive_a_restart(tmp_path: Pa
         before = kubeconfig.read_bytes()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in folder.iterdir()}
-    for left in ("data.db-wal", "data.db-shm"):  # they remain if the child was killed
+    for left in ("data.db-wal", "data.db-shm"):  # these files remain if the child was killed
         modes.pop(left, None)
     assert modes == {
         "data.db": 0o600,

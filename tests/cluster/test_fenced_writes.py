@@ -1,4 +1,4 @@
-"""Writes of a former Lease holder. Each is held at a point where a write can wait, until another daemon has taken over.
+"""Writes of a former Lease holder. Each write is held up at a point where it can wait, until another daemon has taken over.
 
 The server, the connections and both clients are real. The old leader's clock is moved by hand.
 """

@@ -1,6 +1,7 @@
 """DaemonSets and Jobs are observed, and every change of their messages is reported.
 
-The peer's weakness (spec/runtime §13.16): it reported changes of the state only, and did not watch DaemonSets and Jobs.
+Weakness 16 in ``tests/spec_weaknesses.py`` must not occur: a similar project reported only changes of the state, and did not
+watch DaemonSets and Jobs.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""A server that refuses requests for a minute. No call fails, and the client sends no storm of requests. Time is virtual."""
+"""A server that refuses requests for some time. No call fails, and the client sends no storm of requests. Time is virtual."""
 
 import random
 from collections import Counter
@@ -52,7 +52,7 @@ def _bytes(chunk: object) -> bytes:
 
 
 async def write(client: ClusterClient, number: int, pause_s: float) -> None:
-    """Apply one object again and again for more than a minute. An error ends the test."""
+    """Apply one object WRITES times, with a pause after each write. An error ends the test."""
     for value in range(WRITES):
         body: JsonObject = {**config_map(f"c{number}"), "data": {"v": str(value)}}
         await client.apply(body, field_manager="t")
@@ -85,7 +85,7 @@ async def test_a_minute_of_refusing_half_of_all_calls_fails_nothing_and_causes_n
     assert server.refused > 100
     assert server.refused + server.passed <= 2.2 * server.passed
     assert pace.refused == server.refused
-    # 100 waiting writers could send 100 requests in the second of a refusal.
+    # After a refusal, all 100 waiting writers may send a request in the same second.
     assert max(server.seconds.values()) <= 2 * CEILING
 
 

@@ -1,4 +1,4 @@
-"""Records of the store, used by the real helm (4 and 3), and changes by helm as the store sees them, over loopback TCP."""
+"""Records that the store wrote, used by the real helm (4 and 3), and helm's changes, read by the store, over loopback TCP."""
 
 import os
 import random
@@ -81,7 +81,7 @@ def record(revision: int, value: str, *, size: int = 0, status: ReleaseStatus = 
 
 @dataclass
 class Bench:
-    """A cluster over TCP, the store and the heads on it, and a folder for helm."""
+    """A cluster over TCP, its record store and release heads, and a folder for helm."""
 
     client: ClusterClient
     heads: ReleaseHeads
@@ -247,7 +247,7 @@ async def test_helm_reads_a_record_larger_than_a_secret(helm: str, tmp_path: Pat
         assert find(await at.json(helm, "history", "web"), 1, "description") == "revision 2"
         status = await at.run(helm, "status", "web")
         assert "STATUS: deployed" in status
-        assert "keeps the manifest and these notes in Secrets of type wharfinger.dev/release-chunk" in status
+        assert "keeps the manifest and the original notes in Secrets of type wharfinger.dev/release-chunk" in status
         note = "Helm cannot uninstall the release or roll it back to this revision: use Wharfinger for that"
         assert note in status.replace("\n", " ")
         assert STAND_IN in await at.run(helm, "get", "manifest", "web")

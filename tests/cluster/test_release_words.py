@@ -1,4 +1,4 @@
-"""The reported progress of an operation: the objects of the release that are not done yet, and nothing else."""
+"""The progress that an operation reports: the objects of the release that are not finished yet, and nothing else."""
 
 import httpx
 from trio.testing import MockClock

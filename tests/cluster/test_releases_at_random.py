@@ -29,7 +29,7 @@ def some_request(random: Random, name: str, version: int) -> tuple[ReleaseReques
 
 
 class Weather:
-    """A source of random faults before or after requests. ``bad`` is their percentage."""
+    """A source of random faults. ``bad`` percent of the requests are not sent, and get an error instead of an answer."""
 
     def __init__(self, at: Bench, random: Random) -> None:
         self.bad = 0
@@ -93,14 +93,14 @@ async def test_the_next_successful_upgrade_restores_the_desired_state(seed: int,
         async with trio.open_nursery() as nursery:
             for name in ("one", "two"):
                 nursery.start_soon(live_many_lives, at, random, weather, name)
-        weather.bad = 0  # both releases share one network
+        weather.bad = 0  # this applies to both releases, which share one network
         with trio.fail_after(10_000):
             async with trio.open_nursery() as nursery:
                 for name in ("one", "two"):
                     asked, objects = some_request(random, name, STEPS)
                     wanted.update(objects)
                     nursery.start_soon(at.engine.upgrade, asked)
-        await trio.sleep(700)  # the last edit is corrected
+        await trio.sleep(700)  # by then, the last edit by a user is corrected
         there = {name: item.get("data") for name, item in (await at.config_maps()).items()}
         assert there == {name: {"v": v} for name, v in wanted.items()}
         for name in ("one", "two"):

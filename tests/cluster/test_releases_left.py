@@ -39,7 +39,7 @@ async def give_away(at: Bench, name: str) -> None:
 
 
 async def test_a_permanently_failing_object_does_not_end_a_wave_it_is_not_part_of(autojump_clock: MockClock) -> None:
-    """The failing object is no longer in the chart. The wave waits only for its own objects, whatever happens to others."""
+    """The failing object is not in the chart any more. A wave (objects applied together) waits only for its own objects."""
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1"), config_map("b", v="1")))
         await give_away(at, "a")
@@ -128,7 +128,7 @@ async def test_an_object_repaired_during_its_removal_is_deleted(
 async def test_an_object_recreated_by_another_writer_during_its_removal_stays(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("c")))
-        at.engine.suspend(OWNER)  # otherwise it is repaired and belongs to us again
+        at.engine.suspend(OWNER)  # otherwise the deletion of c would be repaired, and c would belong to us again
         looking = trio.Event()
         at.transport.fault = lambda asked: looking if asked.method == "GET" and asked.url.path.endswith("/b") else None
         async with trio.open_nursery() as nursery:
@@ -142,7 +142,7 @@ async def test_an_object_recreated_by_another_writer_during_its_removal_stays(au
 
 
 async def test_a_suspended_release_is_neither_pruned_nor_corrected(autojump_clock: MockClock) -> None:
-    """Corrections that failed before the suspension, and would be retried, must not run either."""
+    """Corrections that failed before the suspension must not be retried either."""
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
         at.transport.fault = lambda asked: answer(500) if "fieldManager=wharfinger" in str(asked.url) else None
@@ -174,7 +174,7 @@ async def test_an_uninstalled_release_is_no_longer_suspended(autojump_clock: Moc
 
 
 async def test_a_release_that_cannot_be_restored_does_not_block_others(autojump_clock: MockClock) -> None:
-    """A release that cannot be restored is incomplete, so it is not pruned. Other releases are pruned and compared."""
+    """The table of wanted objects counts as complete although a release could not be restored. So other releases are pruned."""
     async with bench() as at:
         at.engine.expect([OWNER])
         labels: JsonObject = {"owner": "helm", "name": "web", "version": "1", "status": "deployed"}
@@ -190,7 +190,10 @@ async def test_a_release_that_cannot_be_restored_does_not_block_others(autojump_
 async def test_a_pending_record_of_a_killed_daemon_is_settled_without_an_upgrade(
     autojump_clock: MockClock,
 ) -> None:
-    """A package that is suspended or does not render is never upgraded, but a user's helm must still be able to continue."""
+    """A suspended package, or one that does not render, is not upgraded.
+
+    The record is settled, so that helm can be used on it.
+    """
     ours = Holder("wharfinger")
     async with cluster() as (client, _):
         release = new_release(

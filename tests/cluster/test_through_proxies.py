@@ -1,4 +1,4 @@
-"""A client behind a real forward proxy, set by the kubeconfig's ``proxy-url`` or by ``HTTPS_PROXY``, and tokens that rotate."""
+"""Clients behind a real forward proxy that the kubeconfig or ``HTTPS_PROXY`` names, and tokens that are rotated."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -67,7 +67,7 @@ async def test_requests_and_watches_go_through_the_proxy_of_the_environment(
         monkeypatch.delenv("NO_PROXY", raising=False)
         found = await trio.to_thread.run_sync(load_connection, named)
         assert found.proxy == proxy.url()
-        # The certificate is valid for every name of this machine.
+        # The name api.example is not in the certificate, but localhost is.
         async with open_client(replace(found, tls_server_name="localhost")) as client:
             await use(client)
         assert set(proxy.requests) == {f"CONNECT api.example:{port}"}

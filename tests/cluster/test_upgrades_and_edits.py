@@ -23,7 +23,7 @@ from wharfinger.control_plane.service import LOCAL, open_control_plane
 
 
 class LateAnswer(httpx.AsyncBaseTransport):
-    """A transport that holds the answer to a completed write of the object ``a``, as a busy machine or network does."""
+    """A transport that holds the answer to a completed write of the object ``a``, as a busy network might do."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -60,7 +60,7 @@ async def edit(person: HttpClusterClient, value: str) -> None:
 
 
 async def test_an_upgrade_after_an_edit_tolerates_a_correction_in_progress(autojump_clock: MockClock) -> None:
-    """An object is edited again, and its package upgraded, before the server has answered the correction of the first edit.
+    """An object is edited again, and its package is upgraded, before the answer to the correction of the first edit arrives.
 
     The upgrade knows the applied fields even before this answer arrives. The edited field was ours, so it is taken back.
     """

@@ -31,7 +31,10 @@ OPTIONS = ClientOptions(watch_silence_s=SILENCE_S, random=lambda: 0.0)
 
 @dataclass
 class World:
-    """A server and a proxy in front of it, a client with and one without the proxy, and the changes that two followers saw."""
+    """A server with a proxy in front of it, two clients (``direct`` does not use the proxy), and two followers of one kind.
+
+    The followers are ``informer`` and a subscriber of ``watches``; ``seen`` has the changes that the subscriber got.
+    """
 
     proxy: TcpProxy
     storage: MemoryStorage
@@ -109,7 +112,7 @@ async def test_a_half_open_connection_times_out_and_every_change_is_reported(tmp
         found.proxy.silence()
         await found.write(found.direct, "a", range(1, 6))
         silent = trio.current_time()
-        found.proxy.forget()  # new connections work; old ones stay silent
+        found.proxy.forget()  # new connections work; the existing ones stay silent
         await found.followed("a", "5")
         assert trio.current_time() - silent < PATIENCE_S
         values = [value for what, value in found.seen if what.endswith(" a")]

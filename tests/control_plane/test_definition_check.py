@@ -1,4 +1,4 @@
-"""Tests of the offline check of CustomResourceDefinitions. The rules themselves are tested in api/apiextensions."""
+"""Tests of the offline check of CustomResourceDefinitions. tests/control_plane/api/apiextensions tests the rules."""
 
 from wharfinger.control_plane.definition_check import refused_fields
 from wharfinger.formats.json.value import JsonObject

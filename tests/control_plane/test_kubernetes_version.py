@@ -1,4 +1,4 @@
-"""Tests of the Kubernetes version that the control plane follows. Each version is tested in a process of its own."""
+"""Tests of the Kubernetes version that the control plane follows. A version other than the default needs a new process."""
 
 import json
 import sys

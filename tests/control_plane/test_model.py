@@ -1,4 +1,7 @@
-"""Tests with many concurrent clients, compared with a model: in this process, and over sockets with a server that is killed."""
+"""Tests with many concurrent clients, whose answers are compared with a model.
+
+The server runs in this process, or in another process that is killed a few times.
+"""
 
 import random
 import socket
@@ -51,7 +54,7 @@ class Clients:
                 busy.start_soon(Writer(self.story, await self.client(), number, rng).run, writes)
 
     async def settle(self) -> list[JsonObject]:
-        """Return the final list of objects, once every follower has reached its revision."""
+        """Wait until every follower has seen a last write, and return the final list of objects without this write."""
         client = await self.client()
         marker = {"metadata": {"name": "zz-end", "labels": {"model": "1"}}}
         made = (await client.post(MAPS, json=marker)).json()
@@ -83,7 +86,7 @@ async def test_concurrent_clients_in_memory_see_a_consistent_history(seed: int) 
 
 @contextmanager
 def served(folder: Path, port: int) -> Iterator["subprocess.Popen[str]"]:
-    """Run a server on a data file in a process of its own, and kill it at the end of the block."""
+    """Run a server on a data file in a separate process, and kill it at the end of the block."""
     token = folder / "token"
     token.write_text(TOKEN)
     token.chmod(0o600)

@@ -142,7 +142,7 @@ async def test_the_end_of_the_lifeline_ends_the_server(tmp_path: Path) -> None:
 
     try:
         await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, lifeline=ours)
-        os.fstat(ours)  # the socket is still open, because it belongs to the caller
+        os.fstat(ours)  # the pipe is still open, because it belongs to the caller
     finally:
         os.close(ours)
 

@@ -63,7 +63,7 @@ def _nothing(_: Path) -> None:
 
 
 def _loads(count: int, folder: Path) -> None:
-    """Write files that no compression makes smaller. Their contents are the same at each call."""
+    """Write files of pseudo-random bytes in base64, which compress badly. The bytes are the same at each call."""
     (folder / "loads").mkdir()
     for number in range(count):
         load = hashlib.shake_256(str(number).encode()).digest(LOAD_BYTES)

@@ -31,7 +31,7 @@ class Told:
     foreign: list[tuple[Owner, int]] = field(default_factory=list)
     health: dict[Owner, Health] = field(default_factory=dict)
     news: trio.Event = field(default_factory=trio.Event)
-    """An event that is set at the next report, and then replaced by a new one."""
+    """An event that is set at the next foreign revision, and then replaced by a new one."""
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
         """Record the drift and the fights."""

@@ -2,8 +2,8 @@
 
 ``python -m tests.corpus.installs CHART_FOLDER…`` prints a table. It has, for each chart, the number of objects, the fields that
 differ, and the number of objects that an uninstall leaves on each side. The file ``FOLDER.values.yaml`` next to the folder of a
-chart contains its values. The exit code is 1 if anything differs. Random values in a chart are not compared; they are found
-by rendering the chart twice.
+chart contains its values. The exit code is 1 if an install failed or a field differs. Random values in a chart are not
+compared; they are found by rendering the chart twice.
 """
 
 import argparse
@@ -174,7 +174,7 @@ async def clear(server: Server, before: AbstractSet[str]) -> None:
 
 @asynccontextmanager
 async def open_daemon(server: Server, packages: Path, scratch: Path) -> AsyncIterator[Path]:
-    """Run a daemon of this checkout on the server, in a process of its own, and yield the path of its log."""
+    """Run the daemon of this checkout in a separate process, connected to the server, and yield the path of its log."""
     log = scratch / "daemon.log"
     command = wharfinger(
         "run",
@@ -286,7 +286,7 @@ def rendered(version: Version, scratch: Path, helm: str) -> State:
 
 
 def with_data(obj: JsonObject) -> JsonObject:
-    """Return an object as an API server stores it: the ``stringData`` of a Secret is moved into ``data``."""
+    """Move the ``stringData`` of a Secret into ``data``, without base64, and return it. Return any other object unchanged."""
     text = find(obj, "stringData")
     if not isinstance(text, dict):
         return obj

@@ -1,4 +1,4 @@
-"""Tests that fail with their error itself, and not with a dozen nested exception groups of trio's nurseries."""
+"""A decorator for tests: a single error is raised without the nested exception groups of trio's nurseries."""
 
 from collections.abc import Awaitable, Callable
 from functools import wraps

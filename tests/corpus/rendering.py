@@ -1,4 +1,4 @@
-"""Rendering of charts in the same way as by the daemon."""
+"""Rendering of charts with the renderer of the daemon."""
 
 from pathlib import Path
 

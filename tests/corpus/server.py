@@ -23,7 +23,7 @@ HELM_S: Final = 180
 
 
 class HelmFailedError(Exception):
-    """The error that a helm command failed. Its text is the output of the command."""
+    """A helm command failed. The text contains the command and its error output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Server:
         return done.stdout.decode()
 
     async def helm_brings(self, program: str, verb: str, version: Version, **env: str) -> None:
-        """Run ``helm install`` or ``helm upgrade`` with a version of a chart and with its values only."""
+        """Run ``helm install`` or ``helm upgrade`` for a version of a chart. Values of earlier revisions are not reused."""
         flags = [f"--values={version.values_file}", *(["--reset-values"] if verb == "upgrade" else [])]
         await self.helm(program, verb, RELEASE, str(version.folder), *flags, **env)
 

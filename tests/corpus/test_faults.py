@@ -30,7 +30,7 @@ CHART = "assorted"
 ATTEMPTS = 6
 PAUSE_S = 5.0
 SETTLE_S = 120.0
-"""The time in which all other work than the operation is done, such as corrections and new watches."""
+"""The time after which all work other than the operation is done, such as corrections and new watches."""
 LIMIT_S = 3600.0
 
 

@@ -1,4 +1,4 @@
-"""The comparison of an install by the daemon with an install by helm. It reports a chart that one of them refuses as failed."""
+"""The comparison of an install by the daemon with an install by helm. If helm refuses a chart, the comparison fails."""
 
 from pathlib import Path
 

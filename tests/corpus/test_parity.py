@@ -67,7 +67,7 @@ class Pair:
         return await self.ours.settled(), await self.theirs.settled()
 
     async def rendered(self, version: Version, *, upgrade: bool = False) -> Rendered:
-        """Apply the CRDs of the version's subcharts on our server, and render the version with the same helm."""
+        """Apply the CRDs of the version's subcharts on our server, and render the version with the helm that is compared."""
         ours = self.ours
         crds = subchart_crds(version.folder, version.values, is_package=False)
         await self.engine.releases.ensure_crds(RELEASE, NAMESPACE, crds)
@@ -98,7 +98,7 @@ class Comparison:
         self._apart += objects
 
     async def compare(self, when: str, objects: Iterable[JsonObject]) -> None:
-        """Compare both servers. Only the release's current ``objects`` and retained objects may have our marks."""
+        """Compare both servers. Exactly the release's current ``objects`` and the retained objects must have our marks."""
         ours, theirs = await self._pair.states()
         current = names_of(objects) & ours.keys()
         theirs = {**chosen(self._kept, lambda name, _: name not in current), **theirs}

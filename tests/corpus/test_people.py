@@ -1,4 +1,7 @@
-"""A user's helm on releases of our engine. The engine notices and keeps its changes, and the next upgrade continues there."""
+"""Users who run helm on releases of our engine. The engine reports each revision that they make, and does not undo it.
+
+The next upgrade by the engine makes the revision after the user's one.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime

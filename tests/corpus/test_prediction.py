@@ -1,8 +1,8 @@
 """Predictions of upgrades, for each chart of the corpus. The upgrade must then change exactly what was predicted.
 
 The predicted changes are applied to the state before the upgrade. The result must be the state after the upgrade. Objects that
-hooks create are not compared, because predictions do not cover them. Of objects that the server could not be asked about, only
-the existence is checked.
+hooks create are not compared, because predictions do not cover them. If the server could not be asked about an object, only
+its existence is checked.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Query parameters that the server and the client both know."""
+"""The parsing of a query parameter that the client and the server use: the version of settings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`wharfinger mcp`, which offers tools to AI agents: used by the SDK's own client over stdio, with the socket of a daemon."""
+"""`wharfinger mcp`, which offers tools to AI agents. The client of the MCP SDK calls the tools, in memory and over stdio."""
 
 import os
 import signal

@@ -123,7 +123,7 @@ def test_commands_print_the_golden_transcript(session: Session) -> None:
 
 
 def test_commands_print_the_golden_documents(session: Session) -> None:
-    """Commands that show a package, a queue or a hook print text for users and documents for programs."""
+    """The commands print text for users, and JSON and YAML documents for programs."""
     check_golden("documents.txt", documents(session))
 
 

@@ -1,8 +1,8 @@
 """Cases for test_daemon_rules: for each rule in the roles of the daemon's chart, the smallest work of the daemon that needs it.
 
-A case names one resource of one rule, and the request that the API server refuses first if the rule is missing. Its work is a
-function of the product, which is called with the client of the daemon's service account. It reports problems by errors or in
-the log.
+A case names one resource of one rule, and the request that the API server refuses first if the rule is missing. The work of a
+case calls code of the daemon with a client of the daemon's service account. Problems are raised as errors or written to the
+log.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -72,7 +72,7 @@ class Case:
 
     @property
     def rule(self) -> tuple[str, str]:
-        """Return the group and the resource, by which the rule of this case is found."""
+        """Return the group and the resource that the rule of this case contains."""
         return self.of or (self.refused.group, self.refused.resource)
 
     @property

@@ -227,7 +227,7 @@ def test_the_daemon_installs_its_own_chart(tmp_path: Path) -> None:
 
 
 def application(folder: Path, kind: str, name: str, package: str) -> str:
-    """Return the manifest of a package that is in a folder of this machine, and of its repository."""
+    """Return the manifest of a repository (a folder of this machine), and of a package in it."""
     where = ", namespace: default" if kind == "Application" else ""
     return (
         "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"

@@ -1,5 +1,5 @@
-"""The packages of the demo, with a daemon that has the role of its own chart, a real token, and an API server that checks its
-rights.
+"""A daemon that installs the packages of the demo with only the rights in the role of its own chart. Its token is real, and the
+API server checks its rights.
 
 The daemon may only do what its role allows, and watch the kinds that packages contain. Packages act as their own accounts.
 """

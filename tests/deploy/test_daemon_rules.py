@@ -113,7 +113,10 @@ class Cluster:
         return [refusal for text in said if (refusal := refusal_of(text)) is not None]
 
     def did(self, access: Access) -> bool:
-        """Return whether the daemon made a request that needs an access. A request as another account needs impersonation."""
+        """Return whether the daemon made a request that needs this access.
+
+        The access to impersonate is needed for a request as the package's account.
+        """
         if access.verb.startswith("impersonate"):
             return any(each.user == ACCOUNT.user for each in self.judged)
         return any(access in each.accesses() for each in self.judged)

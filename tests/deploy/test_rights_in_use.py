@@ -71,7 +71,10 @@ class Judge:
     kubeconfig: Path = Path()
 
     def used(self) -> set[tuple[str, str, str]]:
-        """Return the group, resource and verb of all requests of the daemon. Acting as a package's account counts as a verb."""
+        """Return the group, resource and verb of the daemon's allowed requests.
+
+        The right to impersonate is included if requests were made as both accounts of packages.
+        """
         found = {
             (access.group, access.resource, access.verb)
             for each in self.requests

@@ -1,7 +1,7 @@
 """The real set-up script on a separate tree, on machines that lack programs, and after an interrupted set-up.
 
 The project in the tree has no dependencies, so nothing is downloaded. PATH contains only the programs of a minimal machine, and
-the apt-get, sudo and id that each case needs.
+the imitations of apt-get, sudo and id that a test needs.
 """
 
 import os
@@ -100,7 +100,7 @@ class Machine:
 
 
 def poor_machine(folder: Path) -> Machine:
-    """Return a machine that lacks docker-registry, apt-get, sudo and a root user. Its tree does not exist yet."""
+    """Return a machine without docker-registry, apt-get and sudo, whose user is not root. Its tree does not exist yet."""
     programs = folder / "bin"
     programs.mkdir()
     made = Machine(folder / "a tree", programs, folder / "calls")

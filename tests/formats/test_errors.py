@@ -1,4 +1,4 @@
-"""The errors of all readers, which have one base class, so that a caller can handle bad input in one place."""
+"""The base class of all errors of readers. A caller can handle bad input of every format with it."""
 
 import io
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The table of yaml_table.py, compared with the real kubectl, which reads files without a cluster (``annotate --local``).
 
-These tests are skipped if kubectl is not on PATH. No other tests of YAML need it.
+These tests are skipped if kubectl is not on PATH. The other tests in this folder do not need it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Refused configurations of hooks, with the messages of the contract."""
+"""Refused configurations of hooks, with the messages that the hook contract requires."""
 
 import pytest
 

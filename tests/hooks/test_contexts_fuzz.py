@@ -1,4 +1,4 @@
-"""Random bindings, items and occurrences: the written contexts always have the JSON form of the contract."""
+"""Random bindings, items and occurrences: the written contexts always have the JSON form that the hook contract requires."""
 
 import io
 import json
@@ -100,7 +100,7 @@ class Making:
 
 
 def compacted(expected: Sequence[JsonObject]) -> list[JsonObject]:
-    """Combine contexts by the rule of the contract: drop a context if the next one has the same non-empty group."""
+    """Combine contexts by the rule of the hook contract: drop a context if the next one has the same non-empty group."""
     groups = [find(one, "groupName") if find(one, "type") == "Group" else None for one in expected]
     return [
         one for one, group, following in zip(expected, groups, [*groups[1:], None], strict=True)

@@ -1,4 +1,5 @@
-"""Contained hostile hooks in real processes: without a user of their own, with one (as root), and in a sandbox.
+"""Contained hostile hooks in real processes: without a user of their own, with one (only if root runs the tests), and in a
+sandbox.
 
 Every run ends within its limits. Afterwards no process of the run is alive, its folder is removed, and its output is bounded.
 Tests that need root or a sandbox are skipped with a reason if it is not available. The fork bomb always runs under a kernel
@@ -126,7 +127,9 @@ async def test_child_in_a_new_session_is_ended_with_the_run(prison: Prison) -> N
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", CONTAINED[1:], indirect=True)
 async def test_child_without_session_and_environment_is_ended_with_the_run(prison: Prison) -> None:
-    """A process without both is found only if the run has its own user or a sandbox, so the test needs one of the two."""
+    """A process that has neither the session nor the environment of its run is found only if the run has its own user or a
+    sandbox.
+    """
     hook = bash(prison.package, "setsid env -i /bin/sleep 1000.4321 </dev/null >/dev/null 2>&1 & exit 0")
     for _ in range(REPETITIONS):
         assert (await prison.run(hook)).succeeded
@@ -155,7 +158,9 @@ async def test_gigabyte_on_stdout_ends_the_run_at_the_output_limit(prison: Priso
 
 @pytest.mark.sampled(2)
 async def test_gigabyte_in_the_patch_file_fails_the_run(prison: Prison) -> None:
-    """The kernel stops the hook at the limit for files. The file is then too large to be read, so the run has no result."""
+    """The kernel stops the hook's write at the limit for the size of a file. The file is then still too large to be read, so
+    the run has no result.
+    """
     hook = bash(
         prison.package,
         f"""trap '' XFSZ
@@ -218,7 +223,7 @@ async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
 async def test_endless_fork_bomb_is_ended_and_fails_the_run(prison: Prison) -> None:
-    """Each process of the bomb starts two children. If the process limit did not work, the bomb would end after 12
+    """Each process of the bomb starts two children. If the process limit did not work, the bomb would stop growing after 12
     generations.
     """
     script = 'bomb() { [ "$1" -gt 0 ] || sleep 1000; bomb $(($1 - 1)) & bomb $(($1 - 1)) & wait; }; bomb 12 2>/dev/null'
@@ -318,8 +323,8 @@ async def test_sandbox_hides_the_daemon_and_shows_configured_folders(prison: Pri
 @NEEDS_SANDBOX
 @pytest.mark.parametrize("prison", CONTAINED[2:], indirect=True)
 async def test_sandbox_cannot_connect_to_the_daemons_socket(prison: Prison) -> None:
-    """The sandbox must cover the socket, because a read-only mount does not prevent connections and the mode admits the daemon's
-    user.
+    """The sandbox must cover the socket, because a read-only mount does not prevent connections, and the file mode of the
+    socket lets the daemon's user connect.
     """
     folder = Path(tempfile.mkdtemp(prefix="wharfinger-socket-", dir=Path.home()))
     try:

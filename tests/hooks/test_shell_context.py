@@ -242,7 +242,7 @@ def test_large_context_files_are_read_with_jq_and_not_cached(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("filler", [1, 1_000_000], ids=["small", "large"])
 def test_jq_that_does_not_read_its_input_does_not_fail(tmp_path: Path, filler: int) -> None:
-    """If jq leaves a large context unread, the broken pipe is not a failure. A context file that cannot be read is a failure."""
+    """If jq leaves a large context unread, the broken pipe is not a failure. But a context file that cannot be read is one."""
     body = """
     __main__() {
       context::jq --null-input 1

@@ -1,5 +1,5 @@
-"""Cases of the hook storage of the public peer that spec/runtime describes: every binding is retained in order and
-unchangeable.
+"""Cases from the public peer that spec/runtime describes, about its storage of hooks: all bindings are retained in order, and
+cannot be changed.
 """
 
 from tests.hooks.running.test_package_hooks import unopened

@@ -1,8 +1,8 @@
 """Random stories with failing watches: each hook knows the final state in the end, and gets no event before its synchronization.
 
-A story has objects that are added, changed and deleted, relabelled namespaces, broken watches, servers that lose history or fail,
-packages that start late, and failing hooks. Each hook is modelled by the contexts of its successful runs. For every binding,
-these properties are checked:
+A story has objects that are added, changed and deleted, relabeled namespaces, broken watches, servers that lose history or
+fail, packages that start late, and failing hooks. Each hook is modeled by the contexts of its successful runs. For every
+binding, these properties are checked:
 
 * no event is reported before the Synchronization has succeeded;
 * Added is reported only for objects that the hook did not know, and Modified and Deleted only for objects that it knew;

@@ -76,7 +76,8 @@ async def read_open_ended(data: bytes, handler: Handler) -> list[Answer]:
 
 
 def read_answers(received: bytes, methods: str = "") -> list[Answer]:
-    """Return the responses in ``received``, as h11 reads them. ``methods`` are those of the first requests; others are GET.
+    """Return the responses in ``received``, as h11 reads them. ``methods`` has the methods of the first requests, separated by
+    spaces; further requests are taken as GET.
 
     Informational responses are omitted. Raises h11.RemoteProtocolError for invalid responses.
     """
@@ -131,7 +132,7 @@ class Ticker:
             self.closed.set()
 
     async def handler(self, request: Request) -> Response | StreamingResponse:
-        """Answer requests for /watch with the stream, and all others at once."""
+        """Answer requests for /watch with the stream, and all others with their path."""
         if request.path == "/watch":
             return StreamingResponse(200, self.open_chunks)
         return Response(200, request.path.encode())

@@ -1,4 +1,6 @@
-"""The progress that the framing with h11 reports. :mod:`~tests.httpd.test_lean` compares both framings."""
+"""The progress of a response, as the two framings (with h11, and the fast path without it) report it.
+:mod:`~tests.httpd.test_lean` compares their bytes.
+"""
 
 import h11
 

@@ -1,4 +1,4 @@
-"""Streamed answers, whose chunks are sent at once, and which the client, the producer or the server can end."""
+"""Streamed answers: each chunk is sent immediately, and the client, the producer or the server can end the answer."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

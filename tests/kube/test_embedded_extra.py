@@ -1,4 +1,4 @@
-"""The extra of the Python package that installs the libraries of the embedded control plane."""
+"""The extra ``wharfinger[embedded]``, which installs the libraries of the embedded control plane."""
 
 import tomllib
 

@@ -1,4 +1,4 @@
-"""JSON patches and merge patches, applied as by the kube-apiserver's library."""
+"""JSON patches and merge patches, applied as the kube-apiserver's library applies them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Builds for commands: an error is returned without an exception group around it."""
+"""Builds for commands: an error is raised without an exception group around it."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whole builds with the engine: they equal builds without it, and several processes may share one cache."""
+"""Whole builds with the chart engine: they equal builds without it, and several processes may share one cache."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def test_output_is_equal_with_and_without_the_engine(tmp_path: Path) -> None:
 
 
 def test_builds_with_the_engine_do_not_need_kubectl(tmp_path: Path) -> None:
-    """PATH has only a folder with the other programs, and not kubectl."""
+    """PATH names only one folder, which contains helm and git but not kubectl."""
     (tmp_path / "bin").mkdir()
     for name in ("helm", "git"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name) or name)

@@ -1,5 +1,5 @@
-"""Hostile trees: their effect on a build is limited, the output contains no file of the machine, and all other parts are
-built.
+"""Hostile trees: their effect on a build is limited, the output contains no file from outside of the tree, and all other parts
+are built.
 """
 
 import os

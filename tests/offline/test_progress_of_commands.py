@@ -37,7 +37,7 @@ def on_terminal(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[
     ours, theirs = pty.openpty()
     os.set_inheritable(theirs, True)
     subprocess.run(["stty", "cols", "40"], stdin=theirs, check=True)
-    # This is the controlling terminal of the command, so that Ctrl-C becomes a signal.
+    # ``theirs`` becomes the controlling terminal of the command, so that Ctrl-C becomes a signal.
     command = [
         "setsid",
         "--ctty",

@@ -1,4 +1,4 @@
-"""A case of the package loader of the public peer that spec/runtime describes: a minimal package.
+"""A case from the public peer that spec/runtime describes, about its package loader: a minimal package.
 
 The tests of definitions do not cover this case.
 """

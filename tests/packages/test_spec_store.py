@@ -1,4 +1,4 @@
-"""Cases of the deployer of the public peer that spec/runtime describes.
+"""Cases from the public peer that spec/runtime describes, about its deployer of packages.
 
 The tests of the store do not cover these cases in this form.
 """

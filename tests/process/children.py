@@ -85,7 +85,7 @@ class Lines:
 
 
 async def wait_dead(pid: int) -> None:
-    """Wait until a process has ended. Return at once if it has already ended."""
+    """Wait until a process has ended. Return immediately if it has already ended."""
     try:
         fd = os.pidfd_open(pid)
     except ProcessLookupError:

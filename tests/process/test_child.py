@@ -154,7 +154,9 @@ async def test_the_tail_of_stderr_is_retained(tag: str) -> None:
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("what", UNRULY)
 async def test_no_process_survives_a_cancellation_at_any_moment(tag: str, what: str) -> None:
-    """The cancellation comes at a random moment: at once, after some turns of the event loop, or after some bytes of output."""
+    """The cancellation comes at a random moment: immediately, after some turns of the event loop, or after some bytes of
+    output.
+    """
     draw = random.Random(what)  # noqa: S311 - the same moments in every run
     for _ in range(REPETITIONS):
         turns, size = draw.choice([0, 1, 2, 3, 5, 10, 50, 200, 1000]), draw.choice([1, 6, 1000, 100_000, 1 << 40])

@@ -228,7 +228,7 @@ def test_pids_without_a_process_are_not_read(pid: int) -> None:
 
 
 def young(pid: int) -> Mark:
-    """Return the mark of a held leader that was started a moment ago."""
+    """Return the mark of a leader that was started a moment ago and is not reaped (``held``)."""
     return Mark("mine", pid, int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")), held=True)
 
 

@@ -1,4 +1,6 @@
-"""The state machine for ending a run: the paths in the docstring of its module, and the invariants of all paths."""
+"""The state machine for ending a run: the paths in the docstring of `wharfinger.process.ending`, and the invariants of all
+paths.
+"""
 
 from dataclasses import replace
 
@@ -137,7 +139,7 @@ def test_impossible_events_are_refused(events: list[Event], illegal: Event) -> N
 
 
 class World:
-    """The events that the shell and the system can report to the machine at any moment."""
+    """The events that the machine can get at any moment, and the effects that it asks for."""
 
     def __init__(self) -> None:
         self.state, effects = begin(LIMITS)

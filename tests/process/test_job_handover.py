@@ -1,4 +1,4 @@
-"""The handover of requests to slots."""
+"""The handover of requests to the slots of a pool; a slot has at most one worker."""
 
 import pytest
 import trio

@@ -39,7 +39,7 @@ trio.run(main)
 
 
 def killed_owner(journal: Path, script: str, tag: str) -> None:
-    """Run a process with a ledger that starts a child, and kill this process with SIGKILL once the child has written a line."""
+    """Run a process that has a ledger and starts a child, and kill it with SIGKILL once the child has written a line."""
     command = [sys.executable, "-c", OWNER, str(journal), script, PATH, TAG, tag]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
@@ -251,7 +251,7 @@ def running(tag: str, token: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 async def test_running_children_stay_recorded_when_the_file_is_damaged(tag: str, tmp_path: Path) -> None:
-    """The record is needed by the next start of the daemon, which finds the children by it."""
+    """The daemon needs the record at its next start, to find the children."""
     path = tmp_path / "journal.db"
     with running(tag, "a" * 32) as child:
         start = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19])

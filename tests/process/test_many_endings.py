@@ -1,4 +1,4 @@
-"""A hundred runs are cancelled at once: within a second, all their processes are dead and removed from the ledger.
+"""A hundred runs are cancelled at the same time: within a second, all their processes are dead and removed from the ledger.
 
 The next operation must begin within that second. The time is checked only in a run of `make test-full`, when the machine is
 otherwise idle.
@@ -67,8 +67,8 @@ async def test_runs_that_are_cancelled_together_end_together(tag: str, tmp_path:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("turns", [0, 1, 2, 5, 20, 100])
 async def test_runs_cancelled_during_their_start_end(tag: str, tmp_path: Path, turns: int) -> None:
-    """The runs are cancelled at different moments of their start: before the thread, in the thread, or before they are
-    supervised.
+    """The runs are cancelled at different moments of their start: before or while a thread starts the child, or before the
+    child is supervised.
     """
     with open_ledger(tmp_path / "journal.db") as ledger:
         async with trio.open_nursery() as everybody:
@@ -86,7 +86,7 @@ async def _start(command: Command, ledger: ProcessLedger) -> None:
 
 
 async def test_workers_and_commands_end_together(tag: str, tmp_path: Path) -> None:
-    """One sweep kills the processes of all runs that end at the same time, workers and commands alike."""
+    """One shared sweep kills the processes of all runs that end at the same time, whether they are workers or commands."""
     ready, is_ready = trio.open_memory_channel[None](0)
 
     async def work() -> None:

@@ -1,4 +1,4 @@
-"""The shell around the state machine for ending a run. Commands and workers are tested in `test_child` and `test_worker`."""
+"""The code that runs the state machine for ending a run. Commands and workers are tested in `test_child` and `test_worker`."""
 
 import math
 import os

@@ -96,8 +96,8 @@ def test_a_run_within_a_run_carries_both_tokens(tag: str, monkeypatch: pytest.Mo
 
 def test_the_ledger_has_the_run_before_the_child_exists(tag: str, tmp_path: Path) -> None:
     class Watching(ProcessLedger):
-        """A ledger that checks that the child does not exist before the intent is written, and has no pid before it is
-        completed.
+        """A ledger that makes two checks: before the intent is written, no child exists; before the row is completed, it has no
+        pid.
         """
 
         def intend(self, token: str) -> None:
@@ -197,7 +197,7 @@ def why(folder):
         spawn(Command(("/bin/true",), Path(folder), {}), "token", None)
     except SpawnError as error:
         return error.why
-why("/does/not/exist")  # loads what is loaded late, from where nobody may not read
+why("/does/not/exist")  # import lazily loaded modules now: the user nobody may not read them
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
@@ -205,7 +205,7 @@ print(why(sys.argv[1]))
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root drops its rights here; others have none to drop")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_forbidden_working_folder_is_an_error(tag: str) -> None:
     with tempfile.TemporaryDirectory() as closed:  # its mode is 0700, but everybody may enter its parent
         done = subprocess.run(
@@ -238,7 +238,7 @@ def test_a_shortage_of_descriptors_before_the_start_is_a_transient_error(tag: st
 
 @contextmanager
 def few_descriptors(spare: int) -> Iterator[None]:
-    """Allow only ``spare`` further descriptors. The lowest free numbers are contiguous here."""
+    """Allow only ``spare`` further descriptors. It assumes that ``spare`` numbers from the lowest free one on are free."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
     os.close(lowest)
@@ -250,7 +250,7 @@ def few_descriptors(spare: int) -> Iterator[None]:
 
 
 def test_a_shortage_of_descriptors_after_the_start_ends_the_child(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Popen closes some of its descriptors, so the ledger lowers the limit after that. Then none is left for the pidfd."""
+    """The test's ledger lowers the limit after Popen has closed some of its descriptors. Then none is left for the pidfd."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     class Starving(Recording):

@@ -21,7 +21,9 @@ LONG = 30.0
 
 @contextmanager
 def leader(script: str, tag: str, token: str = "") -> Iterator[tuple[Mark, list[int]]]:
-    """Start a child in its own session, which writes a line of numbers. Yield its Mark (as a held leader) and the numbers."""
+    """Start a child in its own session, which writes a line of numbers. Yield its Mark (a leader that is not reaped) and the
+    numbers.
+    """
     env = {"PATH": PATH, TAG: tag, MARKER: token}
     child = subprocess.Popen(
         ["/bin/sh", "-c", script], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True

@@ -40,7 +40,7 @@ async def read_until(worker: Worker, text: bytes) -> bytes:
     said = b""
     while text not in said:
         chunk = await worker.receive_some(4096)
-        assert chunk, f"it ended after {said!r}"
+        assert chunk, f"the worker's output ended after {said!r}"
         said += chunk
     return said
 
@@ -218,7 +218,9 @@ async def test_a_worker_killed_from_outside_has_its_signal(tag: str) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", UNRULY)
 async def test_no_process_survives_a_cancellation_at_any_moment(tag: str, what: str) -> None:
-    """The cancellation comes at a random moment: at once, after some turns of the event loop, or after some bytes of output."""
+    """The cancellation comes at a random moment: immediately, after some turns of the event loop, or after some bytes of
+    output.
+    """
     draw = random.Random(what)  # noqa: S311 - the same moments in every run
     for _ in range(scaled(200, 10)):
         turns, size = draw.choice([0, 1, 2, 3, 5, 10, 50, 200, 1000]), draw.choice([1, 6, 1000, 100_000])

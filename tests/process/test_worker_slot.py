@@ -1,4 +1,4 @@
-"""Slots of workers: a worker serves requests one by one, and a dead worker gets none."""
+"""The slots of a pool, each with at most one worker: a worker serves requests one by one, and a dead worker gets none."""
 
 import os
 import signal

@@ -25,7 +25,7 @@ class Diary:
 
 @dataclass
 class Work:
-    """A task that takes ``seconds``. Each of its first runs raises one of ``outcomes``; all later runs succeed."""
+    """A task that takes ``seconds``. Its first runs raise the errors in ``outcomes``, one each; all later runs succeed."""
 
     name: str
     diary: Diary

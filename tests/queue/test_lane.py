@@ -47,7 +47,7 @@ async def test_cancelling_a_task_in_backoff_starts_the_next_one(
         queues.enqueue("web", Work("Install", diary), late)
         queues.enqueue("web", Work("Load", diary), scope())
         await trio.sleep(1)
-        late.cancel("superseded")  # This removes a task behind the head of the lane, which is backing off.
+        late.cancel("superseded")  # The first task is in backoff. This removes the second one.
         await wait_all_tasks_blocked()
         assert diary.lines == ["Download begins", "Download fails"]
         update.cancel("superseded")
@@ -157,7 +157,7 @@ async def test_other_tasks_run_between_failing_tasks_without_a_checkpoint(
                 begin()
                 work.cancel("superseded by itself")
                 return
-            queues.unpark("web")  # The run used an outdated state, so it must be repeated at once.
+            queues.unpark("web")  # The run used an outdated state, so it must be repeated immediately.
             raise TaskFailed("refused", permanent=True) if ending == "fails" else LookupError("a bug")
 
         queues.enqueue("web", Calls("Run", ends), work)
@@ -239,7 +239,7 @@ async def test_context_variables_of_a_run_are_not_seen_by_the_next_one(autojump_
 
 
 async def first_error(queues: Queues, error: BaseException) -> tuple[str, bool]:
-    """Return the error in the dump after a task has raised ``error``, and whether the task is parked."""
+    """Let a task raise ``error``. Return its error as the dump of the queue shows it, and whether the task is parked."""
 
     async def fails() -> None:
         raise error

@@ -1,4 +1,4 @@
-"""The transition table in the docstring of the machine, row by row."""
+"""Each row of the transition table in the docstring of `wharfinger.queue.machine`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The machine under random orders of events, compared with a model that knows only the offered tasks and the reports.
+"""The queue machine under random orders of events, compared with a model that knows only the offered tasks and the reports.
 
 These invariants hold:
 
@@ -6,7 +6,7 @@ These invariants hold:
 * no task is lost: each offered task is in the queue, or has left it exactly once (retired, dropped with a cause, or refused);
 * no lane with tasks stands still: its head is running, completing, ending, backing off or parked;
 * only a task with a callback reports success, only after its own run has succeeded, and never after its scope was cancelled;
-* a parked task starts only because an input changed, and a task that backs off only when its time has come;
+* a parked task starts only because an input changed, and a task in backoff starts only when its time has come;
 * each backoff is within the bounds of the policy, however often the task has failed;
 * of a cancelled scope, only a run that is ending remains; a report of an ended run changes nothing;
 * a closing queue starts no task and accepts no task;
@@ -47,7 +47,7 @@ SHORTEST_S, LONGEST_S = 2.5, 20.0
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """A model of the shell: it records the effects of the machine and the events that were reported."""
+    """A model of the shell (`wharfinger.queue.worker`). It records the effects of the machine and the reported events."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The queues in exact time, with trio's autojump clock. No test here uses threads, sockets or children."""
+"""The queues in exact virtual time, with trio's autojump clock. No test here uses threads, sockets or child processes."""
 
 from contextvars import ContextVar
 

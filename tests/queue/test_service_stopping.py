@@ -1,4 +1,4 @@
-"""The ends of queues: drained, removed, or cancelled."""
+"""The end of a queue: it is drained, removed, or cancelled."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""The slots among trio tasks: waiting, waking, cancellation, the package that uses a slot, and refused uses."""
+"""Slots that trio tasks use: waits, cancelled waits, the package to which a use is charged, and refused uses."""
 
 import random
 from collections import Counter
@@ -162,7 +162,7 @@ async def work(slots: Slots, kind: Kind, package: str, seconds: float, *, fails:
 
 
 async def at_once(slots: Slots, kind: Kind, package: str) -> int:
-    """Return the number of slots that a package gets at once if no other package requests any."""
+    """Return how many slots a package can hold at the same time if no other package requests any."""
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:
         for _ in range(20):
@@ -246,7 +246,7 @@ async def test_four_hooks_that_hang_leave_half_of_the_slots_to_others() -> None:
 
 
 async def test_the_daemons_calls_take_turns_with_waiting_packages() -> None:
-    """The daemon's own calls are a separate group with a turn of its own, however many packages and Modules wait."""
+    """The daemon's own calls are a separate group, which gets its turn, however many packages and Modules wait."""
     slots = Slots(SlotLimits(api=2, namespace_share=100))
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:
@@ -266,7 +266,7 @@ async def test_the_daemons_calls_take_turns_with_waiting_packages() -> None:
 
 
 class Render:
-    """A task that renders once."""
+    """A task that takes a slot for renders once."""
 
     name = "Render"
 

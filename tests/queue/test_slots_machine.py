@@ -233,7 +233,7 @@ def test_a_withdrawal_can_grant_the_next_request_of_the_package() -> None:
 
 
 def test_one_return_can_grant_two_requests() -> None:
-    """One request waits for a slot of its namespace, and another for a slot of its source."""
+    """One request waits because the share of its namespace is used up, and the other because that of its source is."""
     limits = SlotLimits(downloads=4)
     state, granted = after(
         Asked(1, Kind.DOWNLOAD, "a.one", "slow.example"),

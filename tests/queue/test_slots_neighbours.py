@@ -1,8 +1,9 @@
-"""Packages that hang do not delay their neighbours: the bound that the documents promise, in virtual time.
+"""Packages that hang do not delay other packages: the bound that `wharfinger.queue.slots_machine` states, in virtual time.
 
-A daemon with any limits gets N bad packages. Their work takes a thousand times as long as that of others, fails, and is requested
-again at once. Each good package requests one slot. Bad packages cannot take all slots: r slots are reserved. H good pieces of
-work, of length 1 each, therefore wait only for one another, and none waits for longer than ceil(H / r), whatever N is.
+A daemon with any limits gets N bad packages. Their work takes a thousand times as long as other work, fails, and is then
+requested again. Each of H good packages requests one slot for work of length 1. Bad packages cannot take all slots: r slots
+always remain for other packages. So good work waits only for other good work, and none of it waits for longer than ceil(H / r),
+whatever N is.
 """
 
 import heapq
@@ -33,7 +34,7 @@ class Work:
 
 @dataclass
 class Neighbours:
-    """A model of the shell with a virtual clock, which moves from one event to the next."""
+    """A model of the shell (`wharfinger.queue.slots`) with a virtual clock, which jumps from one event to the next."""
 
     limits: SlotLimits
     until: int

@@ -7,8 +7,8 @@ These invariants hold:
 * the first request of a package does not wait if it could be granted;
 * a request is granted at most once, only while it waits, and never after it was withdrawn;
 * the requests of one package for one kind are granted in their order;
-* until a request that only lacks a free slot is granted, each other group and kind overtakes it at most once, and so does each
-  other package of its own group;
+* while a request waits only because no slot is free, each other group overtakes it at most once per kind, and each other
+  package of its own group at most once;
 * when all slots are returned, all waiting requests have been granted, and no state is left.
 """
 
@@ -55,7 +55,7 @@ limits = st.builds(
 
 
 class SlotsMachine(RuleBasedStateMachine):
-    """A model of the shell that counts the slots itself."""
+    """A model of the shell (`wharfinger.queue.slots`) that counts the slots itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,8 +97,8 @@ class SlotsMachine(RuleBasedStateMachine):
         return (self.asked[other][0] is Kind.API) is (kind is Kind.API)
 
     def served(self, kind: Kind, package: str, able: set[tuple[Kind, str]]) -> None:
-        """Count one overtaking for each waiting request that could have had this slot, and reset the counts of the served
-        request.
+        """Count one overtaking for each waiting group and package that could have had this slot, and reset the counts of the
+        group and the package that got it.
         """
         group = group_of(package)
         for each in [key for key in self.overtaken_groups if key[:2] == (kind, group)]:
@@ -203,7 +203,7 @@ class SlotsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(which=st.integers(0, 1000))
     def give_back_and_ask_again(self, which: int) -> None:
-        """Return a slot and request another one at once, as a package does that works without a pause."""
+        """Return a slot and immediately request another one, like a package that works without a pause."""
         kind, package = self.asked[self.held[which % len(self.held)]]
         self.give_back(which)
         self.ask(kind, package, 1)

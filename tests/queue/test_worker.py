@@ -147,7 +147,7 @@ async def test_a_queue_ends_as_soon_as_its_only_task_leaves_during_backoff(how: 
 
 
 class TrackedScope(WorkScope):
-    """A scope to which a weak reference is possible."""
+    """A scope that supports weak references."""
 
 
 @pytest.mark.parametrize("outcomes", [[], permanent(), transient(9)])

@@ -1,4 +1,4 @@
-"""The addon-operator example as it is in the repository: the controller reconciles its folders, and the runtime installs them."""
+"""The example with modules of addon-operator: the controller finds its module folders, and the runtime installs them."""
 
 import shutil
 from pathlib import Path

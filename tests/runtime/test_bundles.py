@@ -1,5 +1,5 @@
-"""Modules without ``spec.enabled``, end to end. With a bundle, only Modules of the bundle are on. Without a
-bundle, all are on.
+"""Modules without ``spec.enabled``, end to end. If the daemon has the option ``--bundle``, only Modules of this bundle are on.
+Otherwise, all are on.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -41,8 +41,8 @@ OFF_BY_WORD = has_reason("DynamicallyDisabled")
 
 @asynccontextmanager
 async def open_bundled(ground: Ground, edition: str, bundle: str) -> AsyncIterator[World]:
-    """Run the inner part of a daemon with the options `--edition` and `--bundle`. An empty text means that the option is not
-    given.
+    """Run the runtime and the controllers of a daemon with the options ``--edition`` and ``--bundle``. An empty text means that
+    the option is not given.
     """
     keys = WorkKeys()
     writer = StatusWriter(keys.add, keys.add_later, least_pause_s=0.1)
@@ -74,7 +74,7 @@ async def open_bundled(ground: Ground, edition: str, bundle: str) -> AsyncIterat
 
 @asynccontextmanager
 async def open_world(folder: Path, edition: str = EDITION, bundle: str = BUNDLE) -> AsyncIterator[World]:
-    """Run the inner part of a daemon with a bundle, and create a PackageRepository."""
+    """Open a world (`tests/runtime/support/world.py`) with an edition and a bundle, and create a PackageRepository."""
     with one_error():
         async with open_ground(folder) as ground, open_bundled(ground, edition, bundle) as world:
             await world.repository()
@@ -82,7 +82,7 @@ async def open_world(folder: Path, edition: str = EDITION, bundle: str = BUNDLE)
 
 
 async def publish(world: World, name: str, editions: str = "", needs: str = "", *, version: str = "1.0.0") -> None:
-    """Push a Module's package with one ConfigMap. ``editions`` and ``needs`` are YAML: its editions and its requirements."""
+    """Push a Module's package with one ConfigMap. ``editions`` and ``needs`` are its editions and its requirements, as YAML."""
     said = f"apiVersion: v1\ntype: Module\nname: {name}\nversion: {version}\n"
     said += f"licensing: {{editions: {editions}}}\n" if editions else ""
     said += f"requirements: {needs}\n" if needs else ""
@@ -116,7 +116,7 @@ async def said_enabled(world: World, name: str, *, enabled: bool | None) -> None
 
 @pytest.mark.slow
 async def test_modules_without_spec_enabled_follow_the_bundle(tmp_path: Path) -> None:
-    """Such a Module is on if it is part of this bundle in this edition, and available in this edition. Otherwise it is off."""
+    """Such a Module is on if the daemon's edition has this Module, and its bundle of this edition contains it."""
     async with open_world(tmp_path) as world:
         await publish(world, "inside", PART_OF_IT)
         await world.create_module("inside")
@@ -128,7 +128,7 @@ async def test_modules_without_spec_enabled_follow_the_bundle(tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_spec_enabled_takes_precedence_over_the_bundle(tmp_path: Path) -> None:
-    """If ``spec.enabled`` is set, it decides whether a Module is on."""
+    """If ``spec.enabled`` is set, it alone decides whether a Module is on, whatever the bundle contains."""
     async with open_world(tmp_path) as world:
         await publish(world, "inside", PART_OF_IT)
         await publish(world, "outside")

@@ -1,4 +1,4 @@
-"""Charts that look up objects in the cluster and contain their own kinds, installed by a daemon as a process."""
+"""Charts that contain CRDs and look up objects in the cluster, installed by a daemon in its own process."""
 
 import base64
 import shutil
@@ -56,7 +56,7 @@ def install(folder: Path, kubeconfig: Path, package: str) -> Kubectl:
 
 @pytest.mark.slow
 def test_definitions_of_subcharts_come_before_the_chart_is_rendered(tmp_path: Path) -> None:
-    """The charts of large operators have CRDs in subcharts. tests/corpus compares the output for this chart with helm's."""
+    """The chart has CRDs in a subchart, as the charts of large operators do. tests/corpus compares its render with helm's."""
     shutil.copytree(ROOT / "tests" / "charts" / "observing", tmp_path / "packages" / "observing")
     with control_plane(tmp_path) as kubeconfig:
         kubectl = install(tmp_path, kubeconfig, "observing")
@@ -75,8 +75,9 @@ def test_definitions_of_subcharts_come_before_the_chart_is_rendered(tmp_path: Pa
     "place", ["crds/a.yaml", "templates/a.yaml", "charts/db/crds/a.yaml", "charts/db/templates/a.yaml"]
 )
 def test_a_chart_may_create_objects_of_its_own_kinds(tmp_path: Path, place: str) -> None:
-    """If the definition is in ``crds/``, templates may even look up such objects. In ``templates/``, it is applied with the
-    release.
+    """A CRD in ``crds/`` is applied before the chart is rendered, so templates can even look up objects of its kind.
+
+    A CRD in ``templates/`` is applied together with the other objects of the release.
     """
     looking = OWN_KIND if "crds" in place else ""
     files = {
@@ -92,7 +93,7 @@ def test_a_chart_may_create_objects_of_its_own_kinds(tmp_path: Path, place: str)
 
 @pytest.mark.slow
 def test_the_word_lookup_in_a_description_is_not_a_lookup(tmp_path: Path) -> None:
-    """The chart needs nothing from the cluster, so it is rendered a single time, and without the cluster."""
+    """The chart only has the word in a text, and calls no ``lookup``. So its render does not need the cluster, and is cached."""
     values = "text: '{{ .Release.Name }}'\nabout: used to lookup `that`\n"
     files = {
         "charts/db/crds/a.yaml": DEFINITION,

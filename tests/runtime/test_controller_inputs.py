@@ -1,6 +1,4 @@
-"""Resources that a package refers to: Secrets and ConfigMaps with settings, and repositories with credentials. Changes are
-noticed.
-"""
+"""Secrets and ConfigMaps with a package's settings, and repositories with credentials. The controller reacts to their changes."""
 
 import logging
 from datetime import UTC, datetime
@@ -26,7 +24,7 @@ QUOTING = '{{ if contains "wrong" (default "" .Values.text) }}{{ fail (printf "c
 
 
 async def everything_said(world: World, name: str) -> str:
-    """Return the status, the dump, the queues and the scheduler as one text."""
+    """Return everything that the daemon shows about a package (status, snapshot, queues, scheduler), as one text."""
     inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
     snapshot = await inspector.package(name)
     assert snapshot is not None
@@ -99,7 +97,7 @@ async def test_an_invalid_settings_config_map_is_reported_and_its_correction_not
 
 @pytest.mark.slow
 async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_path: Path) -> None:
-    """Nothing is uninstalled, not even after a restart, and the status reports the installed version."""
+    """The package stays installed even after a restart, and its status still reports the installed version."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0")
@@ -110,7 +108,7 @@ async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_p
             await world.client.delete(ObjectKey(SECRET, "prod", "database"))
             await world.until("prod", "shop", has_reason("SettingsSourceMissing"))
         async with ground.open_world() as world:
-            # The status to report is already written, so only the new generation shows that this process has written it.
+            # The earlier process has written the same status. Only a new generation shows that this process has written it.
             await world.change("prod", "shop", {"suspend": False})
             blocked = await world.until_state("prod", "shop", "Degraded")
             assert find_str(blocked, "status", "currentVersion", "version") == "1.0.0"
@@ -122,7 +120,7 @@ async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_p
 
 
 async def test_a_missing_or_wrong_registry_password_is_reported_until_corrected(tmp_path: Path) -> None:
-    """Each case has a clear message. To solve it, a user only has to correct the Secret."""
+    """A missing Secret and a wrong password lead to different reasons. Once the Secret is correct, the package becomes Ready."""
     async with open_world(tmp_path, with_password=True) as world:
         await world.push("web", "1.0.0")
         await world.repository(credentials="login")

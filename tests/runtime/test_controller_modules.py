@@ -1,4 +1,4 @@
-"""Modules in the controller, and conflicts of packages that want the same release."""
+"""Modules in the controller, and conflicts of packages that would have the same release."""
 
 import logging
 from pathlib import Path
@@ -46,7 +46,7 @@ async def test_a_module_is_installed_in_its_namespace_and_removed_completely(tmp
 
 
 async def movable(world: World) -> None:
-    """Remove the rule of the CRD that forbids to move a Module, because Kubernetes before 1.25 does not support such rules."""
+    """Remove the CRD's rule that a Module must not change its namespace. Kubernetes before 1.25 does not support such rules."""
     definitions = await world.client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     rules = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/namespace/x-kubernetes-validations"
     await world.client.json_patch(
@@ -96,7 +96,7 @@ async def test_a_module_without_a_release_may_be_moved(tmp_path: Path) -> None:
 
 
 async def conflict(world: World) -> None:
-    """Create an Application that wants the release of a Module."""
+    """Install a Module, and create an Application that would have the same release name and namespace. It is refused."""
     await world.push("web", "1.0.0")
     await world.repository()
     await world.create_module("web", spec={"namespace": "prod", "settings": {"text": "module"}})
@@ -119,7 +119,9 @@ async def test_a_freed_release_goes_to_the_waiting_package(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_a_refused_application_does_not_confine_the_owner_of_the_release(tmp_path: Path) -> None:
-    """The Module may still have cluster-scoped objects, whichever Applications users create in its namespace."""
+    """A user creates an Application with the same release in the Module's namespace. The Module may still have cluster-scoped
+    objects.
+    """
     async with open_world(tmp_path) as world:
         await conflict(world)
         assert not world.runtime.confinement(Owner("web", "prod"))
@@ -147,7 +149,7 @@ async def test_deleting_a_refused_application_deletes_nothing_of_the_release(tmp
 @pytest.mark.sampled
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_a_refused_package_deletes_nothing_of_a_release_without_records(tmp_path: Path, restarted: bool) -> None:
-    """A user who may write Secrets and Applications in a namespace must not be able to delete a Module's objects elsewhere."""
+    """A user who may write Secrets and Applications in a namespace must not be able to delete a Module's other objects."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0", {"templates/role.yaml": CLUSTER_ROLE})
@@ -202,8 +204,8 @@ async def test_a_resource_deleted_before_its_first_reconciliation_leaves_nothing
 
 
 async def test_a_module_with_a_dot_in_its_name_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The name would look like that of an Application. An API server with the CRD refuses the Module, and otherwise the daemon
-    ignores it.
+    """Such a name looks like the runtime name of an Application (``NAMESPACE.NAME``). If the API server does not refuse the
+    Module, the daemon ignores it.
     """
     caplog.set_level(logging.ERROR, logger="wharfinger")
     async with open_world(tmp_path) as world:

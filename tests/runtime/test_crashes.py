@@ -1,4 +1,5 @@
-"""`kill -9` at every step of the journal: during install, upgrade, a change of settings and removal. Then a daemon recovers.
+"""A daemon is killed with `kill -9` at every step of an install, an upgrade, a change of settings and a removal. Then another
+daemon continues.
 
 These invariants hold for every moment of death:
 
@@ -7,7 +8,8 @@ These invariants hold for every moment of death:
   partial file is left. (If a daemon dies while it applies, the interrupted revision stays recorded as failed, and the next
   revision has the next number.)
 * A step that is complete in the journal is not repeated.
-* Each hook runs as often as without a kill, except for a hook whose completion was not recorded: it runs once more.
+* Each hook runs as often as without a kill. The exception is a hook that had begun, and whose completion was not recorded: it
+  runs once more.
 * A hook that was running is dead, with its descendants, before the next daemon is ready, and so before the hook runs again.
 
 A moment is before or after one write of operation steps (``before 3``), after an object of the package was written to the
@@ -65,7 +67,7 @@ SAMPLE = (
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """The folder of the trials, and the result of each phase if no daemon is killed."""
+    """The folder of the trials, and the results of the phases in which no daemon is killed."""
 
     ground: Ground
     results: dict[Phase, Result]
@@ -115,10 +117,11 @@ async def killed(undisturbed: Undisturbed, phase: Phase, at: str) -> None:
 
 
 def notes_after(death: Death, alone: tuple[str, ...], at: str) -> tuple[str, ...]:
-    """Return the hooks that must have run: first those that had run at the death, and then all others.
+    """Return the hooks that must have run, in order: those that had begun when the daemon was killed, and then the remaining
+    ones.
 
-    A hook whose completion was not recorded runs again. Right after a write, nothing that follows from it has happened yet. At
-    all other moments, the running hook has already been noted.
+    A hook that had begun, and whose completion was not recorded, runs again. If the daemon is killed right after the write that
+    precedes a hook, the hook has not begun yet.
     """
     again = death.hook_in_flight() and not at.startswith("after")
     return death.notes + alone[len(death.notes) - again :]

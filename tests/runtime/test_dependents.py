@@ -1,4 +1,4 @@
-"""Removals, disables and version changes that would break dependents. They are held back until nothing needs the package any
+"""Removals, disables and version changes that would break dependents. They are held back until they break no dependent any
 more.
 """
 
@@ -208,7 +208,9 @@ async def test_the_ignore_dependents_annotation_overrides_the_guard(tmp_path: Pa
 
 @pytest.mark.slow
 async def test_simultaneous_removals_follow_the_reverse_order_of_dependencies(tmp_path: Path) -> None:
-    """The packages form a diamond with one more package at the end, and are deleted in the worst order."""
+    """Five packages are deleted, and each package before its dependents: ``roof`` needs ``left`` and ``right``, both of these
+    need ``ground``, and ``shop`` needs ``roof``.
+    """
     async with open_world(tmp_path) as world:
         await world.repository()
         both = "mandatory: [{name: left}, {name: right}]"
@@ -230,7 +232,9 @@ async def test_simultaneous_removals_follow_the_reverse_order_of_dependencies(tm
 
 @pytest.mark.slow
 async def test_a_removal_waits_for_the_begun_removal_of_a_dependent(tmp_path: Path) -> None:
-    """A removal also waits for a conditional dependent, because the hooks of this dependent may still use the package."""
+    """The dependent is only a conditional one. The removal waits for it nevertheless, because its hooks may still use the
+    package.
+    """
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, database="")
@@ -265,7 +269,7 @@ async def test_a_removal_waits_for_the_disabling_of_a_dependent(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_packages_that_form_a_refused_cycle_can_both_be_removed(tmp_path: Path) -> None:
-    """The second package is refused because of the cycle, so the removal of the first package does not wait for it."""
+    """The second package is refused because it would close a cycle. The removal of the first package does not wait for it."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ham="conditional: [{name: eggs, constraint: '>=1.0'}]")
@@ -310,7 +314,9 @@ async def test_suspended_dependents_hold_a_removal_and_disabled_ones_do_not(tmp_
 
 @pytest.mark.slow
 async def test_a_held_chain_is_removed_from_its_end(tmp_path: Path) -> None:
-    """Each package reports what it waits for, and all are removed once the last dependent is deleted."""
+    """``shop`` needs ``house``, and ``house`` needs ``ground``. The removals of ``ground`` and ``house`` are held until ``shop``
+    is deleted.
+    """
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ground="", house=mandatory("ground"))
@@ -362,8 +368,8 @@ async def test_a_tag_that_is_not_a_version_satisfies_every_range(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_suspended_package_is_checked_when_it_is_resumed(tmp_path: Path) -> None:
-    """The desired version would break a dependent. While the package is suspended, nothing happens. On resumption, the change is
-    held.
+    """The new version would break a dependent. Nothing happens while the package is suspended. When it is resumed, the version
+    change is held.
     """
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
@@ -380,7 +386,7 @@ async def test_a_suspended_package_is_checked_when_it_is_resumed(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_terminating_namespace_overrides_the_guard(tmp_path: Path) -> None:
-    """The namespace deletes its objects anyway, and would wait for the finalizer for ever."""
+    """The namespace deletes its objects in any case, and would wait forever for the finalizer of the Application."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await push(world, package(tmp_path, "shop"))

@@ -1,4 +1,4 @@
-"""Disabling, suspending and re-enabling packages: nothing unwanted stays, and nothing wanted is lost."""
+"""Packages that are disabled, suspended or enabled again: no unwanted object stays, and no wanted object is deleted."""
 
 from pathlib import Path
 

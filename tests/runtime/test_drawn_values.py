@@ -1,4 +1,4 @@
-"""Random values of a chart. They stay the same if only inputs change that the templates do not use, even if others write the
+"""Random values of a chart. They stay the same as long as no input of the templates changes, even if users write revisions of the
 release.
 """
 
@@ -68,7 +68,7 @@ async def settled(world: World, revision: int) -> None:
 
 
 async def forced(world: World, word: str) -> None:
-    """Force a run of all tasks, and wait until all tasks have ended."""
+    """Request a forced reconciliation, and wait until all its tasks have ended. ``word`` differs for each request."""
     await world.annotate("prod", "shop", "wharfinger.dev/force-requested-at", word)
     await until(lambda: instance_of(world).desired.directives.forced == word)
     await world.until_state("prod", "shop", "Ready")
@@ -111,7 +111,9 @@ async def test_maintenance_changes_no_generated_values(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_overrides_of_the_first_revision_survive_a_restart_without_new_random_values(tmp_path: Path) -> None:
-    """The applied objects have overrides from the first revision on, but the record also contains the chart's own manifest."""
+    """The objects have overrides from the first revision on. When the overrides change, daemons on other hosts use the chart's
+    own manifest in the record, and do not render again.
+    """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0", FILES)
@@ -142,7 +144,7 @@ async def test_overrides_of_the_first_revision_survive_a_restart_without_new_ran
 
 @pytest.mark.slow
 async def test_later_runs_in_the_installing_process_generate_nothing(tmp_path: Path) -> None:
-    """A new render would be that of an upgrade, for which the render cache has no entry, so it would draw new values."""
+    """A new render would be one for an upgrade. The render cache has none of these, so a new render would generate new values."""
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         before = await begin(world, FILES)
         for word in ("one", "two", "three"):
@@ -155,9 +157,7 @@ async def test_later_runs_in_the_installing_process_generate_nothing(tmp_path: P
 
 @pytest.mark.slow
 def test_a_generated_password_survives_other_changes_of_the_spec(tmp_path: Path) -> None:
-    """The changes are overrides and maintenance. Each is made by command line, with a new daemon that has an
-    empty state folder.
-    """
+    """A kubectl command changes the overrides or the maintenance. A new daemon with an empty state folder runs at each change."""
     packages = tmp_path / "packages"
     chart(packages / "web", "web", "1.0.0", FILES)
     with control_plane(tmp_path) as kubeconfig:
@@ -201,7 +201,10 @@ def test_a_generated_password_survives_other_changes_of_the_spec(tmp_path: Path)
 
 
 async def helm_upgrade(world: World, revision: int, text: str) -> None:
-    """Write what a user's ``helm upgrade`` writes. It copies labels, and rewrites the former record without our annotations."""
+    """Write the records that a user's ``helm upgrade`` writes.
+
+    The new record has the labels of the former one. The former record is written again, without the daemon's annotations.
+    """
     ours = from_secret(await world.client.get(record_key(revision - 1)))
     older = replace(ours.with_status(ReleaseStatus.SUPERSEDED, ours.description), holder="")
     written: JsonObject = {**to_secret(older, NOW)}
@@ -218,7 +221,7 @@ async def helm_upgrade(world: World, revision: int, text: str) -> None:
 
 @pytest.mark.slow
 async def test_a_users_helm_upgrade_does_not_hide_our_records(tmp_path: Path) -> None:
-    """The user's revision stays until the next run. Then our own objects are restored, with the values generated for them."""
+    """The user's revision stays until the package runs again. Then the daemon restores its own objects and random values."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             before = await begin(world, FILES)
@@ -239,7 +242,7 @@ async def test_a_users_helm_upgrade_does_not_hide_our_records(tmp_path: Path) ->
 
 
 async def set_drawn(world: World, data: JsonObject) -> None:
-    """Write other data into the chart's Secret, as a user's helm command does."""
+    """Write other data into the chart's Secret, with the field manager ``helm``, as a helm command of a user does."""
     metadata: JsonObject = {"name": DRAWN.name, "namespace": DRAWN.namespace}
     obj: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
     await world.client.apply(obj, field_manager="helm", force=True)
@@ -250,7 +253,7 @@ async def set_drawn(world: World, data: JsonObject) -> None:
 
 
 async def without_label(ground: Ground) -> None:
-    """Rewrite the first record so that it looks like one of an older daemon."""
+    """Remove the label with the inputs of the render from the first record, because records of older daemons do not have it."""
     await ground.client.merge_patch(record_key(1), {"metadata": {"labels": {RENDER_LABEL: None}}})
 
 
@@ -309,7 +312,7 @@ async def test_an_older_record_with_overrides_is_used_while_they_are_unchanged(t
 
 @pytest.mark.slow
 async def test_changed_global_values_outside_the_chart_keep_an_older_record(tmp_path: Path) -> None:
-    """The values were changed while no daemon was running, so all packages run again in the first round."""
+    """The global values change while no daemon runs, so the next daemon runs all packages again. The record is still used."""
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1')})
     chart(tmp_path / "modules" / "web", "web", "1.0.0", FILES)
@@ -332,7 +335,7 @@ async def test_changed_global_values_outside_the_chart_keep_an_older_record(tmp_
 
 @pytest.mark.slow
 async def test_an_older_record_with_other_values_is_not_used(tmp_path: Path) -> None:
-    """The values in the record matter, because a hook may change values after the inputs of its Module were found unchanged."""
+    """The record of an older daemon has no label that names its inputs, and its values differ. So the chart is rendered again."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await begin(world, FILES)
@@ -348,7 +351,9 @@ async def test_an_older_record_with_other_values_is_not_used(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
 def test_a_generated_password_survives_a_users_helm_upgrade(tmp_path: Path, helm: str) -> None:
-    """The user's revision stays until the next run. A later daemon still has the value that the first daemon generated."""
+    """The user's revision stays until the package runs again. A later daemon then restores the value that the first daemon
+    generated.
+    """
     packages = tmp_path / "packages"
     chart(packages / "web", "web", "1.0.0", FILES)
     with control_plane(tmp_path) as kubeconfig:

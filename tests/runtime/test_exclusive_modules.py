@@ -1,4 +1,6 @@
-"""Modules of one exclusive group, end to end. At most one is installed, and the next one replaces it when it is disabled."""
+"""Modules of one exclusive group, end to end. At most one is installed. If it is disabled, the next Module of the group is
+installed.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -77,7 +79,7 @@ async def test_only_one_module_of_a_group_is_on_and_the_next_replaces_it(tmp_pat
 
 @pytest.mark.slow
 async def test_a_restart_installs_no_other_module_of_the_group(tmp_path: Path) -> None:
-    """The Module that is on is the last of the group by name. It does not matter which Module is loaded first."""
+    """The installed Module is the last of the group by name. It stays installed, whichever Module is loaded first."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -108,7 +110,7 @@ async def test_a_restart_installs_no_other_module_of_the_group(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_a_restart_without_a_state_folder_installs_no_other_module_of_the_group(tmp_path: Path) -> None:
-    """A daemon may lose its state folder with its pod. Here, the package of the installed Module is downloaded last."""
+    """A daemon can lose its state folder together with its pod. The package of the installed Module is downloaded last."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()

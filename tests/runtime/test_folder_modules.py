@@ -1,6 +1,6 @@
 """Module folders in the form that addon-operator expects, installed from a folder PackageRepository by the whole pipeline.
 
-A weight before the name, a link instead of a folder, and no version at all are usual in a modules directory.
+In a modules directory, a number (the weight) usually precedes a module's name, a module may be a link, and there are no versions.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ echo '[{"op": "add", "path": "/sysctlTuner/sleep", "value": '$((sleep * 2))'}]' 
 
 
 def tuner(folder: Path, values: str = "sysctlTuner: {sleep: 600}\n") -> Path:
-    """Write a module with a hook that doubles the value in its settings."""
+    """Write a module with a hook that doubles the value ``sleep``."""
     write(folder, {"values.yaml": values, "templates/map.yaml": MAP, "hooks/double.sh": HOOK})
     (folder / "hooks" / "double.sh").chmod(0o755)
     return folder
@@ -50,7 +50,7 @@ async def test_a_module_folder_may_have_a_weight_and_no_version(tmp_path: Path) 
 
 
 async def test_a_module_folder_may_be_a_link(tmp_path: Path) -> None:
-    """The name of the link is the module's name. The link may lead out of the modules directory."""
+    """The module has the name of the link, without the weight. The link leads out of the modules directory."""
     tuner(tmp_path / "elsewhere" / "checkout", "sleep: 7\n")
     (tmp_path / "modules").mkdir()
     (tmp_path / "modules" / "010-sysctl-tuner").symlink_to(tmp_path / "elsewhere" / "checkout")

@@ -1,4 +1,4 @@
-"""Releases with writes that hang, next to a healthy release: a real daemon, and a control plane with injected faults."""
+"""Releases whose writes hang because the control plane delays them, and a healthy release of the same daemon."""
 
 import re
 from pathlib import Path
@@ -35,7 +35,7 @@ def application(name: str, namespace: str, package: str) -> str:
 
 
 def hanging(kubectl: Kubectl) -> int:
-    """Return how many requests were delayed."""
+    """Return how many requests the control plane has delayed so far."""
     metrics = kubectl("get", "--raw", "/metrics")
     return sum(
         int(count) for count in re.findall(r"wharfinger_faults_injected_total\{[^}]*latency[^}]*\} (\d+)", metrics)

@@ -1,4 +1,4 @@
-"""Two daemons for one cluster, as processes. The work continues if the leader is killed, or if it is frozen and resumed late."""
+"""Two daemon processes for one cluster. If the leader is killed, or is frozen and resumed later, the other one continues."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def noting(folder: Path, name: str) -> str:
 
 
 def manifest(folder: Path, *names: str) -> str:
-    """Return a PackageRepository of the folder, and one Application per name."""
+    """Return the YAML of a PackageRepository for ``folder``, and of one Application for each name."""
     repository = (
         "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
         f"spec: {{folder: {{path: '{folder}/packages'}}}}\n"
@@ -77,7 +77,7 @@ def identity(folder: Path) -> str:
 
 @dataclass
 class Load:
-    """A load on the daemons: it changes the settings of one package all the time."""
+    """A thread that keeps changing the settings of one package, so that the daemons have work."""
 
     kubectl: Kubectl
     name: str
@@ -107,7 +107,7 @@ def versions(kubectl: Kubectl, names: list[str]) -> list[str]:
 
 
 def revisions(kubectl: Kubectl, name: str) -> list[tuple[str, str]]:
-    """Return the revisions of a release from its records, each with the fence of the daemon that wrote it."""
+    """Return the revisions of a release from its records, each with the fence (fencing token) of its writer."""
     found = json.loads(kubectl("get", "secrets", "-l", f"owner=helm,name={name}", "-o", "json"))["items"]
     return sorted(
         (one["metadata"]["labels"]["version"], one["metadata"]["annotations"]["wharfinger.dev/fence"]) for one in found
@@ -160,7 +160,7 @@ def test_a_killed_leader_is_replaced_and_unchanged_packages_are_not_run_again(
 
 
 def test_a_frozen_leader_writes_nothing_when_it_is_resumed(tmp_path: Path) -> None:
-    """The hook of the leader ends while the leader is frozen, so the leader would apply the package next when it is resumed."""
+    """A hook ends while the leader is frozen, so the resumed leader would next apply the package. It exits instead."""
     os.mkfifo(tmp_path / "held")
     package(tmp_path, "app", held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "ran"))
     with control_plane(tmp_path) as kubeconfig, ExitStack() as stack:

@@ -1,4 +1,7 @@
-"""The cluster, the variables and the files that a hook finds in a real daemon. They do not depend on the daemon's environment."""
+"""The cluster, the environment variables and the files that a hook of a real daemon can use.
+
+A hook uses the cluster of its daemon, and sees no other credentials from the daemon's environment.
+"""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +29,7 @@ echo "home ${{HOME#"$(dirname "$VALUES_PATH")"}}."
 
 @contextmanager
 def control_plane(folder: Path) -> Iterator[Kubectl]:
-    """Run a second control plane, which belongs to the user who starts the daemon."""
+    """Run a control plane with a Namespace ``theirs``. The daemon's user has access to it."""
     kubeconfig = folder / "kubeconfig"
     arguments = ("--listen", "127.0.0.1:0", "--data", str(folder / "data.db"), "--kubeconfig", str(kubeconfig))
     with program(*wharfinger("control-plane", *arguments)) as running:
@@ -38,7 +41,7 @@ def control_plane(folder: Path) -> Iterator[Kubectl]:
 
 @contextmanager
 def daemon(state: Path, hooks: Path, other: Kubectl, *more: str) -> Iterator[Program]:
-    """Run a daemon in the environment of a user who works on another cluster."""
+    """Run a daemon with the environment variables of a user who works on the cluster ``other``."""
     theirs = {
         "KUBECONFIG": str(other.kubeconfig),
         "KUBERNETES_SERVICE_HOST": "192.0.2.1",
@@ -73,7 +76,7 @@ CONTAINED = {
 
 
 def contained(way: str) -> tuple[str, ...]:
-    """Return the options for this way of containment. Skip the test if this machine does not support it."""
+    """Return the options that contain hooks in this way. Skip the test if this machine does not support it."""
     if way == "users" and not IS_ROOT:
         pytest.skip("only root can run hooks as other users")
     if way == "sandbox" and (why := no_sandbox()):
@@ -121,7 +124,7 @@ def test_a_hook_uses_the_context_that_the_daemon_was_started_with(tmp_path: Path
 
 
 def own_and_other(own: Kubectl, other: Kubectl) -> str:
-    """Return a kubeconfig with both clusters. Its current context is the other cluster, and the context ``mine`` is our own."""
+    """Return a kubeconfig with two contexts: ``mine`` for the cluster ``own``, and ``theirs``, the current one, for ``other``."""
     documents = [json.loads(each("config", "view", "--raw", "--output", "json")) for each in (own, other)]
     merged: dict[str, object] = {"apiVersion": "v1", "kind": "Config", "current-context": "theirs"}
     for lists, field in (("clusters", "cluster"), ("users", "user")):
@@ -134,7 +137,7 @@ def own_and_other(own: Kubectl, other: Kubectl) -> str:
 
 @pytest.mark.slow
 def test_a_hook_finds_only_files_inside_the_given_folder(tmp_path: Path) -> None:
-    """The hook may use paths relative to its working folder, and relative to its own location."""
+    """The hook reads a file relative to its working folder, and one relative to itself, but no file outside the given folder."""
     given = tmp_path / "operator"
     hook = given / "hooks" / "deep" / "ask.sh"
     hook.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The results of a hook run that succeeds or fails: lines of output, and patches of objects and values."""
+"""The effects of a hook's run, if it succeeds and if it fails: lines in the log, and patches of objects and values."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ STATE = ObjectKey(SECRET, "prod", "wharfinger.app.app")
 
 
 def leaving(*documents: JsonObject, variable: str, then: str = "true", config: str = ON_STARTUP) -> str:
-    """Return a hook that writes these objects into the file whose path is in an environment variable."""
+    """Return a hook that writes these documents into the file that the environment variable ``variable`` names."""
     lines = "\n".join(json.dumps(document) for document in documents)
     return bash(config, f"cat >\"${variable}\" <<'J'\n{lines}\nJ\n{then}")
 
@@ -160,7 +160,7 @@ async def test_secret_global_values_are_masked_in_the_output_of_all_hooks(
 
 
 async def test_global_settings_are_in_the_configuration_values_of_every_hook(tmp_path: Path) -> None:
-    """The settings have the same names there as in the values (spec hook-protocol §1.6)."""
+    """Global hooks, Modules' hooks and enabled scripts all get them below ``global`` (spec/hook-protocol §1.6)."""
     note = f'jq -c . "$CONFIG_VALUES_PATH" >>"{tmp_path}/notes"'
     write(
         tmp_path / "modules",

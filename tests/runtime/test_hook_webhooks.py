@@ -1,4 +1,4 @@
-"""A package whose hooks validate, mutate and convert objects: the daemon and a control plane, used by command line."""
+"""A package whose hooks validate, mutate and convert objects, with processes for the daemon and the control plane."""
 
 import json
 from pathlib import Path

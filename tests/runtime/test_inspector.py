@@ -1,4 +1,6 @@
-"""The daemon's own Inspector fulfils the same contract as the client of the socket (tests/debug/client/test_client.py)."""
+"""The Inspector in the daemon passes the same contract tests as the client of the debug socket
+(tests/debug/client/test_client.py).
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""The guarantees for an installed package, tested with a real daemon, kubectl and helm."""
+"""An installed package after changes by other processes, after a user's helm operation, and after an interrupted upgrade.
+
+The tests use a real daemon, kubectl and helm.
+"""
 
 import json
 from collections.abc import Iterator
@@ -71,7 +74,7 @@ def test_changes_by_another_process_are_corrected_or_reported(tmp_path: Path) ->
 
 
 def warned_of(kubectl: Kubectl, count: int) -> list[str]:
-    """Wait for this number of warnings, and return them. `kubectl wait` cannot wait for further entries of a list."""
+    """Wait until the status has this number of warnings, and return them. `kubectl wait` cannot wait for the length of a list."""
     found: list[str] = []
     for _ in range(500):
         found = json.loads(kubectl.value(APP, ".status.warnings") or "[]")
@@ -113,7 +116,7 @@ def test_a_users_helm_operation_is_reported_and_stays_until_the_package_changes(
 
 @pytest.mark.slow
 def test_an_interrupted_upgrade_is_continued_at_once(tmp_path: Path) -> None:
-    """With Helm alone, every later operation would fail with "another operation is in progress"."""
+    """After an interrupted upgrade, Helm itself refuses every later operation ("another operation is in progress")."""
     second, third = ("secret/sh.helm.release.v1.app.v2", "secret/sh.helm.release.v1.app.v3")
     with installing(tmp_path) as (running, kubectl):
         install(tmp_path, kubectl)

@@ -1,4 +1,4 @@
-"""Any change of the package's machine is detected: the tests kill all mutants of its transitions."""
+"""Mutation tests of a package's state machine (`wharfinger/runtime/package`): its tests detect every mutant of its parts."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Packages of trusted repositories in the daemon: a mirror in a folder without a network, and refused packages."""
+"""Signed packages in the daemon: it installs them from a mirror in a folder without a network, and refuses untrusted ones."""
 
 import sys
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _hooked = False
 
 
 def _no_network(event: str, arguments: tuple[object, ...]) -> None:
-    """Refuse all IP connections and name look-ups of this process while they are forbidden."""
+    """Refuse all connections over IP and all DNS look-ups of this process while `no_network` is active."""
     if _forbidden is None or event not in ("socket.connect", "socket.getaddrinfo"):
         return
     address = arguments[1] if event == "socket.connect" else arguments
@@ -75,7 +75,7 @@ async def carried(world: World, path: Path, spec: JsonObject) -> None:
 
 @pytest.mark.slow
 async def test_a_mirror_in_a_folder_is_installed_without_a_network(tmp_path: Path) -> None:
-    """The registry is stopped, and the daemon cannot connect to anything. Ranges and signatures work as with a registry."""
+    """The registry is stopped, and the daemon cannot connect to anything. Version ranges and signatures still work."""
     async with open_registry_server(tmp_path / "there") as address, open_registry(address, scheme="http") as registry:
         for version in ("1.0.0", "1.1.0"):
             await publish(registry, tmp_path, version)

@@ -1,4 +1,4 @@
-"""A namespace that is deleted while no daemon runs. At the next start, the objects of its releases elsewhere are deleted, too."""
+"""A namespace that is deleted while no daemon runs. The next daemon deletes the objects that its releases have elsewhere."""
 
 from pathlib import Path
 

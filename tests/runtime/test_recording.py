@@ -1,4 +1,4 @@
-"""The recorder in a daemon that runs as a process: its report about the past, and its recording, which is replayed offline."""
+"""The flight recorder of a daemon process: it reports past states, and its recording is replayed offline."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""A chart with a manifest that does not fit the schema of its kind: what the daemon reports to the user."""
+"""The daemon's report about a chart with a manifest that does not fit the schema of its kind."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ MISSPELT = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {prots: 
 
 @pytest.mark.slow
 def test_a_misspelt_field_is_reported_and_stalls_the_package(tmp_path: Path) -> None:
-    """The API server answers the apply with status 500, as if another attempt could help."""
+    """The API server answers the apply with status 500, although another attempt cannot help."""
     local = chart(tmp_path / "local" / "web", "web", "1.0.0", {"templates/service.yaml": MISSPELT})
     with embedded_daemon(tmp_path, "--local-packages", str(tmp_path)) as running:
         running.wait_line("ready:")

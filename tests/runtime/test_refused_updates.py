@@ -1,5 +1,5 @@
-"""An update that would close a cycle. The installed version keeps running for its dependents, and the refused
-version never runs.
+"""An update that is refused because it would close a cycle. The installed version keeps running for its dependents, and the new
+version does not run.
 """
 
 import os
@@ -44,8 +44,8 @@ def refused(world: World) -> Callable[[JsonObject], bool]:
 
 
 async def breakfast(world: World, folder: Path, place: Path | None = None) -> None:
-    """Install flour, ham that needs flour, and eggs and a shop that need ham. Then update ham to 1.1.0, which needs eggs and is
-    refused.
+    """Install ``flour``, ``ham`` (needs ``flour``), ``eggs`` (needs ``ham``) and ``shop`` (needs ``ham``). Then update ``ham`` to
+    1.1.0. This version also needs ``eggs``, so it is refused.
     """
     await world.repository()
     await modules(world, folder, flour="", ham=mandatory("flour"), eggs=mandatory("ham"))
@@ -87,9 +87,7 @@ async def test_a_refused_update_suspends_no_package(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_refused_version_is_never_run(tmp_path: Path) -> None:
-    """The CRDs of the refused version are not applied either, and its script's vote does not affect the
-    installed version.
-    """
+    """The CRDs of the refused version are not applied, and its enabled script does not affect the installed version."""
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
     write(place, {"crds/hams.yaml": CRD, "enabled": '#!/bin/sh\necho false >"$MODULE_ENABLED_RESULT"\n'})
     (place / "enabled").chmod(0o755)
@@ -101,7 +99,7 @@ async def test_a_refused_version_is_never_run(tmp_path: Path) -> None:
         world.runtime.packages.send(Rescheduled("ham", "Test"))
         world.runtime.packages.emit(world.runtime.instances["ham"], Voted(enabled=False, reason="no", failed=False))
         assert of_ham(world) == ("1.0.0", True)
-        # This is the state in which the definitions of the previous version were never established.
+        # After this, the CRDs of the previous version count as not established yet.
         put(world.runtime.instances["ham"], crds={"established": None})
         # The dependency of ham is disabled and then enabled. So ham is suspended, and would have to run again.
         await world.annotate("", "flour", IGNORE_DEPENDENTS, "true")
@@ -145,7 +143,7 @@ async def test_a_run_ordered_during_loading_does_not_run_the_refused_version(tmp
 
 @pytest.mark.slow
 async def test_a_refused_version_runs_once_the_cycle_is_removed(tmp_path: Path) -> None:
-    """The CRDs of the version are applied then. The previous version did not have these CRDs."""
+    """The version is then installed with its CRDs, which the previous version did not have."""
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
     write(place, {"crds/hams.yaml": CRD})
     async with open_world(tmp_path) as world:

@@ -1,5 +1,5 @@
-"""The requests that a package costs: for its install, for a change of its settings, for its removal, and for a restart of the
-daemon.
+"""The number of requests to the API server for one package: at its install, at a change of its settings, at its removal, and at a
+restart of the daemon.
 """
 
 from collections import Counter
@@ -66,7 +66,7 @@ def counted() -> Iterator[Counter[str]]:
 
 
 async def settle(world: World, name: str) -> None:
-    """Wait until the package is Ready, and nothing more is written about it."""
+    """Wait until the package is Ready and its queue is empty, and until all tasks of the daemon are blocked for a while."""
     await world.until_state("prod", name, "Ready")
     await world.runtime.queues.wait_idle(f"prod.{name}")
     await trio.testing.wait_all_tasks_blocked(0.05)

@@ -1,4 +1,4 @@
-"""`kill -9` of a daemon at the worst moments, and how the next daemon recovers (DESIGN §7, restart policy)."""
+"""Daemons that are killed with `kill -9` at the worst moments. The next daemon continues their work."""
 
 import os
 import random
@@ -73,8 +73,8 @@ async def test_a_download_interrupted_by_a_kill_starts_from_the_beginning(tmp_pa
 
 @pytest.mark.slow
 def test_a_startup_hook_interrupted_by_a_kill_runs_again(tmp_path: Path) -> None:
-    """A hook that is recorded as done does not run again. The hook that was running is killed with its descendants, and runs
-    again.
+    """The first hook is recorded as done, and does not run again. The second hook was running: the next daemon kills it and its
+    descendants, and then runs it again.
     """
     os.mkfifo(tmp_path / "held")
     hooks = {
@@ -103,7 +103,7 @@ def test_a_startup_hook_interrupted_by_a_kill_runs_again(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_daemon_killed_before_ready_does_not_apply_again(tmp_path: Path) -> None:
-    """The next daemon writes no new revision, and waits until the objects are ready."""
+    """The next daemon applies the same revision once more, without a new record, and waits until the objects are ready."""
     chart(tmp_path / "packages" / "web", "web", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
@@ -159,7 +159,7 @@ def test_an_uninstall_interrupted_by_a_kill_is_continued(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_the_last_hook_of_an_uninstall_runs_again_after_a_kill(tmp_path: Path) -> None:
-    """The release is already deleted, but the hook after the deletion has to run to its end."""
+    """The release is already deleted, but the afterDeleteHelm hook was interrupted, so it runs once more."""
     os.mkfifo(tmp_path / "held")
     hooked(
         tmp_path / "packages" / "hooked",
@@ -186,7 +186,7 @@ def test_the_last_hook_of_an_uninstall_runs_again_after_a_kill(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_a_killed_embedded_daemon_restarts_without_its_registry(tmp_path: Path) -> None:
-    """The cluster is unchanged. The downloaded packages and the values that hooks have patched are still stored."""
+    """The new daemon still has the cluster, the downloaded packages, and the values that hooks have patched."""
     patching = bash(
         "{configVersion: v1, onStartup: 1}",
         f'echo once >>"{tmp_path}/notes"\n'

@@ -50,7 +50,7 @@ NAMES: Final = ("drawing", "asking", "looking", "plain")
 
 
 def packages(folder: Path) -> Path:
-    """Write charts and packages that generate random values, each in another way."""
+    """Write the charts and packages of the test. Most of them generate random values, in different ways."""
     chart(folder / "drawing", "drawing", "1.0.0", {"templates/drawn.yaml": SECRET})
     chart(folder / "asking", "asking", "1.0.0", {"templates/drawn.yaml": SECRET, "templates/asking.yaml": ASKING})
     chart(folder / "looking", "looking", "1.0.0", {"templates/drawn.yaml": SECRET, "templates/looking.yaml": LOOKING})
@@ -63,7 +63,7 @@ def packages(folder: Path) -> Path:
 
 
 def counted_helm(folder: Path) -> Path:
-    """Write a helm that logs each of its calls."""
+    """Write a script that logs each call, and then calls the real helm."""
     script = folder / "helm"
     script.write_text(f'#!/bin/sh\necho "$1" >>"{folder}/calls"\nexec "{tool("helm")}" "$@"\n')
     script.chmod(0o755)
@@ -107,7 +107,7 @@ def ready(running: Program, *names: str) -> None:
 
 @pytest.mark.slow
 def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
-    """The packages include some that were installed before another package added kinds or was enabled."""
+    """Some packages were installed before another package added a kind to the cluster, or before another Module was enabled."""
     packages(tmp_path / "packages")
     counted_helm(tmp_path)
     repository = f"{{folder: {{path: '{tmp_path / 'packages'}'}}}}"
@@ -141,7 +141,7 @@ def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_generated_values_survive_a_users_rollback(tmp_path: Path) -> None:
-    """Helm rewrites the last record of the daemon, and drops its annotations."""
+    """A user's ``helm rollback`` writes the daemon's last record again, without the daemon's annotations."""
     packages(tmp_path / "packages")
     counted_helm(tmp_path)
     with control_plane(tmp_path) as kubeconfig:

@@ -54,7 +54,7 @@ REFUSING: Final = '{"type": "object", "properties": {"text": {"type": "integer"}
 
 @dataclass(frozen=True)
 class Case:
-    """An upgrade to 2.0.0 that fails. ``reason`` is in the message. ``wrote`` says whether the upgrade recorded a revision."""
+    """An upgrade that fails. The message must contain ``reason``. ``wrote`` tells whether the upgrade recorded a revision."""
 
     reason: str
     new: Mapping[str, str]

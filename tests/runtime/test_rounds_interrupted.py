@@ -1,4 +1,6 @@
-"""Rounds that are interrupted by a restart, by failing hooks, or by changes of the Module ``global`` itself."""
+"""Rounds (beforeAll hooks, packages, afterAll hooks) that are interrupted by a restart, by failing hooks, or by changes of the
+Module ``global`` itself.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -94,7 +96,7 @@ async def test_a_restart_makes_one_round(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_module_no_longer_enabled_is_removed_after_a_restart(tmp_path: Path) -> None:
-    """An installed Module is kept only until the votes of the global hooks are known."""
+    """After a restart, the installed Module stays until the global hooks have run. None of them enables it, so it is removed."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "gamma")
     async with restarting(tmp_path) as ground:
@@ -162,7 +164,7 @@ async def test_endless_switching_by_afterall_hooks_is_reported(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_a_suspended_module_does_not_end_a_round_early(tmp_path: Path) -> None:
-    """The suspended Module has no work, so it is done at once. The round still waits for the other Modules."""
+    """A suspended Module has nothing to do in a round. The round still waits for the other Modules."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "alpha")
     a_module(tmp_path, "zeta")
@@ -218,7 +220,7 @@ async def test_global_hooks_are_removed_although_one_fails(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_a_failing_afterall_hook_yields_to_newer_settings(tmp_path: Path) -> None:
-    """The hook needs settings that arrive while it is running. It is not retried with the old settings for ever."""
+    """The hook fails with the old settings. New settings arrive while it runs, so it is next run with these."""
     waits = f'until [ -e {tmp_path}/go ]; do sleep 0.01; done; [ "$colour" == red ]'
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"afterAll": waits}))
     a_module(tmp_path, "alpha")
@@ -241,7 +243,7 @@ async def test_a_failing_afterall_hook_yields_to_newer_settings(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_afterall_hooks_waiting_for_an_uninstall_yield_to_newer_settings(tmp_path: Path) -> None:
-    """An uninstall may take long, and newer settings must not wait for it."""
+    """The afterAll hooks wait for an uninstall, which may take long. Newer settings start a new round before it ends."""
     waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done"
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "gamma", {"afterDeleteHelm": waits})

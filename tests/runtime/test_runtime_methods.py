@@ -87,8 +87,8 @@ async def test_a_desired_state_set_during_a_removal_is_applied_afterwards(tmp_pa
 
 @pytest.mark.slow
 async def test_a_superseded_hook_is_killed_before_its_successor_runs(tmp_path: Path) -> None:
-    """The hook is killed with all its descendants. Both hooks hang until they are killed, and the second one is killed by a
-    removal.
+    """Both hooks hang. A new version supersedes the first one, and a removal the second one. Each is killed with its
+    descendants.
     """
     os.mkfifo(tmp_path / "held")
     startup = "{configVersion: v1, onStartup: 1}"

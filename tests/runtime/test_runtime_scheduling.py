@@ -32,7 +32,9 @@ async def pushed(world: World, folder: Path) -> None:
 
 @pytest.mark.slow
 async def test_an_application_follows_the_module_it_needs(tmp_path: Path) -> None:
-    """The Application waits for the Module, then runs, is suspended without any deletion, and runs again."""
+    """The Application waits for the Module, and then runs. When the Module is disabled, the Application is paused, but its
+    objects stay. It runs again with the Module.
+    """
     async with open_world(tmp_path) as world:
         await world.repository()
         await pushed(world, needing(tmp_path, "shop", "database >=1.0"))

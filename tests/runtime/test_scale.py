@@ -1,4 +1,5 @@
-"""Many packages, some of which fail permanently. The others start as if they were alone, and the failed ones cost nothing.
+"""Many packages, some of which fail permanently. The good packages run the same tasks as they would without the failed ones, and
+need about as much CPU time.
 
 Everything is real: charts rendered by Helm, a control plane in this process, and the controllers. The CPU time per package is
 checked only in a full run, because the figure means nothing at a smaller scale.
@@ -45,7 +46,7 @@ class DesiredPackage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a world: the tasks that each good package ran, and the CPU time per package in seconds."""
+    """The result of `measure`: the tasks that each good package ran, and the CPU time for each good package, in seconds."""
 
     tasks: list[str]
     cpu_s: float
@@ -99,7 +100,7 @@ def state_of(world: World, name: str) -> str | None:
 
 
 async def measure(folder: Path, monkeypatch: pytest.MonkeyPatch, good: int, bad: int) -> Outcome:
-    """Install these numbers of packages in their own world, and return the result."""
+    """Install these numbers of good and bad packages with a new daemon and control plane, and return the result."""
     write(folder / "packages" / "strict", STRICT)
     write(folder / "packages" / "broken", BROKEN)
     chart(folder / "packages" / "web", "web", "1.0.0")

@@ -1,5 +1,5 @@
-"""Scans of registries that demand a login. A second scan that finds nothing new needs two requests, as it
-does without a login.
+"""Scans of registries that demand a login. If a second scan finds nothing new, it needs two requests, as many as without a
+login.
 """
 
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ async def push(address: RegistryAddress, folder: Path) -> None:
 
 
 class Scans:
-    """Scans of one package as a daemon makes them. Each opens the source again, with the network of the process."""
+    """Repeated scans of one package, as a daemon makes them. Each scan opens the source again, with the same ``Network``."""
 
     def __init__(self, port: int | None, proxy: ConnectProxy) -> None:
         self._host = RegistryAddress("registry.test", port)

@@ -1,7 +1,8 @@
-"""One change at a time. Its result equals a computation from scratch, and only nodes that the change reaches are evaluated.
+"""Single changes of a scheduler's graph. The result after each change equals a computation from scratch, and only nodes that the
+change reaches are evaluated.
 
-The oracle is slow and simple: reachability is a closure, ranks and orders are recursions, and knots are searched pair by pair. It
-shares no code with the tested module.
+The oracle computes the expected results in a slow and simple way: reachability as a closure, ranks and orders by recursion, and
+knots pair by pair. It shares no code with the tested module.
 """
 
 import sys
@@ -40,14 +41,14 @@ FACTS = Facts("1.31.0", "1.70.0")
 
 
 def members(most: int) -> st.SearchStrategy[list[str]]:
-    """Return a strategy for names. Some of them are absent, and some have a range."""
+    """Return a strategy for lists of package names. Some of the packages do not exist, and some names have a version range."""
     named = st.builds(str.__add__, ANY, st.sampled_from(["", "", " >=2", " <2"]))
     return st.just([]) | st.lists(named, max_size=most, unique_by=lambda text: text.split()[0])
 
 
 @st.composite
 def any_node(draw: st.DrawFn, *, groups: bool = True) -> Node:
-    """Draw a node with edges to any nodes, including itself."""
+    """Draw a node that may depend on any nodes, including itself."""
     any_of, none_of = (draw(members(2)), draw(members(2))) if groups else ([], [])
     return node(
         draw(SOME),
@@ -63,7 +64,7 @@ def any_node(draw: st.DrawFn, *, groups: bool = True) -> Node:
 
 
 Change = Node | str | tuple[str, Opinion]
-"""A node that is added or replaced; the name of a removed one; an opinion about a node."""
+"""A node to add or replace, the name of a node to remove, or a node's name with a new opinion about it."""
 INTENTS = st.tuples(SOME, st.builds(Opinion, st.sampled_from([None, True, False])))
 CHANGES: "st.SearchStrategy[list[Change]]" = st.lists(any_node() | any_node() | SOME | INTENTS, max_size=25)
 HARD_ONLY: "st.SearchStrategy[list[Change]]" = st.lists(any_node(groups=False) | SOME | INTENTS, max_size=25)
@@ -71,7 +72,7 @@ HARD_ONLY: "st.SearchStrategy[list[Change]]" = st.lists(any_node(groups=False) |
 
 @dataclass
 class Story:
-    """Nodes that are added and removed, the topology after each change, and the decisions so far."""
+    """The present nodes, their topology, the opinions about them, and the decisions. `tell` applies a change to all of these."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     topology: Topology = Topology()  # noqa: RUF009 - frozen
@@ -193,7 +194,10 @@ def test_each_decision_follows_from_its_votes(changes: list[Change]) -> None:
 
 
 class Plain:
-    """The results for some nodes, computed in the simple way. The nodes must close no cycle of hard edges."""
+    """The results of the oracle for some nodes.
+
+    The nodes must not form a cycle of hard edges (mandatory and conditional dependencies).
+    """
 
     def __init__(self, nodes: Mapping[str, Node]) -> None:
         self.nodes = nodes
@@ -236,7 +240,7 @@ class Plain:
         return other in self.reached(one, self.named.__getitem__) and one in self.reached(other, self.named.__getitem__)
 
     def inner(self, name: str) -> set[str]:
-        """Return the nodes that were placed before this one in its knot."""
+        """Return the nodes of the same knot that must run before this node, as far as they are known."""
         return {each for each in self.before[name] if self.tied(name, each)}
 
     def effective(self, name: str) -> int:
@@ -248,7 +252,10 @@ class Plain:
         return max((self.rank(each) + 1 for each in below), default=0)
 
     def on(self, name: str) -> bool:
-        """Return whether a node is on. All nodes must have only hard edges, the floor ENABLE and no script."""
+        """Return whether a node is on.
+
+        This is correct only if all nodes have no group requirements, the floor ENABLE, and no enabled script.
+        """
         wanted = self.nodes[name].requirements
 
         def there(each: str) -> bool:
@@ -320,7 +327,7 @@ def steps(work: Callable[[], object]) -> int:
 
 
 def towns(count: int) -> dict[str, Node]:
-    """Return this number of chains of eleven nodes, and a base that all nodes need."""
+    """Return a node ``base``, and ``count`` chains of eleven nodes each. Every node of a chain needs ``base``."""
     nodes = {"base": node("base")}
     for town in range(count):
         below = f"t{town}"
@@ -333,7 +340,7 @@ def towns(count: int) -> dict[str, Node]:
 
 
 class Town:
-    """A graph in which t1 reaches ten other nodes, and changes of this graph."""
+    """The graph of `towns`, in which a change of ``t1`` reaches ten other nodes, and functions that change this graph."""
 
     def __init__(self, count: int) -> None:
         self.nodes = HashTrieMap(towns(count))

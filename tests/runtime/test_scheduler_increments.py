@@ -1,7 +1,7 @@
-"""Incremental decisions equal decisions from scratch, although each event is followed only as far as it reaches.
+"""The scheduler's incremental decisions, compared with decisions from scratch.
 
-These invariants hold after every event of a random history: the topology is that of the nodes, every decision is up to date, and
-another evaluation of everything changes nothing.
+At an event, the scheduler evaluates only the nodes that the event reaches. After every event of a random history, the topology
+still matches the nodes, every decision is up to date, and another evaluation of all nodes changes nothing.
 """
 
 from dataclasses import replace
@@ -73,8 +73,9 @@ def random_event(random: Numbers, graph: Graph, *, groups: bool) -> Event:
 
 
 def assert_parked_rightly(graph: Graph, name: str, entry: Entry) -> None:
-    """Check that the node is parked on exactly what it lacks if it is idle, and on nothing otherwise. Index and
-    entry must agree.
+    """Check what the node is parked on: exactly what it lacks if it is idle, and nothing otherwise.
+
+    The index of the fixpoint engine and the entry of the node must agree.
     """
     assert graph.engine.lacks(package_id(name)) == tuple(sorted(entry.lacks))
     assert bool(entry.lacks) == isinstance(entry.phase, Idle)
@@ -91,9 +92,9 @@ def assert_parked_rightly(graph: Graph, name: str, entry: Entry) -> None:
 
 
 def settled(graph: Graph) -> dict[str, Entry]:
-    """Return the entries without what they lack, and without whether they are stuck.
+    """Return the entries with empty fields ``lacks`` and ``stuck``, because these fields depend on the order of events.
 
-    A node that is parked on a tier looks for what else it lacks only when the tier is released.
+    While a node is parked on a tier, it does not look for other things that it lacks.
     """
     return {name: replace(entry, lacks=(), stuck=False) for name, entry in graph.entries.items()}
 

@@ -1,4 +1,7 @@
-"""The scheduler under every order of events, and its invariants. The docstring of its machine explains the theory."""
+"""The scheduler and its invariants, tested with random sequences of events.
+
+The docstring of `wharfinger/runtime/scheduler/machine.py` explains the theory.
+"""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -54,7 +57,9 @@ def any_node(draw: st.DrawFn) -> Node:
 
 
 class SchedulerMachine(RuleBasedStateMachine):
-    """The owner of a scheduler. It has its own copy of all inputs, and reports runs in any order, including outdated ones."""
+    """The owner of a scheduler: it sends all inputs, and keeps a copy of them. It reports the ends of runs in random order, and
+    also the ends of outdated runs.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +93,9 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.check_untouched(before, event, {effect.name for effect in effects})
 
     def check_scheduled(self, names: set[str]) -> None:
-        """Check that a scheduled node waits only for active nodes, and that no node with a lower order has work left."""
+        """Check that a node is scheduled only when all nodes that it waits for are active, and no node of a lower order has work
+        left.
+        """
         order = self.graph.topology
         for name in names:
             for each in order.waits_for[name]:
@@ -100,7 +107,7 @@ class SchedulerMachine(RuleBasedStateMachine):
                     )
 
     def check_untouched(self, before: Graph, event: Event, told: set[str]) -> None:
-        """Check that nodes without a change stay as they were, except for subscribers and for nodes that are off."""
+        """Check that an event changes the phases of no other nodes, except for subscribers and for nodes that are off."""
         named = event.node.name if isinstance(event, NodeAdded) else getattr(event, "name", "")
         again = isinstance(event, NodeAdded | Rescheduled)
         for name, entry in self.graph.entries.items():
@@ -190,7 +197,9 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def nobody_waits_for_nothing(self) -> None:
-        """Check that each idle node that is on lacks its script's vote, or waits for a node that is not active."""
+        """Check that each idle node that is on waits for something: for its script's vote, for a dependency that is not active,
+        or for a node of a lower order.
+        """
         if self.graph.paused:
             return
         phases = {name: entry.phase for name, entry in self.graph.entries.items()}
@@ -206,8 +215,8 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def only_what_is_there_matters(self) -> None:
-        """Check that another scheduler makes the same decisions, although it gets the nodes in another order and while it is
-        paused.
+        """Check that a new scheduler makes the same decisions, although it gets the nodes in reverse order, and is paused
+        meanwhile.
         """
         if self.graph.paused:
             return

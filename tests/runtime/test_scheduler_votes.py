@@ -1,4 +1,7 @@
-"""External votes about a node: intents, scripts and versions (spec/runtime §12, and DESIGN §7 "Pause or uninstall")."""
+"""Votes about a node from outside the scheduler: the user's intent, the enabled script and versions (spec/runtime §12).
+
+The votes also decide whether a package that is off is uninstalled, or only paused.
+"""
 
 import pytest
 
@@ -60,7 +63,7 @@ def test_a_users_disable_uninstalls_a_paused_package() -> None:
 
 
 def test_a_package_disabled_before_loading_is_uninstalled() -> None:
-    """A restarted daemon does not know whether a release of the earlier daemon still exists."""
+    """The package may have a release that an earlier daemon installed, so the scheduler orders an uninstall in any case."""
     world = World()
     world.tell(IntentSet("mod", enabled=False), NodeAdded(module("mod")))
     assert [effect.uninstall for effect in world.disabled()] == [True]
@@ -176,8 +179,8 @@ def test_a_changed_kubernetes_version_pauses_and_resumes_a_package() -> None:
 
 
 def test_a_provisional_negative_vote_uninstalls_nothing_until_it_is_confirmed() -> None:
-    """After a restart, a script may run before the Modules that it depends on are loaded. Its first "no" must not uninstall
-    anything.
+    """After a restart, a script may vote before all Modules that its vote depends on are loaded. A "no" is provisional then, and
+    must not lead to an uninstall.
     """
     world = running(node("app", script=True))
     world.tell(ScriptVoted("app", None))

@@ -1,4 +1,6 @@
-"""An Application's chart that attacks other namespaces, by command line. It is refused unless this access was allowed."""
+"""Two charts of Applications that read or write objects in other namespaces, installed with kubectl. They are refused unless a
+label of the namespace or an option of the daemon allows this access.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +34,7 @@ REMEDY = "kubectl label namespace tenant wharfinger.dev/cluster-scope=allowed"
 
 @contextmanager
 def world(folder: Path, *more: str) -> Iterator[tuple[Program, Kubectl]]:
-    """Run a daemon with a repository of both charts, the Secret of a victim, and the namespace of a tenant."""
+    """Run a daemon, write both charts, and create a Secret in the namespace ``victimns`` and an empty namespace ``tenant``."""
     chart(folder / "packages" / "reader", "reader", "1.0.0", {"templates/config.yaml": READ})
     chart(folder / "packages" / "writer", "writer", "1.0.0", {"templates/config.yaml": WRITE})
     state = folder / "state"
@@ -49,7 +51,7 @@ def world(folder: Path, *more: str) -> Iterator[tuple[Program, Kubectl]]:
 
 
 def install(kubectl: Kubectl, folder: Path) -> None:
-    """Create one Application for each chart."""
+    """Create a PackageRepository with both charts, and one Application for each chart in the namespace ``tenant``."""
     text = (
         "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
         f"spec: {{folder: {{path: {folder}/packages}}}}\n"
@@ -71,7 +73,7 @@ def stolen(kubectl: Kubectl) -> str:
 
 
 def let_through(kubectl: Kubectl) -> None:
-    """Check that both Applications become Ready, and have done what their charts were written for."""
+    """Check that both Applications become Ready, and that their charts have read and written outside of their namespace."""
     for name in ("reader", "writer"):
         kubectl("wait", "--for=condition=Ready", application(name), "--namespace=tenant", "--timeout=50s")
     assert "Q1JPV04tSkVXRUw=" in stolen(kubectl)

@@ -1,7 +1,8 @@
-"""Votes of enabled scripts while a process starts, before all modules are loaded on which the votes depend.
+"""Votes of enabled scripts while a daemon process starts. A script may vote before the modules that its vote depends on are
+loaded.
 
-The module ``scripted`` is on if ``dns`` is on, unless there is a file ``no``. A starting process loads ``dns`` once there is no
-file ``held``. While there is a file ``broken``, it cannot load ``dns``.
+The script of the module ``scripted`` votes yes if the module ``dns`` is on and there is no file ``no``. While there is a file
+``held``, a starting process waits before it loads ``dns``. While there is a file ``broken``, it cannot load ``dns``.
 """
 
 from collections.abc import AsyncIterator
@@ -52,7 +53,7 @@ def asked(folder: Path) -> list[str]:
 
 
 async def of_scripted(world: World) -> str:
-    """Return the uid of the installed object of ``scripted``, or an empty text if there is none."""
+    """Return the uid of the ConfigMap of ``scripted``, or "" if the ConfigMap does not exist."""
     return find_str(await world.config_map(SYSTEM_NAMESPACE, "of-scripted"), "metadata", "uid")
 
 
@@ -62,7 +63,7 @@ def refused(world: World) -> bool:
 
 
 async def installed(ground: Ground, folder: Path) -> str:
-    """Run a process that installs both modules and ends. Return the uid of the object of ``scripted``."""
+    """Run a daemon that installs both modules, and stop it. Return the uid of the ConfigMap of ``scripted``."""
     config = f'cd "{folder}"\nwhile [ -e held ]; do sleep 0.02; done\n[ ! -e broken ]'
     async with ground.open_world() as world:
         await world.repository()
@@ -78,7 +79,7 @@ async def installed(ground: Ground, folder: Path) -> str:
 
 @asynccontextmanager
 async def restarted_and_refused(ground: Ground, folder: Path, uid: str) -> AsyncIterator[World]:
-    """Run the next process until the script has voted no, and check that nothing was deleted because of this vote."""
+    """Run the next daemon until the script has voted no, and check that this vote has not led to an uninstall."""
     async with ground.open_world() as world:
         await until_true(lambda: refused(world))
         await world.runtime.queues.wait_idle("scripted")
@@ -106,7 +107,7 @@ async def test_a_script_that_voted_no_early_votes_again_once_all_modules_are_loa
 
 @pytest.mark.slow
 async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loaded(tmp_path: Path) -> None:
-    """A module may be installed although it cannot be loaded now, so nobody knows how the script would vote with it."""
+    """``dns`` is installed, but cannot be loaded now. So the vote of the script may change as soon as ``dns`` is loaded."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "broken").touch()
@@ -126,7 +127,7 @@ async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loade
 @pytest.mark.sampled
 @pytest.mark.parametrize("how", ["votes no again", "dns is removed"])
 async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded(tmp_path: Path, how: str) -> None:
-    """If the only Module that is not loaded is removed, all remaining Modules are loaded, too."""
+    """All Modules are loaded either when ``dns`` is loaded, or when ``dns``, the only Module that is not loaded, is removed."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "held").touch()
@@ -147,7 +148,9 @@ async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded
 
 @pytest.mark.slow
 async def test_a_suspended_module_disabled_by_its_script_does_not_count_as_installed(tmp_path: Path) -> None:
-    """A process that starts later gets the same result, although it does not run the scripts of suspended modules."""
+    """The module ``rival`` excludes ``scripted``. A later daemon also enables ``rival``, although it does not run the scripts of
+    suspended modules.
+    """
     rival = "noneOf: [{name: both, modules: [{name: scripted}]}]"
     async with open_ground(tmp_path) as ground:
         await installed(ground, tmp_path)

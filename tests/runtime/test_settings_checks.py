@@ -1,4 +1,4 @@
-"""Checks of settings: they are converted, validated by rules, and compared with the former settings, and some cause warnings."""
+"""Settings are converted, validated by rules, and compared with the former settings. Some settings cause warnings."""
 
 from dataclasses import replace
 from pathlib import Path

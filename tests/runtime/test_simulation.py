@@ -1,12 +1,12 @@
-"""The pure machines of a package's life, run together under every order of desired states, outcomes and times.
+"""The state machines that manage a package, run together with random sequences of desired states, outcomes and times.
 
 The model (`simulated.py`) and this file check these invariants at each step:
 
 * At most one operation of each kind runs at a time, and in the main lane at most one task. No task of a superseded operation
   starts.
 * Nothing runs after a completed removal. The package has no task, no run and no live operation until it is wanted again.
-* Every accepted update is run or superseded in the end: once everything succeeds, either its Load has succeeded, or the update
-  was cancelled with a cause.
+* Every accepted update is run or superseded in the end. Once everything succeeds, either the update's Load task has succeeded,
+  or the update was cancelled with a cause.
 * The success of a superseded run is never reported to its caller.
 * No task outlives its package.
 * Nothing is lost. Once everything succeeds, the last desired state is loaded and applied, even if it was set during a removal, a
@@ -144,7 +144,7 @@ class Simulation(RuleBasedStateMachine):
 
 
 def check_settled(model: SimulatedPackage, wanted: DesiredState | None) -> None:
-    """Check that all operations are complete, nothing is left to do, and the actual state is the desired one."""
+    """Check that every accepted update was run or superseded, and that the actual state is the desired one."""
     for update in model.updates:
         assert update in model.loads or model.causes.get(update), "an accepted update was neither run nor superseded"
     if wanted is None:

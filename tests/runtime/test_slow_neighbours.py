@@ -1,6 +1,7 @@
-"""Packages that hang do not delay others: a daemon, real sockets, a registry that sends slowly, and templates that never end.
+"""Packages that hang do not delay others. The daemon and the sockets are real. Packages hang because a registry sends slowly, or
+because templates never end.
 
-The tests measure no seconds. A healthy package becomes Ready although no bad package has ended, and none can end before the test
+The tests measure no time. A healthy package becomes Ready although no bad package has ended, and none can end before the test
 allows it.
 """
 
@@ -51,8 +52,8 @@ def wait_ready(kubectl: Kubectl, name: str, namespace: str = "default") -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_slow_registry_does_not_delay_other_packages(tmp_path: Path) -> None:
-    """Six packages of the slow registry share a namespace with a package of another registry and one of a folder. Those two are
-    Ready at once.
+    """Packages from a slow registry share a namespace with a package from another registry and one from a folder. These two
+    become Ready while the others are still being downloaded.
     """
     local = chart(tmp_path / "local" / "near", "near", "1.0.0").parent
     async with open_registry_server(tmp_path / "registry") as real:
@@ -73,7 +74,7 @@ async def test_a_slow_registry_does_not_delay_other_packages(tmp_path: Path) -> 
             dripping = "".join(application(f"far-{n}", "slow", "far", f"1.0.{n}") for n in range(SLOW))
             kubectl.apply(tmp_path / "slow.yaml", sources + dripping)
             for _ in range(4):
-                assert slow.blobs.acquire(timeout=300)  # this part of the download slots is used by the slow registry
+                assert slow.blobs.acquire(timeout=300)  # the slow registry may use this many download slots
             healthy = application("well", "good", "well") + application("near", "local", "near")
             kubectl.apply(tmp_path / "healthy.yaml", healthy)
             wait_ready(kubectl, "well")

@@ -67,7 +67,7 @@ async def test_start_and_end_of_maintenance_make_one_revision_each(tmp_path: Pat
 
 @pytest.mark.slow
 async def test_an_incomplete_release_is_applied_even_under_maintenance(tmp_path: Path) -> None:
-    """Maintenance only protects a release that is deployed and marked as unmanaged."""
+    """During maintenance, the daemon applies a release until it is deployed and its objects have the label for maintenance."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"templates/named.yaml": NAMED})
         await world.repository()
@@ -83,7 +83,9 @@ async def test_an_incomplete_release_is_applied_even_under_maintenance(tmp_path:
 
 
 async def test_objects_and_records_name_their_release(tmp_path: Path) -> None:
-    """The release has the name and the namespace of the package."""
+    """The labels and annotations of objects, and the records, have the release's name and namespace, which are those of the
+    package.
+    """
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

@@ -1,5 +1,5 @@
-"""Recorded cases of the public peer's application controller, with real parts. The peer is the one that spec/runtime describes.
-No other test covers these cases.
+"""Cases of the application controller of the public peer that spec/runtime describes. They are run with a real registry, helm and
+control plane. No other test covers these cases.
 """
 
 import os
@@ -88,7 +88,7 @@ async def test_correcting_a_repository_retries_its_failed_packages(tmp_path: Pat
 
 
 async def push_draft(world: World, version: str) -> None:
-    """Push something under the tag of a version, without readable metadata."""
+    """Push an artifact that is no package, under the tag of this version."""
     async with open_registry(world.address, scheme="http") as registry:
         config = await registry.push_blob("packages/web", PACKAGE_CONFIG, b"{}")
         layer = await registry.push_blob("packages/web", "text/plain", b"notes")
@@ -97,7 +97,9 @@ async def push_draft(world: World, version: str) -> None:
 
 @pytest.mark.slow
 async def test_a_version_without_readable_metadata_is_skipped_in_a_range(tmp_path: Path) -> None:
-    """This is the case version-is-draft. The newest version of a range is skipped, and is installed once it is a package."""
+    """This is the case version-is-draft. The newest version in the range is skipped. It is installed once a package is pushed
+    under its tag.
+    """
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await push_draft(world, "2.0.0")
@@ -114,7 +116,7 @@ async def test_a_version_without_readable_metadata_is_skipped_in_a_range(tmp_pat
 
 @pytest.mark.slow
 async def test_an_exact_version_without_readable_metadata_is_refused(tmp_path: Path) -> None:
-    """This is the case version-is-draft. The old version stays."""
+    """This is the case version-is-draft. The old version stays installed until a package is pushed under the tag."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await push_draft(world, "2.0.0")
@@ -171,7 +173,7 @@ async def test_stale_owner_references_are_neither_followed_nor_changed(tmp_path:
 
 @pytest.mark.slow
 async def test_a_deletion_right_after_a_version_change_leaves_nothing(tmp_path: Path) -> None:
-    """This is the case delete-after-version-edit. The new version either hangs, or does not exist."""
+    """This is the case delete-after-version-edit, once with a new version that hangs, and once with one that does not exist."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("web", "2.0.0", {"templates/slow.yaml": SLOW_CONFIG})
@@ -206,7 +208,7 @@ async def test_late_events_after_a_disable_or_removal_create_no_queue(tmp_path: 
         await world.runtime.queues.wait_idle("hooked")
         await world.client.create(config_map("late", {"watch": "me"}))
         assert not world.runtime.tools.hook_services.started()
-        assert world.runtime.build_kube_tasks(kept, inbox) == ()  # as if a task had been under way
+        assert world.runtime.build_kube_tasks(kept, inbox) == ()  # this is what a running task would call
         assert world.runtime.queues.dump_one("hooked").tasks == ()
         await world.delete("", "hooked")
         await world.until_gone("", "hooked")

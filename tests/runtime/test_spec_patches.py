@@ -1,6 +1,4 @@
-"""`spec.patches` in the daemon: how they are applied, changed and refused. The objects are the same as those
-of an offline build.
-"""
+"""The patches in `spec.patches`. The daemon applies, changes and refuses them, with the same objects as an offline build."""
 
 from pathlib import Path
 from typing import Final

@@ -1,5 +1,5 @@
-"""Cases of the scheduler of the public peer that spec/runtime describes, and its weaknesses, as far as the scheduler's own tests
-do not cover them.
+"""Cases and weaknesses of the scheduler of the public peer that spec/runtime describes, as far as no other test of the scheduler
+covers them.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ def scheduled(effects: tuple[object, ...]) -> list[str]:
 
 
 def test_any_number_of_runs_can_be_ordered_at_once() -> None:
-    """The peer of spec/runtime sends to a bounded channel while it holds its lock. Here, the ordered runs are a return value."""
+    """The peer of spec/runtime sends the ordered runs to a bounded channel while it holds a lock. Here, `apply` returns them."""
     scheduler = Scheduler()
     names = [f"p{number:04}" for number in range(MORE_THAN_ANY_CHANNEL)]
     for name in names:
@@ -37,8 +37,8 @@ def test_any_number_of_runs_can_be_ordered_at_once() -> None:
 
 
 def test_the_end_of_an_older_run_does_not_complete_a_newer_one() -> None:
-    """In the peer of spec/runtime, the end of a run completes whatever is scheduled. Here it completes only the ended run,
-    and dependents wait for the new run.
+    """In the peer of spec/runtime, the end of an older run also completes a newer run of the same node. Here it completes only
+    the older run, and dependents wait for the newer one.
     """
     scheduler = Scheduler()
     scheduler.apply(Resumed())
@@ -53,7 +53,7 @@ def test_the_end_of_an_older_run_does_not_complete_a_newer_one() -> None:
 
 @pytest.mark.slow
 async def test_all_runs_ordered_at_once_are_performed(tmp_path: Path) -> None:
-    """The end of a pause orders more runs than a bounded channel would hold, while these runs report to the scheduler."""
+    """At the end of a pause, the scheduler orders the runs of twelve packages together, and each run reports to the scheduler."""
     names = [f"app{number}" for number in range(12)]
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

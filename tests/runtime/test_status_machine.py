@@ -1,19 +1,24 @@
-"""Any history of a package, applied to its status. These invariants hold after every step:
+"""The status of a package after random histories. The *external* conditions are those that the resource shows; the other ones are
+the conditions of stages.
 
-1. The summary is exactly one of the states, with a message. If there is a tip, it is one line.
-2. At most one of Ready, Reconciling and Stalled is True. If none is True, the package is suspended, or it is not wanted and is
-   uninstalled, or it was Ready before and is no longer reconciled. The summary is Ready if and only if the condition Ready is
-   True, except for a suspended package.
+These invariants hold after every step:
+
+1. The summary has one of the states, and a message. If there is a tip, it is one line.
+2. At most one of Ready, Reconciling and Stalled is True. The exception is a package that stays Ready during a rollout, or while a
+   new process checks it: Ready and Reconciling are both True, and the summary is Ready or Updating. If none of the three is True,
+   the package is suspended, or it is not wanted. Apart from suspended packages and the exception, the summary is Ready if and
+   only if the condition Ready is True.
 3. Each external condition would be accepted by the API server, and is reported at most once.
-4. A transition time changes if and only if the status of its condition does, both inside and outside. It then becomes the current
-   time. Conditions that are stored for a suspension are stored with their time.
+4. The transition time of a condition changes if and only if its status does. It then becomes the current time. Conditions that
+   are stored, for example during a suspension, keep their time.
 5. Only `uninstalled` and a removal reset Installed.
 6. Once a package is being removed, only the removal itself changes anything.
 7. The same step, repeated later, makes an equal status. Equal statuses make equal bodies, and an equal body is not written.
 8. The next process restores a written status with the same version, namespace and Installed.
 9. `is_stalled` agrees with the condition Stalled, except if a user has to correct the resource first, and except while a removal
    is held.
-10. The generation of a condition is one that existed. That of Ready is the newest one, unless the package is suspended.
+10. The generation of a condition is one that existed. The generation of Ready is the newest one, unless the package is suspended
+    or is being removed, or the exception of item 2 holds.
 """
 
 from collections.abc import Callable
@@ -52,7 +57,7 @@ class Story(RuleBasedStateMachine):
         self.written: JsonObject = {}
 
     def tell(self, step: Step) -> None:
-        """Apply a step, and check the invariants about the step itself. Other invariants are about the state after it."""
+        """Apply a step, and check the invariants 4 and 7, which are about the step. The others are about the state after it."""
         before, self.now = self.status, self.now + timedelta(seconds=1)
         self.status = step(before, self.now)
         self._hold_times(before)

@@ -56,7 +56,9 @@ def revisions(kubeconfig: Path) -> list[tuple[str, str]]:
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("file", WAITS)
 def test_a_stop_interrupts_waiting_for_the_cluster(tmp_path: Path, file: str) -> None:
-    """The daemon once needed the whole grace period of 30 s, and then reported "stopped before all running tasks had ended"."""
+    """A daemon without this interruption needs the whole grace period of 30 s, and then reports "stopped before all running tasks
+    had ended".
+    """
     text, shown, waited_for = WAITS[file]
     write(chart(tmp_path / "packages" / "fleet", "fleet", "1.0.0"), {file: text})
     kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")
@@ -99,9 +101,7 @@ def test_a_task_finished_during_a_stop_is_always_in_the_status(tmp_path: Path, t
 
 
 def finish_during_a_stop(tmp_path: Path) -> None:
-    """Send SIGTERM during an install, and check its result. The hook of the install is a child process that ends after the
-    signal.
-    """
+    """Send SIGTERM to a daemon while a hook of an install runs. Then let the hook end, and check that the install is complete."""
     os.mkfifo(tmp_path / "held")
     hold = f'echo $$ >"{tmp_path}/held"\nwhile [ ! -e "{tmp_path}/go" ]; do sleep 0.05; done\n'
     hooked(tmp_path / "packages" / "hooked", {"hold.sh": bash("{configVersion: v1, afterHelm: 1}", hold)})

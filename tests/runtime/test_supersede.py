@@ -1,8 +1,8 @@
-"""A new desired state does not wait. A stuck operation ends, and its successor begins, within a second.
+"""A new desired state does not wait for a stuck operation: this operation ends, and its successor begins, within a second.
 
-This is tested for each way of superseding (another version, a suspension, a removal) and for each place at which an operation may
-be stuck. The blocking task and all its processes are dead before the first task of the successor begins, and the successor runs
-to its end.
+The tests supersede operations in each way (by another version, a suspension, or a removal), and at each place where an operation
+may be stuck. All processes of the stuck task have ended before the first task of the successor begins, and the successor runs to
+its end.
 """
 
 import math
@@ -75,14 +75,15 @@ class Watch:
         assert not run.scope.cancelled
 
     def first(self, name: str) -> TaskRun | None:
-        """Return the first run of the next task, or None before it begins. A package that is not loaded may have no next task at
-        all.
+        """Return the first task run after the superseding, or None before it begins.
+
+        If a package that is not loaded is suspended, there is no such run at all.
         """
         runs = self.stalled.log.runs[f"prod.{name}"]
         return runs[len(self.before[name])] if len(runs) > len(self.before[name]) else None
 
     def begun_s(self, name: str) -> float:
-        """Return the time at which the next task began, or infinity if it has not begun."""
+        """Return the time at which the first task after the superseding began, or infinity if it has not begun."""
         first = self.first(name)
         if self.how == "suspend" and self.stalled.placed[name] is Where.DOWNLOAD:
             assert first is None

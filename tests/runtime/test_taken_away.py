@@ -1,4 +1,4 @@
-"""A disabled package is uninstalled exactly once, whenever the daemon is killed."""
+"""A disabled package is uninstalled exactly once, even if the daemon is killed before the status reports this."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from wharfinger.runtime.resources.resources import SECRET
 
 @dataclass(slots=True)
 class Quiet:
-    """A switch that makes clients refuse status patches, as if the daemon were killed before them."""
+    """A switch. While it is on, clients refuse status patches, as if the daemon were killed before it could send them."""
 
     refusing: bool = False
 

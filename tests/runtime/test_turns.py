@@ -1,7 +1,7 @@
-"""The order of packages in the inner part of a daemon: which packages wait for an interrupted, failed or refused one.
+"""The order in which a daemon's runtime runs packages: which packages wait for an interrupted, failed or refused one.
 
-Hooks are held by files. While there is a file ``held``, a hook does not continue. Each attempt of ``crit`` waits for its own
-file.
+Hooks wait for files. While there is a file ``held``, the hook of ``base`` does not end. Each attempt of ``crit`` waits until its
+own file ``may-<number>`` exists.
 """
 
 from collections.abc import Callable
@@ -109,7 +109,9 @@ async def attempted(world: World, folder: Path, number: int) -> None:
 async def test_a_tier_waits_for_retries_until_the_package_counts_as_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dependent of the failed package does not hold back its own tier. It runs as soon as the failed package succeeds."""
+    """``next`` depends on ``crit``, which fails. While ``next`` waits for ``crit``, it does not hold back its own tier. It runs
+    as soon as ``crit`` succeeds.
+    """
     monkeypatch.setattr("wharfinger.runtime.core.service.BackoffPolicy", AT_ONCE)
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -153,7 +155,9 @@ async def test_a_permanent_failure_does_not_hold_its_tier(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 async def test_a_run_ordered_during_a_parked_update_does_not_hold_its_tier(tmp_path: Path) -> None:
-    """The update failed permanently, so a run that a subscription orders afterwards does not hold back later packages."""
+    """The update of ``crit`` has failed permanently. A subscription then orders another run of ``crit``, but later packages do
+    not wait for this run.
+    """
     more = CRITICAL.format(10) + "subscriptions: [conf]\n"
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -184,8 +188,8 @@ async def test_a_run_ordered_during_a_parked_update_does_not_hold_its_tier(tmp_p
 
 
 async def base_that_runs(world: World, folder: Path) -> None:
-    """Push a package ``base`` that stays in the middle of a run while there is a file ``held``, and a shop that needs it. Create
-    only ``base``.
+    """Push a package ``base``, whose hook does not end while there is a file ``held``, and a package ``shop``, which needs
+    ``base``. Create only ``base``, suspended.
     """
     body = f'cd "{folder}"\n[ -e held ] || exit 0\necho >reached\nwhile [ -e held ]; do sleep 0.02; done'
     await world.repository()
@@ -253,7 +257,7 @@ async def off(world: World, name: str) -> None:
 
 
 async def missed(world: World, *, enabled: bool) -> None:
-    """Set ``spec.enabled`` of the suspended Module ``mid``, and wait until the change was noticed."""
+    """Set ``spec.enabled`` of the suspended Module ``mid``, and wait until the scheduler knows the change."""
     await world.change("", "mid", {"enabled": enabled})
     await world.until("", "mid", looked_at(world, "mid", bool))
     await until_true(lambda: world.runtime.scheduler.unwanted("mid") is not enabled)
@@ -261,7 +265,9 @@ async def missed(world: World, *, enabled: bool) -> None:
 
 @pytest.mark.slow
 async def test_a_package_resumed_without_its_dependency_is_not_deleted(tmp_path: Path) -> None:
-    """The package was disabled and enabled again during the suspension. Its dependency was missing all the time."""
+    """``mid`` is disabled and enabled again while it is suspended and its dependency ``base`` is off. When it is resumed, it
+    waits for ``base``, and is not uninstalled.
+    """
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, base="", mid=mandatory("base"))
@@ -283,7 +289,7 @@ async def test_a_package_resumed_without_its_dependency_is_not_deleted(tmp_path:
 
 @pytest.mark.slow
 async def test_a_disable_during_a_suspension_is_cancelled_by_an_enable(tmp_path: Path) -> None:
-    """The version for the resumption arrives late, when the dependency is already disabled."""
+    """The resumption also requests a new version, which is pushed only after the dependency was disabled."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, base="", mid=mandatory("base"))
@@ -324,7 +330,7 @@ async def test_a_package_disabled_during_a_suspension_is_deleted_on_resumption(t
 
 
 async def chain(world: World, folder: Path) -> list[tuple[object, ...]]:
-    """Install a shop that needs ``mid``, and ``mid``, which needs ``base``. Return the graph."""
+    """Install ``base``, ``mid`` (needs ``base``) and ``shop`` (needs ``mid``). Return the graph of the scheduler."""
     await world.repository()
     await modules(world, folder, base="", mid=mandatory("base"))
     await application(world, folder, "shop", mandatory("mid"))

@@ -1,4 +1,4 @@
-"""Versions that packages follow, end to end: a real registry, a control plane, and the controllers."""
+"""Packages that follow a version range or a channel, end to end, with a real registry, a control plane and the controllers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -65,7 +65,7 @@ async def follow(world: World, spec: JsonObject, name: str = "shop") -> None:
 
 
 async def until_update(world: World, reason: str, name: str = "shop") -> JsonObject:
-    """Wait until the choice of a version has this reason, and return ``status.update``."""
+    """Wait until ``status.update`` has this reason, and return ``status.update``."""
     obj = await world.until("prod", name, lambda found: find(found, "status", "update", "reason") == reason)
     return find_object(obj, "status", "update")
 
@@ -107,7 +107,7 @@ async def test_a_manual_update_waits_for_its_approval_even_after_a_restart(tmp_p
 
 @pytest.mark.slow
 async def test_an_update_waits_for_its_window(tmp_path: Path) -> None:
-    """The test sets the wall clock to a time before the window, and then to a time in it."""
+    """The test sets the wall clock to a time before the window, and later to a time inside the window."""
     clock = [datetime(2026, 11, 25, 12, 0, tzinfo=UTC)]
     async with (
         open_ground(tmp_path) as ground,
@@ -210,7 +210,7 @@ async def test_a_pinned_digest_is_installed_whatever_its_tag_points_at(tmp_path:
 
 @pytest.mark.slow
 async def test_an_update_that_would_break_another_package_is_not_chosen(tmp_path: Path) -> None:
-    """The reason is reported, and newer versions are installed once the other package allows them."""
+    """``status.update`` names the package that would break. Once that package allows newer versions, they are installed."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.push("shop", "1.0.0")

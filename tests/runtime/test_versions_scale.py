@@ -1,4 +1,4 @@
-"""Ten thousand versions of one package in a real registry: the requests of a scan, and the size of the index."""
+"""Ten thousand versions of one package in a real registry: how many requests a scan makes, and how large the index is."""
 
 import gc
 import time
@@ -32,9 +32,7 @@ EMPTY = PackageIndex("default", "web")
 
 
 def link_tags(folder: Path, count: int) -> None:
-    """Add tags to a registry's folder as files with the tag's digest, as the registry itself would. To push each tag would be
-    slow.
-    """
+    """Add tags for the content of version 1.0.0: write the files that the registry would write, because pushes would be slow."""
     tags = folder / "registry/docker/registry/v2/repositories/packages/web/_manifests/tags"
     digest = (tags / "1.0.0/current/link").read_text()
     for number in range(count - 1):

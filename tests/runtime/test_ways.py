@@ -1,9 +1,10 @@
-"""The ways through the runtime. A change of a spec goes from the informer to the queue, and an event of a hook from its watch to
-its task. The tests limit how often such a way changes from one file to another.
+"""The paths of calls through the runtime: from the informer that sees a change of a spec to the queue, and from the watch that
+sees an event for a hook to the hook's task. The tests limit how often such a path changes from one file to another.
 
-A real package takes a way from its first place to its last. The way follows the open calls at one place, goes back to the last
-call that is still open at the next place, and continues there. A station is a stay in a file. A return is a stay in a file that
-the way has left before. Calls that lead to no place only return a value.
+The tests patch some functions, the *places*, and let a real package run. At each place, they compare the stack of open calls with
+the stack at the place before: the path continues from the innermost call that both stacks have. Each file that the path enters is
+a *station*. A *return* is a station in a file that the path has left before. Calls that have ended before the next place are not
+part of the path.
 """
 
 import sys
@@ -55,9 +56,7 @@ def open_calls(frame: FrameType | None) -> list[FrameType]:
 
 @dataclass
 class Way:
-    """A path along some places. It leads from the first call at the place where it begins to the first call at the place where it
-    ends.
-    """
+    """A path of calls through the places that `at` adds. One place begins the path, and another one ends it."""
 
     stations: list[str] = field(default_factory=list)
     is_begun: bool = False
@@ -67,9 +66,10 @@ class Way:
     def at(
         self, stack: ExitStack, owner: object, call: str, file: str, *, begins: str | None = None, ends: bool = False
     ) -> None:
-        """Let the path lead to each call of ``owner.call``, which is in ``file``.
+        """Add a place: the function ``owner.call``, which is defined in ``file``.
 
-        The path begins at such a call if ``begins`` is empty, or is the last argument of the call.
+        If ``begins`` is "", the path begins at the first call of this function. If ``begins`` is another text, the path begins at
+        the first call whose last argument is this text. If ``ends`` is true, the path ends at the first call of this function.
         """
         original = getattr(owner, call)
 

@@ -1,7 +1,7 @@
 """`wharfinger why` in real situations, as a user sees it (tests/runtime/why_goldens).
 
 After a change of the texts, run ``REWRITE_GOLDENS=1 pytest tests/runtime/test_why.py``, and read what `git diff` shows. Each text
-has to be true, name one root cause, and have one remedy.
+has to be true, name one root cause, and have one remedy, or say that the package is ready.
 """
 
 import os
@@ -59,7 +59,7 @@ _VOLATILE = (
 
 
 class NarrowGround(Ground):
-    """A ground on which only one hook runs at a time."""
+    """The parts of a daemon that runs only one hook at a time."""
 
     def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
         """Return the tools of `Ground`, limited to one hook at a time."""
@@ -75,7 +75,7 @@ def steady(text: str, folder: Path) -> str:
 
 
 async def printed(world: World, situations: tuple[Situation, ...]) -> dict[str, str]:
-    """Return the output of `why` for each situation. It goes over a socket, as the command's output does."""
+    """Return the output of `wharfinger why` for each situation. The test asks through a debug socket, as the command does."""
     inspector = RuntimeInspector("here", world.runtime.now(), world.runtime)
     path = world.folder / "debug.sock"
     texts: dict[str, str] = {}
@@ -90,7 +90,7 @@ async def printed(world: World, situations: tuple[Situation, ...]) -> dict[str, 
 
 @asynccontextmanager
 async def open_why_world(folder: Path, kind: str) -> AsyncIterator[World]:
-    """Run a daemon for this kind of situation, and a registry that accepts connections and never answers."""
+    """Yield a world for this kind of situation, with a further registry that accepts connections and never answers."""
     with one_error():
         async with open_ground(folder) as ground, open_silent_registry() as silent:
             await ground.client.create(repository(f"{ground.address}/packages"))
@@ -103,7 +103,7 @@ async def open_why_world(folder: Path, kind: str) -> AsyncIterator[World]:
 
 
 def prepared(ground: Ground, kind: str) -> Ground:
-    """Return the ground of a daemon for this kind of situation."""
+    """Return the parts of a daemon for this kind of situation."""
     match kind:
         case "slots":
             return NarrowGround(*(getattr(ground, each.name) for each in fields(Ground)))

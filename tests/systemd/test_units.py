@@ -21,7 +21,7 @@ Unit = dict[str, list[str]]
 
 
 def read_unit(path: Path) -> Unit:
-    """Return the values of each ``Section.Key`` in order. An empty value resets the list (systemd.syntax(7))."""
+    """Return the values of each ``Section.Key`` in order, also empty ones (which reset a list, systemd.syntax(7))."""
     unit: Unit = {}
     section = ""
     for line in path.read_text().splitlines():
@@ -39,13 +39,15 @@ def read_unit(path: Path) -> Unit:
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run systemd-analyze. It is a development dependency (Debian: systemd), so the test fails without it and is not skipped."""
+    """Run systemd-analyze. Development requires it (Debian: systemd), so the tests fail without it, and are not skipped."""
     return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def runnable(tmp_path: Path) -> Path:
-    """Return a folder with copies of the units. Their programs exist on this machine, because `verify` checks that."""
+    """Return a folder with copies of the units. Their commands are replaced by a program that exists on this machine, because
+    `systemd-analyze verify` checks that.
+    """
     program = shutil.which("true")
     assert program is not None
     for path in (SERVICE, SOCKET):

@@ -1,6 +1,6 @@
 """Write the pages in docs/reference from the code: commands, kinds, metrics and reasons. `make reference` runs it.
 
-A test compares the pages with the output of this script, so they cannot be outdated.
+A test fails if the pages differ from the output of this script.
 """
 
 import argparse
@@ -56,7 +56,7 @@ _AGAIN_OF = {
         "package changes, after ten minutes, or on request"
     ),
 }
-"""The events that lead to another attempt, for reasons whose events differ from those of _AGAIN."""
+"""The events that lead to another attempt, for reasons for which the text in _AGAIN is not correct."""
 
 
 def pages() -> dict[str, str]:
@@ -75,7 +75,7 @@ def commands() -> str:
 
 
 def _parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield the parsers that have no subcommands, each with the whole name of its command."""
+    """Yield the parsers that have no subcommands, each with its full command, such as ``wharfinger get packages``."""
     below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
     if not below:
         yield name, parser
@@ -113,7 +113,7 @@ def _fields(schema: JsonObject, path: str) -> Iterator[str]:
 
 
 def metrics() -> str:
-    """Return the page of the daemon's own metrics, with the help text that a scraper gets for each."""
+    """Return the page of the daemon's metrics, each with its help text."""
     parts = [
         "# Metrics\n",
         NOTE,
@@ -141,7 +141,10 @@ def reasons() -> str:
         "as `Installed`, have their own type as their reason. [Troubleshooting](../troubleshooting.md) has a paragraph for each "
         "problem.\n\n"
         "The *inputs* of a package are its resource, the Secrets and ConfigMaps that contain its settings, its "
-        "PackageRepository, and labels of its namespace. *On request* means after `wharfinger retry NAME`.\n"
+        "PackageRepository, and labels of its namespace. *On request* means after `wharfinger retry NAME`.\n\n"
+        "A *platform* is a product, such as Deckhouse, that packages may require in a certain version. A *bundle* is a name "
+        "that determines which Modules are on by default. Of the Modules of an *exclusive group*, only one can be on. The "
+        "[glossary](../glossary.md) explains other words.\n"
     )
     return "\n".join(["# Reasons\n", NOTE, intro, *head, *rows, ""])
 

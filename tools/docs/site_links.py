@@ -1,4 +1,4 @@
-"""A hook of mkdocs: it replaces links that lead out of docs/ with links to the repository, and checks that all targets exist."""
+"""A hook of mkdocs. It replaces links to files outside of docs/ with links to the repository, and finds missing targets."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
 
 def on_page_markdown(markdown: str, page: object, **_others: object) -> str:
-    """Return the text of a page with its links replaced as the site needs them. Mkdocs calls this for each page."""
+    """Return the Markdown of a page with its links replaced for the site. Mkdocs calls this function for each page."""
     folder = (ROOT / "docs" / page.file.src_uri).parent  # type: ignore[attr-defined]  # of mkdocs
     return _LINK.sub(lambda found: found[1] + site_target(found[2], folder) + found[3], markdown)
 

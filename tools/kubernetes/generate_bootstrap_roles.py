@@ -1,16 +1,18 @@
 """Make wharfinger/control_plane/bootstrap/roles.json: the roles and bindings with which every kube-apiserver starts.
 
-They are read from a new kube-apiserver of the version that the control plane follows::
+This script reads them from a new kube-apiserver of the version that the embedded control plane simulates::
 
     python tools/kubernetes/generate_bootstrap_roles.py --server https://127.0.0.1:6443 --token-file token
 
-If no server of the version is at hand, they are read from the files that Kubernetes publishes with its code. These files lack the
-rules of aggregated roles. The rules are taken from the existing roles.json, so both versions must have the same rules::
+If there is no server of the version, the script can read them from files that Kubernetes publishes with its code. These files
+lack the rules of aggregated roles. The script takes such roles from the existing roles.json, so both versions must have the same
+rules in them::
 
     python tools/kubernetes/generate_bootstrap_roles.py --published DIR --output …/bootstrap/roles-1.37.json
 
-DIR is the folder of the Go module ``k8s.io/kubernetes``. Each line is one object, without the label
-kubernetes.io/bootstrapping and the annotation autoupdate, which all objects have.
+DIR is the folder of the Go module ``k8s.io/kubernetes``. Each line of the file is one object. It lacks the label
+kubernetes.io/bootstrapping and the annotation rbac.authorization.kubernetes.io/autoupdate, because all of these objects have
+them.
 """
 
 import argparse

@@ -1,16 +1,17 @@
 """Make wharfinger/control_plane/catalog/builtin_kinds.json: the built-in kinds and their entries in discovery.
 
 The sources are the discovery documents that Kubernetes publishes with its code (``api/discovery`` of the Go module
-``k8s.io/kubernetes``). They list all versions, but by default a server serves only the stable ones, ``v1`` and
-``autoscaling/v2``. To make the table for another version of Kubernetes::
+``k8s.io/kubernetes``). They list all versions of each group. The table has only those that a server serves by default: ``v1`` of
+each group, and ``autoscaling/v2``. To make the table for another version of Kubernetes::
 
     go mod download -json k8s.io/kubernetes@v1.36.1      # prints the module's folder as Dir
     python tools/kubernetes/generate_builtin_kinds.py --kubernetes DIR
 
-A row is one kind at one version, in the order of discovery: ``api`` (group and version), ``kind``, ``plural``,
-``singular`` (unless it is the kind in lower case), ``cluster`` (for kinds without a namespace), ``short`` names,
-``categories``, ``verbs`` (unless it has all), ``sub`` (subresource → kind and verbs; the group and version precede the kind
-if they are different), and ``hash`` (discovery's hash of the storage version).
+Each row is one kind in one version. The rows are in the order of the discovery documents. A row has the members ``api`` (group
+and version), ``kind``, ``plural``, ``singular`` (unless it is the kind in lower case), ``cluster`` (for kinds without a
+namespace), ``short`` (short names), ``categories``, ``verbs`` (unless the kind has all verbs), ``sub`` (subresource → kind and
+verbs; the kind's group and version precede the kind if the document gives them), and ``hash`` (discovery's hash of the storage
+version).
 """
 
 import argparse

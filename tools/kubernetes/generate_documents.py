@@ -1,23 +1,23 @@
 """Make the OpenAPI documents (discovery/openapi.xz) and table columns (catalog/table_columns.json) of the built-in kinds.
 
-The documents that are published with the code differ from those of a server, because feature gates turn parts of OpenAPI on and
-off. So documents and columns are read through ``kubectl proxy`` from a new kube-apiserver of the version that the control plane
-follows, with the default feature gates::
+The documents that Kubernetes publishes with its code differ from those of a server, because feature gates turn parts of OpenAPI
+on and off. So this script reads documents and columns through ``kubectl proxy`` from a new kube-apiserver. The server must have
+the version that the embedded control plane simulates, and the default feature gates::
 
     kubectl proxy --port 8001 &
     python tools/kubernetes/generate_documents.py --url http://127.0.0.1:8001
 
-``openapi.xz`` is compressed. It begins with a line of JSON that has the position of each document (``[offset, size]``, counted
-from the end of this line, by name: ``v2``, ``v3/api/v1`` …). The documents follow, byte for byte as the server sent them, because
-clients identify them by their hashes. Two further documents, ``custom/v2`` and ``custom/v3``, are the server's documents for two
-sample definitions, which this script creates and deletes again. The control plane makes the documents of custom kinds from these
+``openapi.xz`` is compressed. Its first line is a JSON object that maps the name of each document (``v2``, ``v3/api/v1`` …) to its
+position: ``[offset, size]``, counted from the end of this line. The documents follow, byte for byte as the server sent them,
+because clients identify them by their hashes. Two further documents, ``custom/v2`` and ``custom/v3``, are the server's documents
+for two sample CRDs, which this script creates and deletes again. The control plane makes the documents of custom kinds from these
 two, by replacing the names.
 
-``table_columns-1.37.json`` is the file of 1.36 with the columns of the new kinds (``pkg/printers/internalversion/printers.go``).
-``openapi-1.37.xz`` was made by ``generate_published_documents.py``.
+``table_columns.json`` has the columns of each kind. Each column is a list: name, type, format, priority, and the index of its
+description in ``descriptions``.
 
-``table_columns.json`` has each kind's columns (name, type, format, priority, and the index of its text in
-``descriptions``).
+The files for 1.37 were not made by this script. ``table_columns-1.37.json`` is the file for 1.36 with the columns of the new
+kinds, from ``pkg/printers/internalversion/printers.go``. ``openapi-1.37.xz`` was made by ``generate_published_documents.py``.
 """
 
 import argparse
@@ -34,7 +34,7 @@ FOLDER: Final = Path(__file__).resolve().parents[2] / "wharfinger" / "control_pl
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 TIMEOUT_S: Final = 30
 SETTLE_S: Final = 5.0
-"""The time after which a server serves new definitions and has updated its documents."""
+"""The time, in seconds, after which a server serves new CRDs and has updated its documents."""
 TEMPLATE_GROUP: Final = "grouptoken.example"
 TEMPLATE_VERSION: Final = "v7beta3"
 
@@ -73,7 +73,7 @@ def openapi(url: str) -> bytes:
 
 
 def templates(url: str) -> dict[str, bytes]:
-    """Return the documents of two custom kinds with both subresources, one namespaced and one cluster-scoped."""
+    """Return the server's documents for two custom kinds, a namespaced one and a cluster-scoped one, with both subresources."""
     definitions = (("Kindtoken", "Listtoken", "Namespaced"), ("Clustertoken", "Clusterlisttoken", "Cluster"))
     path = f"{url}/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     names = [f"{kind.lower()}s.{TEMPLATE_GROUP}" for kind, _, _ in definitions]
@@ -123,7 +123,7 @@ def send(method: str, url: str, body: Json) -> None:
 
 
 def columns(url: str) -> str:
-    """Return the columns of every kind that can be listed, as a JSON document with one line for each kind."""
+    """Return the columns of every built-in kind that can be listed, as a JSON document with one line for each kind."""
     texts: dict[str, int] = {}
     kinds: dict[str, list[list[Json]]] = {}
     for row in json.loads((FOLDER / "catalog" / "builtin_kinds.json").read_text()):

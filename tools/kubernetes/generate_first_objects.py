@@ -1,15 +1,16 @@
 """Make wharfinger/control_plane/bootstrap/first_objects.json: the first objects of a cluster, except roles.
 
-They are read through ``kubectl proxy`` from a new kube-apiserver of the version that the control plane follows::
+This script reads them through ``kubectl proxy`` from a new kube-apiserver of the version that the embedded control plane
+simulates::
 
     kubectl proxy --port 8001 &
     python tools/kubernetes/generate_first_objects.py --url http://127.0.0.1:8001
 
-``first_objects-1.37.json`` is the file of 1.36 with the APIService of storagemigration.k8s.io/v1, the only new group version
-(``pkg/controlplane/apiserver/aggregator.go``).
+The file is a list of objects as they are stored, but without UIDs, resource versions and times. The address of the server from
+which the objects were read stays in the file.
 
-The file is a list of objects as they are stored, without the values that differ in each cluster (uid, resourceVersion,
-times, and the server's address).
+``first_objects-1.37.json`` was not made by this script. It is the file for 1.36 with the APIService of
+storagemigration.k8s.io/v1, the only new group version (``pkg/controlplane/apiserver/aggregator.go``).
 """
 
 import argparse
@@ -62,7 +63,7 @@ def objects(url: str, path: str) -> list[Object]:
 
 
 def bare(value: Json) -> Json:
-    """Return a value without the members that differ in each cluster."""
+    """Return a value without times, UIDs and resource versions."""
     if isinstance(value, list):
         return [bare(item) for item in value]
     if not isinstance(value, dict):

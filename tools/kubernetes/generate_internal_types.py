@@ -1,19 +1,20 @@
 """Make wharfinger/control_plane/objects/internal_types.json: the JSON form of kube-apiserver's internal types.
 
-Some refusals show a whole struct, or the difference between two ("pod updates may not change fields other than …"). They show
-the server's internal types and not those of the API: with the names of Go, with all fields, and with nulls for unset fields.
+Some error messages of an API server show a whole struct, or the difference between two structs ("pod updates may not change
+fields other than …"). Such a message shows the server's internal types and not those of the API: it has the field names of Go,
+all fields, and null for each unset field.
 
-The sources are Go files. Some regular expressions are enough to read them, because each field of a struct is one line. To make
+The sources are Go files. The script reads them with regular expressions, because each field of a struct is on one line. To make
 the table for another version of Kubernetes::
 
     go mod download -json k8s.io/kubernetes@v1.36.1 k8s.io/api@v0.36.1 k8s.io/apimachinery@v0.36.1   # prints each Dir
     python tools/kubernetes/generate_internal_types.py --kubernetes DIR --api DIR --apimachinery DIR
 
-The file is an object: name of a struct → its fields in order, each ``[printed, name in the API, type]``. A type is
-``string``, ``int``, ``bool``, ``quantity``, ``time``, ``any``, ``json`` or the name of a struct. It is preceded by ``*`` for a
-pointer, ``[]`` for a list, or ``{}`` for a map with string keys. A ``?`` after a printed name means that the field
-is omitted when empty (in types of the API). A ``+`` instead of a printed name means that the members of the field are
-printed in the enclosing struct.
+The file is an object that maps the name of each struct to the list of its fields. Each field is a list: the name that is printed,
+the name in the API, and the type. A type is ``string``, ``int``, ``bool``, ``quantity``, ``time``, ``any``, ``json`` or the name
+of a struct. It is preceded by ``*`` for a pointer, ``[]`` for a list, or ``{}`` for a map with string keys. A ``?`` after a
+printed name means that the field is omitted when it is empty (in types of the API). A ``+`` instead of a printed name means that
+the members of the field are printed in the enclosing struct.
 """
 
 import argparse
@@ -68,7 +69,8 @@ _API_NAMES: Final = {
     ("core.PodSecurityContext", "ShareProcessNamespace"): "shareProcessNamespace",
     ("core.PodSecurityContext", "HostUsers"): "hostUsers",
 }
-"""Fields that are in another struct in the API, by their names there; the caller moves them before printing."""
+"""The API names of fields that belong to another struct in the API. The reader of the file moves them before it prints a struct.
+"""
 
 
 class Sources:
@@ -90,7 +92,7 @@ def _fields(body: str) -> Fields:
 
 
 class Table:
-    """The table of types that are reachable from the roots."""
+    """The table of the structs in ROOTS, and of all structs that these refer to."""
 
     def __init__(self, internal: dict[str, Sources], published: dict[str, Sources], meta: Sources) -> None:
         self._packages = {**internal, "metav1": meta}

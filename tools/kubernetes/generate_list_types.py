@@ -1,11 +1,11 @@
 """Make wharfinger/control_plane/kinds/list_types.json: the merge rules and the printed form of the built-in kinds.
 
-There are two published sources, one for the merge rules, and one for the printed form of zero values. (Whether an
-unset struct is printed depends on whether Go holds it by pointer, and OpenAPI does not record this.)
+There are two sources: one for the merge rules, and one for the form in which Go prints values. (For example, an unset struct is
+printed unless Go holds it by pointer, and OpenAPI does not record this.)
 
 * The OpenAPI definitions in the PyPI package ``kubernetes-validate`` have the list types, keys, map types and merge keys.
-* The Go modules ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator`` have the types that are
-  printed. They are read by reflection, with the small program below, which ``go run`` runs in a temporary folder.
+* The Go modules ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator`` have the Go types. The
+  small program below reads these types by reflection. ``go run`` runs it in a temporary folder.
 
 To make the table for another version of Kubernetes::
 
@@ -20,14 +20,16 @@ The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its typ
   schema or a boolean, ``d`` a schema or a list of strings, no letter for any JSON that only changes as a whole). The letter
   is preceded by ``*`` if Go holds the field by pointer. It is followed by the name of the Go type, unless the letter implies
   the type (``s:v1.PullPolicy``);
-* ``f``: the fields that are not scalars. A name stands for a struct, ``{"l": …}`` for a list, ``{"m": …}`` for a map, and
-  ``""`` for any JSON. Elements are written in the same way, and scalar elements as ``=CODE``;
+* ``f``: the fields that are not scalars. The name of a struct stands for this struct, ``{"r": name, …}`` for a struct with
+  further members (see below), ``{"l": list type, "e": element, …}`` for a list, ``{"m": element, …}`` for a map, and ``""`` for
+  any JSON. Elements are written in the same way, and scalar elements as ``=CODE``;
 * ``e``: the fields that belong to an embedded struct: name of that struct → fields;
 * ``a``: whether the struct is atomic; ``z``: the printed form of the empty struct;
 * ``p``: the lists and maps of the struct for which an empty value differs from an absent one.
 
-Lists and maps inside ``f`` have the keys ``e`` or ``m`` (element), ``k`` (keys), ``d`` (defaults of keys), ``x`` (patch merge
-key), ``s`` (patch strategy) and ``g`` (the Go type, unless it follows from the rest).
+Structs, lists and maps inside ``f`` can have these further members: ``k`` (keys of a list), ``d`` (defaults of keys), ``x``
+(patch merge key), ``s`` (patch strategy), ``a`` (whether the struct or map is atomic) and ``g`` (the Go type, unless it follows
+from the rest).
 """
 
 import argparse
@@ -56,7 +58,7 @@ KEY_DEFAULTS: Final[dict[tuple[str, str], str]] = {
 """Defaults of fields that are keys of lists. They are markers in the Go source, and absent in the published definitions."""
 
 SAYS_EMPTY: Final = {"apiextensions.v1.JSONSchemaProps": "dependencies"}
-"""Fields whose presence alone matters: a schema with such a field is refused even if the field is empty."""
+"""Fields for which only the presence matters: the API server refuses a schema with such a field even if the field is empty."""
 
 PREFIXES: Final = (
     ("io.k8s.api.", ""),
@@ -216,7 +218,7 @@ def main() -> int:
 
 
 def printed_types(version: str) -> dict[str, Object]:
-    """Return for each Go struct, by its name, its members and the printed form of its zero value."""
+    """Return the members of each Go struct and the printed form of its zero value, by the name of the struct."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "main.go").write_text(GO_PROGRAM)
         Path(folder, "go.mod").write_text("module listtypes\n\ngo 1.24\n")
@@ -329,14 +331,16 @@ def code_of(schema: Object, schemas: dict[str, Object], go: Object, reached: lis
 
 
 def with_go_type(entry: Object, expected: str, go: Object) -> Object:
-    """Return the entry of a list or map, with its Go type unless this is the expected one and has no pointer."""
+    """Return the entry of a list or map. Add its Go type, unless this is the expected type and contains no pointer."""
     found = go.get("type")
     return {**entry, "g": found} if found and (found != expected or "*" in expected) else entry
 
 
 def scalar_of(name: str, schema: Object, go: Object) -> str:
-    """Return the ``=CODE`` of a scalar. It is derived from the name of the type, or else the Go kind, or else the OpenAPI
-    type.
+    """Return the ``=CODE`` of a scalar.
+
+    The letter follows from the name of the type if this is in SCALARS, else from the Go kind if this is known, else from the
+    OpenAPI type.
     """
     kinds = schema.get("type")
     said = next((text(kind) for kind in as_list(kinds) if kind != "null"), "") if isinstance(kinds, list) else kinds
@@ -348,7 +352,7 @@ def scalar_of(name: str, schema: Object, go: Object) -> str:
 
 
 def strategy_of(schema: Object) -> Object:
-    """Return the parts of a field's entry that only strategic merge patches use."""
+    """Return the members of a field's entry that only strategic merge patches need: the merge key and the strategy."""
     found: Object = {}
     if "x-kubernetes-patch-merge-key" in schema:
         found["x"] = schema["x-kubernetes-patch-merge-key"]

@@ -1,6 +1,6 @@
-"""Make wharfinger/control_plane/wire/protobuf_types.json: the mapping of the built-in kinds' protobuf encoding to JSON.
+"""Make wharfinger/control_plane/wire/protobuf_types.json, a table for converting built-in kinds between protobuf and JSON.
 
-Typed clients send protobuf. The struct tags of the Go types contain both the number of a field in protobuf and its name
+Typed Go clients send protobuf. The struct tags of the Go types contain both the number of a field in protobuf and its name
 in JSON. A small program, which ``go run`` runs in a temporary folder, reads these tags by reflection from the modules
 ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator``.
 
@@ -8,10 +8,11 @@ To make the table for another version of Kubernetes::
 
     python tools/kubernetes/generate_protobuf_types.py --minor 36 --patch 2
 
-The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its type. ``types``: name → field number → ``name
-code``. The name is empty if the fields of the message are members of the enclosing JSON object. The code is ``s`` string,
-``b`` boolean, ``i`` integer, ``y`` bytes, ``d`` double, or the name of a type. It is preceded by ``[`` for a list, and by
-``{`` for a map with string keys.
+The file holds two tables. ``kinds`` maps each kind (``apps/v1/Deployment``) to the name of its type. ``types`` maps the name of
+each type to its fields, and the number of each field to a text: the field's name in JSON, a space, and a code. The name in JSON
+is empty if the members of the field belong to the enclosing JSON object. The code is ``s`` for a string, ``b`` for a boolean,
+``i`` for an integer, ``y`` for bytes, ``d`` for a double, or the name of a type. It is preceded by ``[`` for a list, and by ``{``
+for a map with string keys.
 """
 
 import argparse

@@ -2,15 +2,16 @@
 
 The documents that Kubernetes publishes with its code (``api/openapi-spec``) differ from those that a server sends: they include
 versions and media types that are off by default, and they lack the lists of allowed values (``enum``), which a feature gate adds.
-This script takes the published documents of two versions. For the first version, the documents of a server are known as well
-(``discovery/openapi.xz``). They show what to remove from and what to add to the documents of the second version::
+This script reads the published documents of two versions, the *known* version and the *next* one. For the known version, there
+are also the documents of a server (``discovery/openapi.xz``). The differences between them and the published ones show the
+changes that the published documents of the next version need::
 
     go mod download -json k8s.io/kubernetes@v1.36.1 k8s.io/kubernetes@v1.37.1      # prints the folder of each as Dir
     python tools/kubernetes/generate_builtin_kinds.py --kubernetes DIR --output …/catalog/builtin_kinds-1.37.json
     python tools/kubernetes/generate_published_documents.py --known DIR --next DIR --minor 37
 
-The script first makes the documents of the known version in this way, and stops if they differ from those of the server. Fields
-that are new in the next version get no lists of allowed values.
+To check the method, the script first makes the documents of the known version in this way, and stops if they differ from those of
+the server. Fields that are new in the next version get no lists of allowed values.
 """
 
 import argparse
@@ -57,7 +58,7 @@ def main() -> int:
 
 
 def read_documents(path: Path) -> Documents:
-    """Return the documents by name from a file in the format of ``openapi.xz``."""
+    """Read a file in the format of ``openapi.xz``, and return its documents by name."""
     line, _, rest = lzma.decompress(path.read_bytes()).partition(b"\n")
     return {name: json.loads(rest[start : start + size]) for name, (start, size) in json.loads(line).items()}
 
@@ -76,7 +77,7 @@ def compressed(documents: Documents) -> bytes:
 
 
 def names_of(kinds: list[dict[str, Any]], sent: Documents) -> list[str]:
-    """Return the names of the version 3 documents for the kinds in a table, and of the documents that do not depend on kinds."""
+    """Return the names of the OpenAPI v3 documents for the kinds in a table, and of those that do not depend on kinds."""
     versions = {f"apis/{row['api']}" if "/" in row["api"] else f"api/{row['api']}" for row in kinds}
     groups = {name.rpartition("/")[0] for name in versions}
     others = {name.removeprefix("v3/") for name in sent if name.startswith("v3/")}
@@ -85,7 +86,7 @@ def names_of(kinds: list[dict[str, Any]], sent: Documents) -> list[str]:
 
 
 def published(folder: Path, names: list[str]) -> Documents:
-    """Return the published documents: the version 2 document, and the version 3 documents that ``names`` lists."""
+    """Return the published documents in a Go module: the OpenAPI v2 document, and the OpenAPI v3 documents with these names."""
     specs = folder / "api" / "openapi-spec"
     found = {name: json.loads((specs / "v3" / f"{_file_name(name)}_openapi.json").read_text()) for name in names}
     return {**found, "v2": json.loads((specs / "swagger.json").read_text())}
@@ -96,9 +97,9 @@ def _file_name(name: str) -> str:
 
 
 def made(given: Documents, before: Documents, sent: Documents, kinds: list[dict[str, Any]], version: str) -> Documents:
-    """Return published documents as a server would send them.
+    """Return the published documents ``given`` as a server would send them.
 
-    The documents of the known version are ``before`` as published, and ``sent`` as a server sends them.
+    ``before`` has the published documents of the known version, and ``sent`` the documents that a server of this version sends.
     """
     found: Documents = {}
     for name, document in given.items():
@@ -130,7 +131,7 @@ def _without_off(value: Any) -> Any:
 
 
 def _served(path: str, kinds: list[dict[str, Any]]) -> bool:
-    """Return whether a server serves this path of the version 2 document."""
+    """Return whether a server serves this path of the OpenAPI v2 document."""
     parts = path.strip("/").split("/")
     if path.startswith("/logs"):
         return False
@@ -143,7 +144,10 @@ def _served(path: str, kinds: list[dict[str, Any]]) -> bool:
 
 
 def _with_values(given: dict[str, Any], before: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
-    """Add the lists of allowed values that the server of the known version adds to the same fields."""
+    """Return the definitions with the lists of allowed values that a server of the known version adds to the same fields.
+
+    Descriptions that the server changes are replaced as well.
+    """
     return {name: _merged(item, before.get(name), sent.get(name)) for name, item in given.items()}
 
 
@@ -160,7 +164,9 @@ def _merged(given: Any, before: Any, sent: Any) -> Any:
 
 
 def _reached(document: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """Return the needed definitions: those of the paths, those of the known version's server, and those that these refer to."""
+    """Return the needed definitions: those that the paths refer to, those in ``known``, and those that needed definitions refer
+    to.
+    """
     definitions: dict[str, Any] = document["definitions"]
     todo, found = _references({"paths": document["paths"]}) | (known & set(definitions)), set[str]()
     while todo:

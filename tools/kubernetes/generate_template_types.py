@@ -1,13 +1,14 @@
 """Make the table of a pod template's Go types (wharfinger/control_plane/controllers/workloads/template_types.json).
 
-The names of ReplicaSets and the revisions of DaemonSets end in a hash. It is computed from the pod template as Go prints it,
-field by field in the order of the Go types. These types are read by reflection from the Go module ``k8s.io/api``, with the small
-program below, which ``go run`` runs in a temporary folder. To make the table for another version of Kubernetes::
+The names of ReplicaSets and the revisions of DaemonSets end in a hash. The hash is computed from the pod template as Go prints
+it, field by field in the order of the Go types. The small program below reads these types by reflection from the Go module
+``k8s.io/api``. ``go run`` runs it in a temporary folder. To make the table for another version of Kubernetes::
 
     python tools/kubernetes/generate_template_types.py --minor 36 --patch 2
 
-``structs``: name of a struct → its fields: Go name, name in JSON ("" for an embedded one), type. ``named``: name of
-another type → its underlying type (``string``, ``map[v1.ResourceName]resource.Quantity``).
+The file holds two tables. ``structs`` maps the name of each struct to its fields, each with its Go name, its name in JSON ("" for
+an embedded struct) and its type. ``named`` maps the name of each other type to its underlying type (``string``,
+``map[v1.ResourceName]resource.Quantity``).
 """
 
 import argparse

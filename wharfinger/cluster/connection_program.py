@@ -3,8 +3,8 @@
 That package and its imports take 14 MiB of memory, and a daemon needs it only once. So the daemon runs this program
 (:mod:`wharfinger.runtime.daemon.cluster_connection`). The output has credentials; it must go through a pipe, never to a file.
 
-Only credentials that are a text or a file can be passed on. All other credentials are renewed by the ``kubernetes`` package,
-in the process that uses them.
+Only a fixed text, or the path of a token file, can be passed on as credentials. All other credentials have to be renewed by the
+``kubernetes`` package, in the process that uses them.
 """
 
 import os
@@ -40,7 +40,7 @@ def arguments(kubeconfig: Path | None, context: str, certificates: Path) -> tupl
 
 
 def encoded(connection: Connection) -> bytes:
-    """Return a connection as JSON. Raises ShapeError if the connection's credentials are neither a text nor a file."""
+    """Return a connection as JSON. Raises ShapeError if the credentials are neither a fixed text nor a token file."""
     match connection.authorization:
         case StaticAuthorization(value):
             credentials: JsonObject = {"value": value}
@@ -97,8 +97,8 @@ def decoded(text: bytes) -> Connection:
 def main() -> None:
     """Print the connection that the arguments name, or the reason why there is none.
 
-    The process ends without clean-up, because the ``kubernetes`` package would delete the certificates that it wrote to the
-    folder.
+    The process ends without cleanup, because the ``kubernetes`` package would delete the certificates that it wrote to the
+    folder ``certificates``.
     """
     kubeconfig, context, certificates = sys.argv[1:]
     try:

@@ -82,8 +82,8 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
         "--pod-commands",
         type=path_option,
         metavar="FOLDER",
-        help="run the commands of kubectl exec as your user on this machine, for each Pod in its own folder below FOLDER. "
-        "Without this option, such commands are refused, because Pods are only simulated",
+        help="run the commands of kubectl exec on this machine, as your user. Each Pod has its own folder below FOLDER, in "
+        "which its commands run. Without this option, such commands are refused, because Pods are only simulated",
     )
     add_kubernetes_version(parser, "")
     add_chaos(parser, "")

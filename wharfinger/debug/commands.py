@@ -154,15 +154,15 @@ def add_pools(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger pools dump [NAME]`."""
     add_dump_word(
         parser,
-        "dump (may be left out): print the pools of warm hooks, the hooks that keep running, and the WorkerPools, each "
-        "with its claims and memory",
+        "dump (may be left out): print the pools of idle processes for hooks, the hooks that keep running, and the "
+        "WorkerPools, with the numbers of claims and the memory of processes",
     )
     parser.add_argument(
         "name",
         nargs="?",
         metavar="NAME",
-        help="one pool: the path of the interpreter of a pool of warm hooks, the name of a hook that keeps running, or "
-        "NAMESPACE/NAME of a WorkerPool (default: all pools)",
+        help="one pool: the path of the interpreter whose idle processes the pool contains, the name of a hook that keeps "
+        "running, or NAMESPACE/NAME of a WorkerPool (default: all pools)",
     )
     parser.add_argument(
         "-o",

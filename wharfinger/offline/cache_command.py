@@ -30,17 +30,18 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
     stats = actions.add_parser(
         "stats",
         help="show what the cache holds",
-        description="Show the number and the total size of the entries in the cache, for each kind of entry.",
+        description="Show the number and the total size of the entries in the build cache (sources and results), for each "
+        "kind of entry.",
     )
     _add_common(stats)
     stats.set_defaults(handler=show_statistics)
     gc = actions.add_parser(
         "gc",
         help="remove entries that were not used for a long time",
-        description="Remove the cache entries that have not been used for --unused-days days. Then remove the least "
-        "recently used entries until the size of the cache is at most --max-mib. A source that was used "
-        "within the last three hours is kept, because a build may be reading it. Exit code 0: done; 1: something could not "
-        "be removed.",
+        description="Remove the entries of the build cache (sources and results) that were not used during the last "
+        "--unused-days days. Then remove the least recently used entries until the size of the cache is at most --max-mib. A "
+        "source that was used within the last three hours is kept, because a build may be reading it. Exit code 0: done; "
+        "1: something could not be removed.",
     )
     gc.add_argument(
         "--max-mib",

@@ -29,9 +29,10 @@ EXIT_USAGE: Final = 2
 def add_check(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger check``."""
     parser.description = (
-        "Build the paths, and check every object: whether it can be built, whether an API server would accept it, and "
-        "whether the objects to which it refers exist. Custom resources are checked with the definitions in the tree. Exit "
-        "code 0: no errors; 1: errors (with --strict: errors or warnings); 2: wrong usage, or an unreadable path."
+        "Build the manifests of the paths, and check every object: whether it could be built, whether an API server would "
+        "accept it, and whether the objects to which it refers exist. Custom resources are checked with the custom resource "
+        "definitions in the tree. Exit code 0: no errors; 1: errors (with --strict: errors or warnings); 2: wrong usage, or an "
+        "unreadable path."
     )
     add_path(parser)
     parser.add_argument("--strict", action="store_true", help="count warnings as errors")

@@ -44,20 +44,20 @@ EXIT_DIFFERENT: Final = 2
 def add_diff(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger diff``."""
     parser.description = (
-        "Build the paths twice: as they are now, and as they are in the folder or revision of --against. Show each object "
-        "that differs, and a summary: the objects that are added, changed and deleted, the images that change, and the "
-        "dangerous changes. Values of Secrets are hidden. If a release, a Kustomization or a package cannot be built, its "
-        "objects are not compared. Exit code 0: no difference; 2: differences; 1: an object could not be built, wrong "
-        "usage, or an unreadable path. `wharfinger diff NAME`, without --against, asks a running daemon what the next "
-        "apply of a package would change."
+        "Build the manifests of the paths twice: once as they are now, and once as they are in the folder or revision that "
+        "--against names. Show each object that differs, and a summary: the objects that are added, changed and deleted, "
+        "the images that change, and the dangerous changes. Values of Secrets are hidden. If a release, a Kustomization or a "
+        "package cannot be built, its objects are not compared. Exit code 0: no difference; 2: differences; 1: an object "
+        "could not be built, wrong usage, or an unreadable path. `wharfinger diff NAME`, without --against, asks a running "
+        "daemon what the next apply of a package would change."
     )
     add_path(parser)
     parser.add_argument(
         "--against",
         required=True,
         metavar="FOLDER|REVISION",
-        help="what to compare the paths with: a folder that takes the place of the root, or a revision of the git "
-        "repository that contains the paths",
+        help="what to compare the paths with: a folder with another version of the files below --root, "
+        "or a revision of the git repository that contains the paths",
     )
     parser.add_argument(
         "-o",

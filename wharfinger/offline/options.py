@@ -116,16 +116,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--root",
         type=path_option,
         metavar="FOLDER",
-        help="the folder to which the spec.path of each Kustomization is relative (default: found from the "
-        "Kustomization that `flux bootstrap` wrote, if the tree contains one; else the git repository that contains "
+        help="the folder to which the spec.path of each Kustomization is relative (default: derived from the "
+        "Kustomization that `flux bootstrap` wrote, if the tree contains it; else the git repository that contains "
         "PATH; else PATH)",
     )
     parser.add_argument(
         "--packages",
         type=path_option,
         metavar="FOLDER",
-        help="take each package from the folder or OCI image layout of its name in this folder, instead of from its "
-        "PackageRepository",
+        help="take packages from this folder, and not from their PackageRepositories; the folder contains, for each package, "
+        "a folder or an OCI image layout with the name of the package",
     )
     parser.add_argument(
         "--kubernetes-version",

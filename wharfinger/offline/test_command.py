@@ -47,10 +47,10 @@ class _Target:
 def add_test(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger test``."""
     parser.description = (
-        "For each test, build the paths with the values of the test, and compare the objects with its expectations. The "
-        f"tests are in the files {FOLDER}/*{SUFFIXES[0]} below each path, or in the files of --tests; docs/offline.md "
-        "describes their format. Exit code 0: all tests passed; 1: a test failed; 2: wrong usage, or an unreadable path or "
-        "test."
+        "For each test, build the manifests of the paths with the values of the test, and compare the objects with the "
+        f"expectations of the test. The tests are in the files {FOLDER}/*{SUFFIXES[0]} below each path, or in the files of "
+        "--tests; docs/offline.md describes their format. Exit code 0: all tests passed; 1: a test failed; 2: wrong usage, "
+        "or an unreadable path or test."
     )
     add_path(parser)
     parser.add_argument(

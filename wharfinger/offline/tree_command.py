@@ -47,10 +47,10 @@ _OUTPUTS: Final[Mapping[str, Callable[[Sequence[Node]], str]]] = {
 def add_tree(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger tree``."""
     parser.description = (
-        "Build the paths, and list their sources, Kustomizations, releases and packages, each with its state, the number "
-        "of objects that it makes, and the file that declares it. With -o dot or -o mermaid, draw the dependencies "
-        "instead. Exit code 0: everything was built; 1: an object could not be built; 2: wrong usage, or an unreadable "
-        "path."
+        "Build the manifests of the paths, and list their sources, Kustomizations, releases and packages, each with its "
+        "state, the number of objects that it makes, and the file that declares it. With -o dot or -o mermaid, "
+        "draw the dependencies instead. Exit code 0: everything was built; 1: an object could not be built; 2: wrong usage, "
+        "or an unreadable path."
     )
     add_path(parser)
     parser.add_argument(

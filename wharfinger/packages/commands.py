@@ -80,9 +80,9 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     push = actions.add_parser(
         "push",
         help="push a package's folder or a packed chart (.tgz)",
-        description="Push a package to a registry or to a folder of OCI image layouts. The package is a folder (with a "
-        "package.yaml, a module folder, or a chart) or a packed chart (.tgz). A chart is pushed in the form that `helm "
-        "push` uses, and every other package as an image. The same files always get the same digest.",
+        description="Push a package to a registry or to a folder of OCI image layouts. The package is a packed chart "
+        "(.tgz) or a folder: a folder with a package.yaml, a chart, or a module of addon-operator. A chart is pushed in the "
+        "form that `helm push` uses, and every other package as an image. The same files always get the same digest.",
     )
     push.add_argument("path", type=path_option, metavar="PATH", help="the package's folder, or a chart's .tgz")
     push.add_argument(

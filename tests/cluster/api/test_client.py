@@ -1,4 +1,4 @@
-"""The client interface: its contract calls every method, and the HTTP client implements the interface."""
+"""The client interface: the contract in ``client_contract.py`` calls every method, and the HTTP client has all methods."""
 
 import inspect
 

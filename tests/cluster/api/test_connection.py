@@ -1,4 +1,4 @@
-"""Connections against real kubeconfig files, a real exec plugin and a service account folder."""
+"""Connections that are read from real kubeconfig files, a real exec plugin and a service account folder."""
 
 import base64
 import json

@@ -156,7 +156,7 @@ def test_a_kind_is_found_by_each_of_its_names() -> None:
     assert version("cts") == ""
     assert version("event") == "v1"
     assert version("Event", "events.k8s.io/v1") == "events.k8s.io/v1"
-    # a name of its own wins over the short name of another
+    # a kind named "ev" takes precedence over a kind with the short name "ev"
     assert version("ev") == "example/v1"
 
 

@@ -1,4 +1,4 @@
-"""The URLs that are reported for a release."""
+"""The URLs at which a release can be reached, as they are read from its objects."""
 
 import pytest
 from hypothesis import given, settings

@@ -63,7 +63,7 @@ async def test_an_unpaged_list_has_no_limit_parameter() -> None:
 
 
 def sized(limit: int, items: int) -> Answer:
-    """Return a page with ``items`` objects of 1 kB each, but at most ``limit``."""
+    """Return a page with ``items`` objects of 1 kB each, but with at most ``limit`` objects."""
     big = [obj(f"c-{number}", 1) | {"data": {"x": "y" * 1_000}} for number in range(min(limit, items))]
     return page(*big, version=5, token="t" if limit < items else "")
 
@@ -170,7 +170,7 @@ async def network(every_s: float, count: int, size: int) -> AsyncIterator[AsyncI
 
 
 async def arrivals(every_s: float, count: int, size: int = 100) -> list[float]:
-    """Return the time at which each chunk was passed on, in milliseconds after the first."""
+    """Return the times at which the reader passed the chunks on, in milliseconds after the first one."""
     async with network(every_s, count, size) as chunks:
         times = [trio.current_time() async for _ in http_reading.gathered(chunks)]
     return [round((time - times[0]) * 1e3, 3) for time in times]

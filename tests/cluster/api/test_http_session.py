@@ -1,4 +1,4 @@
-"""The session with a scripted transport: retries, limits, times (in virtual time), and credentials."""
+"""The session with a scripted transport: retries, limits, timeouts (in virtual time), and credentials."""
 
 import gzip
 from collections.abc import Callable, Sequence
@@ -100,7 +100,7 @@ async def test_retries_are_limited_in_number_and_in_time(autojump_clock: MockClo
     start = trio.current_time()
     busy = status_reply(429, "TooManyRequests", "slow down", {"retry-after": "1"})
     with pytest.raises(ApiError, match="slow down"):
-        await ask(*[busy] * (int(OPTIONS.max_retry_after_s) + 1))  # an overload is retried until the time limit
+        await ask(*[busy] * (int(OPTIONS.max_retry_after_s) + 1))  # a 429 is retried until the time limit
     assert trio.current_time() - start == OPTIONS.max_retry_after_s
     start = trio.current_time()
     with pytest.raises(ApiError):

@@ -1,4 +1,4 @@
-"""Operations that the stop of the daemon interrupts, and operations that still run to their end."""
+"""Operations that are interrupted when the daemon stops, and operations that still run to their end."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def kept_back(how: str = "true") -> JsonObject:
 
 async def test_an_interrupted_wait_names_its_subject(autojump_clock: MockClock) -> None:
     interruption = Interruption()
-    said = "interrupted while waiting for the tide: the daemon stops; the next start continues"
+    said = "interrupted while waiting for the tide: the daemon stops; the operation continues at the next start"
 
     async def wait() -> None:
         with pytest.raises(WaitInterruptedError, match=said), interruption.waiting("the tide"):
@@ -87,12 +87,12 @@ async def test_interruption_ends_the_wait_for_a_definition_of_crds(autojump_cloc
         (record,) = await at.statuses()
         assert record == (
             "1 failed Install interrupted while waiting for the API server to establish widgets.example.test: "
-            "the daemon stops; the next start continues"
+            "the daemon stops; the operation continues at the next start"
         )
 
 
 async def test_interruption_ends_the_wait_for_a_definition_of_the_manifest(autojump_clock: MockClock) -> None:
-    """Without the interruption, a daemon would need the whole grace period of 30 s after a SIGTERM."""
+    """Without the interruption, a daemon that gets SIGTERM would wait for the whole grace period of 30 s."""
     async with bench() as at:
         assert await interrupted(at, request(f"---\n{write_yaml(kept_back())}", config_map("a"))) < 1
         (record,) = await at.statuses()

@@ -61,7 +61,7 @@ def event(
 
 
 def newer_event(number: int, about: str, reason: str, *, at: str, series_at: str = "") -> JsonObject:
-    """Return an event of ``events.k8s.io/v1``, as ``client-go/tools/events`` writes it and ``v1`` lists it."""
+    """Return an event of ``events.k8s.io/v1`` from ``client-go/tools/events``, in the form in which ``v1`` lists it."""
     made = event(number, about, reason)
     made.update({"firstTimestamp": None, "lastTimestamp": None, "eventTime": at, "count": 0, "source": {}})
     made.update({"reportingComponent": "default-scheduler", "reportingInstance": "a", "action": "Scheduling"})

@@ -1,4 +1,4 @@
-"""The values of watch types."""
+"""The types of watch events, which have the same values as in the Kubernetes API."""
 
 from wharfinger.cluster.api.watch_type import WatchType
 

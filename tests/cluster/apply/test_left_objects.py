@@ -1,4 +1,4 @@
-"""Objects of a release whose records were deleted, either alone or with their namespace."""
+"""Objects of a release that remain after its records were deleted, either alone or with their namespace."""
 
 import logging
 from dataclasses import replace
@@ -184,7 +184,7 @@ async def test_orphaned_objects_stay_without_the_release_label(autojump_clock: M
 
 
 async def test_a_new_release_of_that_name_adopts_or_prunes_objects_left(autojump_clock: MockClock) -> None:
-    """A new namespace and a new release with the same names exist before anybody asks to remove the old objects."""
+    """The namespace and the release are created again under the same names before the old objects are removed."""
     first = replace(request(cluster_role("web-admin") + cluster_role("web-old")), namespace="shop")
     async with cluster(simulate=True) as (client, _):
         await gone_meanwhile(client, first)
@@ -208,7 +208,7 @@ def refusing(transport: Faulty, code: int, kind: str) -> None:
 
 
 async def test_an_uninstall_is_retried_if_a_kind_cannot_be_listed(autojump_clock: MockClock) -> None:
-    """The removal is not reported as complete before all kinds were listed."""
+    """Objects of the kind that cannot be listed may remain, so the uninstall must not succeed before this kind was listed."""
     async with cluster(simulate=True) as (client, transport):
         await gone_meanwhile(client, wanted())
         async with open_engine(client) as engine:
@@ -223,7 +223,7 @@ async def test_an_uninstall_is_retried_if_a_kind_cannot_be_listed(autojump_clock
 async def test_a_kind_forbidden_to_list_is_reported_and_skipped(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The daemon cannot have applied objects of a kind that it may not list."""
+    """A daemon that may not list a kind is assumed to have applied no objects of that kind."""
     async with cluster(simulate=True) as (client, transport):
         await gone_meanwhile(client, wanted())
         async with open_engine(client) as engine:

@@ -28,7 +28,7 @@ MARKS: JsonObject = {"meta.helm.sh/release-name": None, "meta.helm.sh/release-na
 
 
 class Bench:
-    """Apply operations on a cluster of their own, and the answers that they reported."""
+    """Apply operations on a separate cluster, and the API server's answers that they reported."""
 
     def __init__(self, client: ClusterClient, transport: Faulty) -> None:
         self.client = client
@@ -293,7 +293,7 @@ async def test_a_correction_requested_before_its_release_was_suspended_is_not_ma
 
 
 async def test_state_prepared_for_the_next_row_outlives_the_deletion_of_the_last(autojump_clock: MockClock) -> None:
-    """A deletion may end after its row was inserted again. The fields applied earlier still count as ours."""
+    """A row may be inserted again before the deletion of its object ends. The fields applied earlier still count as ours."""
     async with bench() as at:
         await at.update(row(v="1"))
         await at.client.apply(config_map("a", v="9"), field_manager="ann", force=True)

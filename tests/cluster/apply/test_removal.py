@@ -1,4 +1,4 @@
-"""Decisions about removals: deleted objects, retained objects, and their identities."""
+"""Removals: which objects are deleted, which are retained and why, and how replaced objects are recognized."""
 
 import httpx
 import pytest
@@ -112,7 +112,7 @@ class Held(httpx.AsyncBaseTransport):
 
 
 async def test_an_object_replaced_during_its_deletion_stays(autojump_clock: MockClock) -> None:
-    """Another client replaces the object between our read and our delete. The UID precondition protects the new object."""
+    """Another client replaces the object before our DELETE request arrives. The UID precondition protects the new object."""
     async with open_control_plane(simulate=False) as control_plane:
         held = Held(control_plane.transport())
         async with open_client(Connection(LOCAL), transport=held) as client, trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""The apply of one object: fields that are adopted, left to their manager, taken back, or refused."""
+"""The apply of one object: which fields are adopted, left to their manager, taken back, or refused as conflicts."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of ``crds/``: they are applied, waited for, and not written twice."""
+"""CustomResourceDefinitions from the folder ``crds/`` of a chart: they are applied, waited for, and not written twice."""
 
 import httpx
 import pytest
@@ -136,7 +136,7 @@ def test_a_definition_within_the_live_one_is_recognized(wanted: JsonValue, live:
 
 
 async def wait_for_established(how: str) -> tuple[list[Laggards], JsonObject, float]:
-    """Apply a CRD that is not established, for up to a minute. Return the reports, the CRD and the time at the end."""
+    """Apply a CRD that is not established, and wait up to a minute. Return the reports, the CRD, and the time of the end."""
     told: list[Laggards] = []
     crd = widget_crd()
     crd["metadata"] = {"name": "widgets.example.test", "annotations": {"wharfinger.dev/never-established": how}}
@@ -163,6 +163,6 @@ async def test_a_definition_that_is_never_established_is_reported_with_a_remedy(
     assert state.overdue
     assert state.message == (
         "the API server has not established it for 20 s (the initial names have been accepted); `kubectl annotate crd "
-        "widgets.example.test --overwrite look=again` makes it try again; if it still does not, its log has the reason"
+        "widgets.example.test --overwrite look=again` makes it try again; if that does not help, read the log of the API server"
     )
     assert find_str(live, "metadata", "annotations", "wharfinger.dev/establish-asked-at")

@@ -1,4 +1,4 @@
-"""Deleted CRDs of ``crds/``: the deletion is reported, and the CRDs and their custom resources are restored."""
+"""CRDs from ``crds/`` that somebody deletes: this is reported, and the CRDs and their custom resources are restored."""
 
 import logging
 from dataclasses import replace
@@ -283,7 +283,7 @@ async def deleted_during_an_upgrade(at: Bench) -> ReleaseRequest:
 
 
 async def test_a_definition_deleted_during_the_first_install_is_restored(autojump_clock: MockClock) -> None:
-    """The engine already watches CRDs for another release, so it sees the deletion before the install ends."""
+    """Because of another release, the engine already watches CRDs, so it sees the deletion before the install ends."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("other", "default", [gadget_crd()])
         await trio.sleep(5)
@@ -309,7 +309,7 @@ async def test_a_definition_waiting_for_its_pause_is_still_missing_after_an_upgr
 
 @pytest.mark.parametrize("moment", ["looking", "applying"])
 async def test_an_uninstall_during_a_restoration_affects_nothing_else(autojump_clock: MockClock, moment: str) -> None:
-    """A user cleans up by hand: they delete the CRD first, and then uninstall the package."""
+    """A user deletes the CRD and then uninstalls the package, while the engine is restoring the CRD. The engine continues."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await trio.sleep(5)
@@ -331,7 +331,7 @@ async def test_an_uninstall_during_a_restoration_affects_nothing_else(autojump_c
         await trio.sleep(60)
         if moment == "looking":
             assert not await is_there(at, WIDGETS)
-        # The engine continues.
+        # The engine still works.
         await at.engine.upgrade(request(config_map("a"), crds=(widget_crd(),)))
         assert await is_there(at, WIDGETS)
 

@@ -1,4 +1,4 @@
-"""Narrowed schemas of CRDs: tables of cases, random widening and narrowing, and values that are accepted or refused."""
+"""Changes that narrow the schema of a CRD: tables of cases, random schemas, and values that a new schema refuses."""
 
 from copy import deepcopy
 
@@ -265,7 +265,7 @@ def values(made: JsonObject) -> st.SearchStrategy[JsonValue]:
 
 
 def widen(made: JsonObject, data: st.DataObject) -> JsonObject:
-    """Return a copy of the schema that lacks at most one condition on values."""
+    """Return a copy of the schema with at most one condition on values removed or relaxed."""
     result = deepcopy(made)
     spots = list(_spots(result))
     spot = data.draw(st.sampled_from(spots))
@@ -308,7 +308,7 @@ NARROWERS: dict[str, tuple[CrdRule, JsonValue]] = {
 
 
 def narrow(made: JsonObject, data: st.DataObject) -> tuple[JsonObject, CrdRule]:
-    """Return a copy of the schema with one more condition on values, and the rule that this breaks."""
+    """Return a copy of the schema that accepts fewer values in one respect, and the rule that this change breaks."""
     result = deepcopy(made)
     spot = data.draw(st.sampled_from(_spots(result)))
     if find(spot, "properties") and PRESERVE not in spot and data.draw(st.booleans()):
@@ -345,7 +345,7 @@ def test_a_narrowed_schema_is_always_refused(made: JsonObject, data: st.DataObje
 
 
 def pruned(made: JsonObject, value: JsonValue) -> JsonValue:
-    """Return the value, pruned as an API server prunes values of structural schemas."""
+    """Return the value without the fields that an API server prunes, because the structural schema does not know them."""
     if isinstance(value, list):
         keeps_all = find(made, PRESERVE) is True and not find(made, "items")
         return value if keeps_all else [pruned(find_object(made, "items"), item) for item in value]
@@ -374,7 +374,7 @@ def takes(made: JsonObject, value: JsonValue) -> bool:
 def test_values_newly_refused_or_pruned_always_have_a_narrowing(
     old: JsonObject, new: JsonObject, data: st.DataObject
 ) -> None:
-    """The embedded control plane's own validation decides which values are newly refused. The schemas may also be unrelated."""
+    """The embedded control plane's validation decides which values are newly refused. Some pairs of schemas are unrelated."""
     if data.draw(st.booleans()):
         new = old
         for _ in range(data.draw(st.integers(1, 3))):

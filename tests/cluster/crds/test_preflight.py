@@ -1,4 +1,4 @@
-"""Upgrades of CRDs that are refused. The cases that OLM v1 and kapp refuse are tested under their names."""
+"""Upgrades of CRDs that are refused. One test has the cases that OLM v1 and kapp refuse."""
 
 from copy import deepcopy
 
@@ -160,7 +160,7 @@ def test_our_conversion_between_versions_may_not_be_dropped() -> None:
 
 
 def test_a_conversion_patched_in_by_hooks_may_be_omitted() -> None:
-    """Hooks may set the conversion of a CRD, so it may be missing in the chart."""
+    """Hooks may set the conversion of a CRD, so a chart that omits it does not request its removal."""
     versions = (version("v1", storage=True), version("v2"))
     live = owned_by("wharfinger", crd(*versions, conversion={"strategy": "Webhook"}), operation="Update")
     assert rules(live, crd(*versions)) == []
@@ -189,7 +189,7 @@ def test_the_annotation_allows_unsafe_changes(value: str | None, allowed: bool) 
 
 
 async def test_a_definition_read_back_from_the_server_has_no_problems(autojump_clock: MockClock) -> None:
-    """The live CRD has defaults, managedFields and a status. The next upgrade must not take them for differences."""
+    """The live CRD has defaults, managedFields and a status. They must not count as changes in the next upgrade."""
     made = {name: value for name, value in crd(ONE, version("v2")).items() if name != "status"}
     async with memory_cluster() as client:
         await client.apply(made, field_manager="wharfinger")

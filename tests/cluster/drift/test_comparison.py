@@ -1,4 +1,4 @@
-"""Drift and its authors on the embedded control plane, found with and without the answer to our last apply."""
+"""Drift and its authors on the embedded control plane, found with and without a baseline (the answer to our last apply)."""
 
 import copy
 from typing import Final
@@ -89,7 +89,7 @@ CHANGES: Final[dict[str, tuple[Change, Found]]] = {
     "status": (patch("kube-controller-manager", {"status": {"replicas": 2}}, "status"), set()),
     "scaled by a user": (patch("kubectl", {"spec": {"replicas": 9}}, "scale"), {("/spec/replicas", "kubectl")}),
     "scaled by an autoscaler": (patch("kube-controller-manager", {"spec": {"replicas": 9}}, "scale"), set()),
-    # A zero is omitted from a scale, so the API server records no owner and the writer is unknown.
+    # The value 0 is omitted from a Scale object, so the API server records no owner, and the writer is unknown.
     "scaled to zero": (patch("keda-operator", {"spec": {"replicas": 0}}, "scale"), {("/spec/replicas", "")}),
     "scaled by an autoscaler without the subresource": (
         patch("scaler", {"spec": {"replicas": 9}}),
@@ -239,7 +239,10 @@ async def test_rules_of_an_aggregated_role_are_not_drift() -> None:
 
 
 async def test_cleared_managed_fields_make_every_field_drift() -> None:
-    """Without managedFields, others may have written any of our fields. Another apply makes them ours again."""
+    """Without managedFields, any of our fields may have another writer, so all count as drift.
+
+    An apply makes them ours again.
+    """
     desired = yaml_object(
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: prod, labels: {l: x}}, data: {a: x, b: z}}"
     )
@@ -342,7 +345,7 @@ def test_an_object_with_unreadable_managed_fields_of_ours_is_not_compared() -> N
 
 
 def test_lists_with_unknown_item_keys_are_compared() -> None:
-    """A list item without an owner is found like the owned items of its list: here by its value or by its index."""
+    """An item without an owner is identified in the same way as the other items of its list: here by its value or its index."""
     desired: JsonObject = {
         "apiVersion": "x.test/v1",
         "kind": "T",

@@ -51,7 +51,10 @@ OBJECT: JsonObject = {
     ],
 )
 def test_fields_owned_by_others_remain(others: JsonObject, segments: list[str], changes: JsonObject) -> None:
-    """Exactly the fields of other managers are left out. ``changes`` has the members that differ afterwards, None if left out."""
+    """Exactly the fields of other managers are left out.
+
+    ``changes`` has the changed members, with None for a removed member.
+    """
     left = without_fields(OBJECT, segments, FieldSet.from_fields_v1(others))
 
     assert left == {name: value for name, value in {**OBJECT, **changes}.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Fights: corrections are prompt at first and then ever rarer. No drift stays uncorrected, and the end of a fight is noticed."""
+"""Fights: corrections are prompt at first and then become rarer. All drift is corrected, and the end of a fight is noticed."""
 
 from typing import Final
 

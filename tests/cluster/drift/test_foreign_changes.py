@@ -1,4 +1,4 @@
-"""The author that is reported if the records of a release are deleted."""
+"""The process that is reported as the author if another process deletes the records of a release."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The drift monitor on real watches: reports, corrections, and requests."""
+"""The drift monitor on real watches: its reports, its corrections, and the number of its requests."""
 
 from typing import Final
 
@@ -166,7 +166,7 @@ async def test_an_event_older_than_our_write_is_ignored(autojump_clock: MockCloc
 
 
 async def test_our_own_write_seen_before_its_answer_is_not_drift(autojump_clock: MockClock, config: JsonObject) -> None:
-    """The watch shows our write before its answer arrives. The dropped field is then not taken for drift."""
+    """The watch shows our write before its answer arrives. A field that this write removes is not taken for drift."""
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         smaller: JsonObject = {**config, "data": {"a": "x"}}
@@ -281,7 +281,7 @@ async def test_periodic_comparison_finds_drift_of_a_lost_event(autojump_clock: M
 async def test_periodic_comparison_finds_a_change_under_our_own_name(
     autojump_clock: MockClock, config: JsonObject
 ) -> None:
-    """The managedFields stay the same, so an event does not show the change. Only the comparison does."""
+    """The managedFields stay the same, so the watch event does not show the change. Only a full comparison does."""
     async with drift_keeper(full_s=600) as keeper:
         key = await keeper.put(config)
         live = await keeper.bench.ours.get(key)

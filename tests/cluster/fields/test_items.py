@@ -1,4 +1,4 @@
-"""Paths into lists: items that are identified by keys, omitted keys with a default, and JSON pointers."""
+"""Paths into lists: items that are identified by keys, keys that are omitted because they have a default, and JSON pointers."""
 
 from typing import Final
 
@@ -41,7 +41,7 @@ def test_keys_of_an_element_are_read() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["TCP", "UDP"])), unique=True))
 def test_every_item_is_matched_by_its_element(named: list[tuple[str, str]]) -> None:
-    """An item also matches if it omits a key that has its default value."""
+    """An item also matches if it omits a key whose value is the default."""
     elements = [f'k:{{"name":"{name}","protocol":"{protocol}"}}' for name, protocol in named]
     items: list[JsonValue] = [
         {"name": name} if protocol == "TCP" else {"name": name, "protocol": protocol} for name, protocol in named

@@ -1,4 +1,4 @@
-"""Facts about live objects: the state that counts, pending evaluations of rules, and the wait for a missing status."""
+"""Facts about live objects: which observed state counts, pending evaluations of rules, and the wait for a missing status."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -109,7 +109,10 @@ async def test_an_answer_older_than_the_last_watch_event_does_not_count(autojump
 
 
 async def test_states_of_a_restored_server_count_after_the_guard_time(autojump_clock: MockClock) -> None:
-    """A server restored from a backup continues with lower resource versions, so a wait for higher ones would never end."""
+    """A server that is restored from a backup continues with lower resource versions.
+
+    A wait for higher versions could last forever.
+    """
     async with scripted(no_answers) as one:
         one.facts.answered(A, at(9000, widget("a"), conditions=ready("True")))
         await trio.sleep(GUARD_S)

@@ -83,7 +83,7 @@ async def test_a_deleted_object_is_reported(autojump_clock: MockClock) -> None:
 
 
 async def test_nothing_is_reported_before_all_objects_were_listed(autojump_clock: MockClock) -> None:
-    """After a restart, rows are restored from records before the state of the cluster is known."""
+    """After a restart, the rows of wanted objects are restored from records before the state of the cluster is known."""
     async with memory_cluster() as client, health_setup(client) as setup:
         await setup.install(row(config_map("a")))
         async with health_setup(client) as restarted:
@@ -113,7 +113,7 @@ async def test_reports_are_limited_in_rate(autojump_clock: MockClock) -> None:
 
 
 async def test_a_recovery_between_two_reports_is_reported_if_the_state_was_read(autojump_clock: MockClock) -> None:
-    """A package may read a temporary state between two reports. It must then also get a report about the recovery."""
+    """A package may read a temporary bad state between two reports. It must then also get a report about the recovery."""
     async with memory_cluster() as client, health_setup(client) as setup:
         await define_widgets(client)
         key = ObjectKey(WIDGET, "default", "a")
@@ -152,7 +152,7 @@ def scaled_web(**annotations: str) -> JsonObject:
 
 
 async def test_a_scaled_deployment_is_reconciling_and_never_degraded(autojump_clock: MockClock) -> None:
-    """First the generation changes, then the controller observes it, and finally the Pods become ready, as in a real cluster."""
+    """As in a real cluster, the generation changes, then the controller observes it, and finally the Pods become ready."""
     async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
         await setup.install(row(scaled_web(), DEPLOYMENT))
         assert (await setup.monitor.wait_ready(OWNER)).done
@@ -197,7 +197,7 @@ async def test_an_object_unready_beyond_the_grace_period_is_degraded(autojump_cl
 
 
 async def test_a_rollout_is_degraded_only_after_the_deployments_own_deadline(autojump_clock: MockClock) -> None:
-    """The rollout stalls for longer than the grace period, but the Deployment's own deadline for progress has not passed yet."""
+    """The rollout stalls for longer than the grace period. It is degraded only after the Deployment's own progress deadline."""
     async with open_cluster() as client, health_setup(client) as setup:
         await setup.install(row(web("5"), DEPLOYMENT))
         assert (await setup.monitor.wait_ready(OWNER)).done
@@ -232,7 +232,7 @@ async def test_an_object_missing_beyond_the_grace_period_is_degraded(autojump_cl
 
 @pytest.mark.slow
 async def test_a_wait_never_ends_with_a_state_from_before_the_apply(autojump_clock: MockClock) -> None:
-    """The Deployment is ready before the apply. Even if the watch is late, this state must not end the wait after the apply."""
+    """The Deployment is ready before the apply. If the watch is late, this old state must not end the wait after the apply."""
     async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
         await setup.install(row(web("5"), DEPLOYMENT))
         assert (await setup.monitor.wait_ready(OWNER)).done
@@ -415,7 +415,7 @@ async def test_changed_rules_are_evaluated_again(autojump_clock: MockClock) -> N
 
 
 async def test_rows_added_after_their_objects_are_evaluated_by_their_rules(autojump_clock: MockClock) -> None:
-    """Another release may have started the watch of a kind before, so that objects are reported before their rows exist."""
+    """If another release already watches the same kind, objects may be reported before their rows exist."""
     phases = Phases()
     async with memory_cluster() as client, health_setup(client, phases) as setup:
         await define_widgets(client)

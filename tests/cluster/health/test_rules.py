@@ -37,7 +37,7 @@ WRITTEN: JsonObject = {
 
 
 class CelHere:
-    """A CEL evaluator in this process that raises the errors of the worker pool."""
+    """A CEL evaluator that runs in this process and raises the same errors as the pool of worker processes."""
 
     def __init__(self) -> None:
         self.transient = False

@@ -1,4 +1,4 @@
-"""Stalled objects: they are not ready for a long time, and make no progress."""
+"""Stalled objects, which have not been ready for a long time and make no progress."""
 
 from math import inf
 

@@ -47,7 +47,7 @@ def now() -> datetime:
             Holder("them", 4, LEASE),
             Abandoned("the Wharfinger daemon them does not hold the Lease any more: us holds it"),
         ),
-        (Holder("them", 6, LEASE), AtWork("the Wharfinger daemon them", "it took the Lease over from that daemon")),
+        (Holder("them", 6, LEASE), AtWork("the Wharfinger daemon them", "it took the Lease over from this daemon")),
         (Holder("them", 9, LOG), None),
         (Holder("them", 1, "default/wharfinger/uid-0"), None),
         (Holder("them"), None),
@@ -140,7 +140,7 @@ async def test_a_daemon_that_renews_its_lease_is_at_work_whatever_its_clock_show
             "the Wharfinger daemon them",
             "the wait ends when that daemon releases the Lease default/other, or does not renew it for 20 seconds",
         )
-        for minute in range(1, 30):  # that daemon's clock is 55 years behind, but it renews
+        for minute in range(1, 30):  # the clock of the other daemon is 55 years behind, but it renews its Lease
             await trio.sleep(19)
             await change(client, {"renewTime": f"1971-01-01T00:{minute:02}:00.000000Z"})
             assert isinstance(await verdict(fencing, theirs), AtWork)

@@ -1,4 +1,4 @@
-"""Acquiring, holding and losing a Lease of a real API."""
+"""A Lease on a control plane in memory: how it is acquired, held and lost."""
 
 from datetime import UTC, datetime
 
@@ -19,7 +19,7 @@ from wharfinger.kube.resource import ObjectKey
 
 
 def now() -> datetime:
-    """Return a constant wall-clock time, because nothing may depend on it."""
+    """Return the same wall-clock time at each call, because no decision about a Lease may depend on it."""
     return datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -1,4 +1,4 @@
-"""Baselines: they are small, and show whether an event is relevant for drift."""
+"""Baselines, the records of applied objects. They are small, and show whether a watch event may be drift."""
 
 import pytest
 

@@ -31,7 +31,7 @@ LABEL: JsonObject = {RELEASE_LABEL: "web"}
 
 
 class Told:
-    """A listener that records the name and ``data.a`` of each reported object, or its name after a minus if it is deleted."""
+    """A listener that records the name and ``data.a`` of each reported object, or ``-`` and the name if it is deleted."""
 
     def __init__(self) -> None:
         self.changes: list[str] = []
@@ -54,7 +54,7 @@ async def live_objects(client: ClusterClient, told: Told) -> AsyncIterator[LiveO
 
 @asynccontextmanager
 async def scripted(script: WatchScript) -> AsyncIterator[tuple[LiveObjects, Told]]:
-    """Open the live objects of a scripted server."""
+    """Watch the live objects of a scripted server. Yield them and their listener."""
     told = Told()
     transport = FaultyTransport(script)
     async with (
@@ -214,7 +214,7 @@ async def test_a_wait_for_a_kind_that_is_not_served_raises(autojump_clock: MockC
 
 
 class Router:
-    """A server of one object. Once ``failing`` is set, every answer is ``failure``."""
+    """A server with a single object. While ``failing`` is set, every answer is ``failure``."""
 
     def __init__(self, failure: Answer) -> None:
         self.failure = failure
@@ -238,7 +238,7 @@ class Router:
 async def test_only_a_kind_that_is_not_served_loses_its_objects(
     autojump_clock: MockClock, failure: Answer, expected: list[str]
 ) -> None:
-    """A CRD may be deleted while its watch is broken. Only the answer 404 shows that its objects are gone."""
+    """A CRD may be deleted while the watch of its kind is broken. Only the answer 404 shows that the objects are gone."""
     router = Router(failure)
     told = Told()
     async with (

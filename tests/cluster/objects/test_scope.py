@@ -37,7 +37,7 @@ NAMESPACE = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: made}\n"
 
 @asynccontextmanager
 async def confined() -> AsyncIterator[tuple[HttpClusterClient, ReleaseEngine, set[Owner]]]:
-    """Open an engine that confines releases to their namespaces, except the releases in the yielded set."""
+    """Open an engine that confines each release to its namespace, except the releases in the yielded set."""
     free: set[Owner] = set()
     async with cluster() as (client, _transport):
         options = EngineOptions(confined=lambda owner: owner not in free)
@@ -46,7 +46,7 @@ async def confined() -> AsyncIterator[tuple[HttpClusterClient, ReleaseEngine, se
 
 
 async def change(client: HttpClusterClient, key: ObjectKey) -> None:
-    """Change a field as another manager."""
+    """Change a field of a ConfigMap as another manager."""
     metadata: JsonObject = {"name": key.name, "namespace": key.namespace}
     theirs: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"v": "changed"}}
     await client.apply(theirs, field_manager="ann", force=True)
@@ -161,7 +161,7 @@ async def test_an_uninstall_deletes_its_own_objects_outside_of_the_namespace(aut
 
 
 async def test_a_hook_of_a_kind_served_only_later_is_refused_when_it_is_written(autojump_clock: MockClock) -> None:
-    """A request is checked as a whole before its first write, but kinds that are not served yet can only be checked later."""
+    """All objects of a request are checked before the first write. Kinds that are not served yet can only be checked later."""
     pod: JsonObject = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example/x:1"}]}
     widget: JsonObject = {}
     hooks: list[JsonObject] = [

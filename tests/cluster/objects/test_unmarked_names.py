@@ -51,7 +51,7 @@ async def test_an_object_is_absent_only_if_the_watch_does_not_report_it(autojump
         assert not live.is_absent(key("none"))
         assert live.is_absent(key("before"))
 
-        # An object that joins or leaves a release is never absent.
+        # An object that gets or loses the release label is never reported as absent.
         for label in ("web", None):
             await client.merge_patch(key("none"), {"metadata": {"labels": {RELEASE_LABEL: label}}})
             await wait_all_tasks_blocked()

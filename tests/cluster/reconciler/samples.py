@@ -28,7 +28,7 @@ class Row:
 RowTable = Table[int, Row]
 RowAttempt = Attempt[int, Row]
 OPTIONS: Final = ReconcilerOptions(first_retry_s=0.05, prune_s=0)
-"""The options of the peer's test scripts (spec/schedulers, D). Prunes run only on demand."""
+"""The options of the test scripts of statedb's reconciler (see docs/reconciler.md). Prunes run only on demand."""
 
 
 class RefusedError(ClusterError):

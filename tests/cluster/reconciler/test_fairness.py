@@ -1,4 +1,4 @@
-"""Fairness: new rows are attempted within the bound of turns.py, however many other owners hang, fail or are slow."""
+"""Fairness: a new row is attempted within the bound in turns.py, however many other operations hang, fail or are slow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,9 @@ EPSILON_S = 0.01
 
 @dataclass
 class Crowd:
-    """A target that behaves as the text of each row says: ``hangs``, ``SECONDS``, or ``SECONDS fails``.
+    """A target whose operation on a row hangs, takes some time, or fails after some time.
+
+    The text of the row selects this: ``hangs``, ``SECONDS`` or ``SECONDS fails``.
 
     ``begun`` has the start times of all attempts for each key, and ``turns`` the start time of each owner's last attempt.
     """
@@ -80,7 +82,7 @@ class BatchCrowd(Crowd):
 
 @dataclass(frozen=True)
 class Scene:
-    """A scenario: each bad owner's behaviour, number of rows and start time, and the pauses between the healthy owner's rows."""
+    """A scenario: each bad owner's behavior, number of rows and start time, and the pauses between the healthy owner's rows."""
 
     bad: tuple[tuple[str, int, float], ...]
     good: tuple[float, ...]
@@ -148,7 +150,10 @@ def test_a_healthy_owner_waits_no_longer_than_the_bound(scene: Scene) -> None:
 @pytest.mark.parametrize("batches", [False, True], ids=["single", "batches"])
 @pytest.mark.parametrize("owners", [2, 6, 100])
 def test_hanging_owners_do_not_delay_another_one(owners: int, batches: bool) -> None:
-    """If hanging operations kept all workers, other owners would wait until these operations are cut off after two minutes."""
+    """Hanging operations are cut off after two minutes.
+
+    If they occupied all workers until then, other owners would have to wait.
+    """
     scene = Scene((("hangs", 8, 0.0),) * owners, (1.0, 100.0, 100.0, 100.0, 100.0), 16, 8, batches)
     waited = [waited for waited, _ in waits(scene)]
     assert waited[0] <= OPTIONS.patience_s * (2 + 2 * owners / 16)
@@ -157,7 +162,10 @@ def test_hanging_owners_do_not_delay_another_one(owners: int, batches: bool) -> 
 
 @pytest.mark.parametrize("batches", [False, True], ids=["single", "batches"])
 def test_a_new_row_is_not_starved_by_failing_rows(batches: bool) -> None:
-    """Another owner has a hundred rows that fail after 0.1 s and are retried each second, and only two workers exist."""
+    """The owner of the new row also has a hundred rows that fail after 0.1 s and are retried each second.
+
+    There are two workers.
+    """
 
     async def run() -> float:
         options = replace(OPTIONS, concurrency=2, max_retry_s=1.0)
@@ -180,7 +188,7 @@ def test_a_new_row_is_not_starved_by_failing_rows(batches: bool) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("batches", [False, True], ids=["single", "batches"])
 def test_retries_continue_during_constant_changes(batches: bool) -> None:
-    """A failing row is retried about as often as its pauses allow, although another owner always has changes."""
+    """A failing row is retried regularly, although another owner's rows change all the time."""
 
     async def run() -> int:
         options = replace(OPTIONS, concurrency=2, max_retry_s=1.0)
@@ -197,7 +205,7 @@ def test_retries_continue_during_constant_changes(batches: bool) -> None:
 
 
 def test_a_slow_operation_completes_although_others_hang() -> None:
-    """Five owners hang, and the operation of another one takes a minute. It is cut off at most once, and then has enough time."""
+    """The operations of five owners hang. Another owner's takes a minute: it may be cut off once, and then has enough time."""
 
     async def run() -> bool:
         table, crowd = a_table(), Crowd()

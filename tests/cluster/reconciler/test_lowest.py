@@ -1,4 +1,4 @@
-"""The collection that knows the lowest of a changing set of revisions."""
+"""The collection that tracks the lowest of a changing set of revisions."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -40,7 +40,7 @@ RUNS = ["first", "retry", "refreshing"]
 def test_an_outcome_counts_exactly_if_the_row_was_not_changed_during_the_attempt(
     world: World, meanwhile: str, error: ClusterError | None, run: str
 ) -> None:
-    """Only a change of the row counts here, not the outcome of another reconciler for the row."""
+    """The outcome of another reconciler for the same row is no change of the row."""
     with a_world(world.table) as other:
         put(world.table, 1)
         begin(world, run)
@@ -326,7 +326,10 @@ def test_an_owner_without_rows_is_forgotten(world: World) -> None:
 
 
 def test_refreshes_are_limited_in_rate(world: World) -> None:
-    """After an idle time, as many refreshes as are allowed in one second run at once. The others follow one by one."""
+    """After an idle time, the refreshes that are allowed in one second may all run immediately.
+
+    The others follow one by one.
+    """
     put(world.table, *range(300))
     world.take_in()
     world.rest()
@@ -400,7 +403,7 @@ def test_an_assumption_about_another_revision_has_no_effect(world: World) -> Non
 
 @pytest.mark.parametrize("taken_in", [False, True])
 def test_an_assumption_about_a_running_row_has_no_effect(world: World, taken_in: bool) -> None:
-    """An attempt with the older row may end after the event that caused the assumption."""
+    """An attempt with the older row is still running, and may end after the observation that caused the assumption."""
     put(world.table, 1)
     world.take_in()
     attempt = world.take()
@@ -437,7 +440,7 @@ def test_a_failing_row_assumed_done_is_done(world: World) -> None:
 
 
 def test_new_rows_are_not_updated_while_a_prune_runs(world: World) -> None:
-    """The prune could take the objects of new rows for unwanted ones. Rows that the prune knows are still updated and deleted."""
+    """A prune does not know the new rows, so it could delete their objects. The rows that it knows are updated and deleted."""
     put(world.table, 1, 2)
     world.take_in()
     world.machine.hold(world.table.snapshot())

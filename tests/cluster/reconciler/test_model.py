@@ -1,7 +1,7 @@
 """Random histories of several machines on one table: no change is lost, no done row is attempted again, and the work ends.
 
-The model of a target is the last operation for each key. An operation may take effect at any time while it runs, even
-if it fails. A prune deletes objects that its snapshot does not have, at any time while it runs, as often as it likes.
+The model of a target is the effect of the last operation for each key. An operation may take effect at any time while it runs,
+even if it fails. While a prune runs, it may delete objects that its snapshot does not have, at any time and more than once.
 """
 
 from contextlib import ExitStack
@@ -29,7 +29,7 @@ OPTIONS = ReconcilerOptions(
     concurrency=3, slow_concurrency=2, owner_concurrency=2, round_size=3, refresh_per_s=2.0, give_up=3
 )
 ROUNDS = 500
-"""More rounds than any history needs until no work is left."""
+"""The limit of rounds until no work is left. No history needs that many."""
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Reconcilers(RuleBasedStateMachine):
         revision = put(self.table, Row(key, owner, str(self.writes)))
         one = self.all[which]
         one.there[key] = revision
-        one.asked.add((key, revision))  # an assumption may be ignored
+        one.asked.add((key, revision))  # the machine may ignore the assumption, and attempt the row once more
         one.machine.assume_done(key, revision, self.now)
 
     @rule(key=KEYS, which=MACHINES)
@@ -247,7 +247,7 @@ class Reconcilers(RuleBasedStateMachine):
 
 
 def check(machine: Machine[int, Row]) -> None:
-    """Check that every key is in exactly the place that its state requires."""
+    """Check that each key is in exactly one list of the machine, the one that its state requires."""
     for record in machine._records.values():
         owner = record.owner
         assert machine._owners[owner.name] is owner

@@ -1,4 +1,4 @@
-"""The run of an operation: in the context of its owner, within its time limit, and with one kind of error for all exceptions."""
+"""The run of an operation: its context and its time limit, and the ClusterErrors that stand for other exceptions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext

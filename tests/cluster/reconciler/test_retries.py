@@ -160,7 +160,7 @@ def test_pauses_double() -> None:
 def test_the_pause_after_an_error_respects_the_servers_request(
     transient: bool, asked: float | None, pause: float
 ) -> None:
-    """The pause is at least our own one, and at most as long as after a permanent error."""
+    """The pause is at least as long as without the server's request, and at most as long as after a permanent error."""
     error = ClusterError("it failed") if transient else RefusedError("it failed")
     error.retry_after_s = asked
     assert pause_after(error, 2, ReconcilerOptions(), 0.0) == pause

@@ -1,5 +1,6 @@
-"""The test scripts of the peer that spec/schedulers describes. The most recent operations must be the expected ones,
-in any order.
+"""The test scripts of statedb's reconciler (see docs/reconciler.md), translated to Python.
+
+In each step, the most recent operations must be the expected ones, in any order.
 """
 
 from collections.abc import AsyncIterator
@@ -51,7 +52,7 @@ def kinds(reconciler: Reconciler[int, Row], *keys: int) -> list[Kind | None]:
 
 
 async def test_the_oracle_detects_differences(autojump_clock: trio.testing.MockClock) -> None:
-    """A wait for operations ends when the most recent ones are the expected ones, in any order. Otherwise it times out."""
+    """A wait for operations ends only if the most recent ones are the expected ones, in any order."""
     target = Target(history=["delete(2)", "update(1)", "update(3)", "update(1)"])
     await target.expect("update(1)", "update(1)", "update(3)")
     for other in (("delete(2)",), ("update(1)", "update(3)", "update(3)"), ("update(1)", "update(1)")):

@@ -1,4 +1,4 @@
-"""Workers, rounds, waits, prunes and several reconcilers at once, in virtual time."""
+"""A running reconciler in virtual time: its workers, rounds, waits and prunes, and several reconcilers of one table."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -84,7 +84,7 @@ async def test_a_wait_for_a_future_revision_ends_when_it_is_reconciled(autojump_
 
 
 async def test_the_watermark_is_the_failing_revision(autojump_clock: Clock) -> None:
-    """The watermark is reset when the row succeeds. A wait for settled rows lasts until then."""
+    """When the failing row succeeds, the watermark is 0 again. A wait for settled rows lasts until then."""
     target, table = Target(errors={2: ClusterError("no")}), a_table()
     async with reconciling(table, target) as reconciler:
         revision = put(table, 1, 2, 3)
@@ -109,7 +109,7 @@ async def test_a_wait_for_settled_rows_ends_when_they_are_given_up(autojump_cloc
 
 
 async def test_failing_objects_of_one_owner_do_not_block_another(autojump_clock: Clock) -> None:
-    """One owner has more hanging objects than it may have operations in progress, and another owner still succeeds."""
+    """An owner has more hanging objects than operations that it may run at once. Another owner still succeeds."""
     target = Target(gates={key: trio.Event() for key in range(100)})
     table = a_table()
     async with reconciling(table, target) as reconciler:
@@ -145,7 +145,7 @@ async def test_a_removed_row_is_settled_when_its_object_is_deleted(autojump_cloc
 
 
 async def test_each_of_several_reconcilers_performs_each_row_once(autojump_clock: Clock) -> None:
-    """Reconcilers do not write statuses to the table, so it has only one revision for each write of a row."""
+    """Reconcilers do not write statuses to the table, so the table gets only one revision for each write of a row."""
     table, targets = a_table(), [Target(), Target(errors={2: RefusedError("no")})]
     statuses = Statuses[int]()
     async with (
@@ -257,7 +257,7 @@ async def test_changes_are_read_slowly_while_all_workers_are_busy(autojump_clock
 
 
 async def test_changes_are_read_during_constant_retries(autojump_clock: Clock) -> None:
-    """A due retry always exists for the only worker, but new changes must still be read."""
+    """A retry is always due for the only worker, but new changes must still be read."""
 
     class Slow(Target):
         async def update(self, attempt: RowAttempt) -> None:
@@ -352,7 +352,7 @@ async def test_rows_known_to_be_done_are_not_updated_again_after_a_restart(autoj
         for key, revision in ((1, 1), (2, 1), (3, 3)):
             reconciler.assume_done(key, revision)
         told = reconciler.status(1)
-        assert told is not None  # the status exists although the row was not read yet
+        assert told is not None  # the reconciler has not read the row yet
         assert told.kind is Kind.DONE
         filling.done()
         await reconciler.wait_until_reconciled(2, "a", until_settled=True)

@@ -1,7 +1,7 @@
 """A random simulation in virtual time: rows change while operations take time, fail or hang, and prunes run.
 
-These invariants hold throughout: at most one operation per key, and at most as many as workers. When failures stop, the
-target matches the rows in the end, no work is left, and nothing is repeated.
+At any time, at most one operation runs for each key, and at most as many operations as there are workers. After the failures
+stop, the target finally matches the rows, no work is left, and nothing is repeated.
 """
 
 import random

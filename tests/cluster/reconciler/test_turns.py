@@ -1,4 +1,4 @@
-"""The turns of owners, the places for operations, and operations that lose their place."""
+"""The turns of owners, the limited places for running operations, and late operations, which release or lose their place."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def keys(taken: list[Work[int, Row]]) -> list[int]:
 
 
 def done(turns: RowTurns, most: int = 100, now: float = 0.0, *, failed: bool = False) -> list[int]:
-    """Take up to ``most`` pieces of work, finish each at once, and return their keys."""
+    """Take up to ``most`` pieces of work, finish each immediately, and return their keys."""
     taken: list[int] = []
     while len(taken) < most and (one := turns.take(now)) is not None:
         turns.done(one[0], now, failed=failed)

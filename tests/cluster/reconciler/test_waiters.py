@@ -1,4 +1,4 @@
-"""Tasks that wait for an owner's progress, and are woken only if their condition holds."""
+"""Tasks that wait for an owner's progress. A task is woken only if the condition that it waits for is met."""
 
 import trio
 import trio.testing

@@ -1,4 +1,7 @@
-"""Weaknesses of the peer that spec/schedulers describes, by their numbers in D.9. Each test fails with the peer's behaviour."""
+"""Weaknesses of statedb's reconciler, with their numbers in ``tests/spec_table_cases.py``.
+
+Each test would fail with statedb's behavior.
+"""
 
 from dataclasses import replace
 
@@ -133,7 +136,10 @@ async def test_6_an_operation_has_a_deadline(autojump_clock: Clock) -> None:
 
 
 def test_7_a_replaced_row_is_marked_as_replaced() -> None:
-    """A row may be deleted and inserted again between two reads. The attempt is marked, because the object may be another one."""
+    """A row may be deleted and inserted again between two reads.
+
+    The next attempt is marked, because the live object may be a different one.
+    """
     with a_world(a_table()) as world:
         put(world.table, 1, 2)
         world.take_in()
@@ -201,7 +207,9 @@ async def test_9_an_outcome_does_not_change_the_table(autojump_clock: Clock) -> 
 
 
 def test_10_the_same_events_have_the_same_order() -> None:
-    """Owners alternate, and each owner's rows are processed in the order of their revisions. The hashes of keys do not matter."""
+    """Owners alternate, and each owner's rows are processed in the order of their revisions, and not of the hashes of their
+    keys.
+    """
     orders = []
     for _ in range(3):
         with a_world(a_table()) as world:

@@ -1,4 +1,4 @@
-"""A machine and its table, without tasks. Tests advance the clock, and begin and end each attempt."""
+"""A reconciler's state machine and its table, without tasks. Tests advance the clock, and begin and end each attempt."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ class World:
         self.machine.finish(attempt, entry.revision if entry else 0, error, now=self.now, draw=0.0)
 
     def run(self, error: ClusterError | None = None) -> RowAttempt:
-        """Take the next attempt, finish it at once, and return it."""
+        """Take the next attempt, finish it immediately, and return it."""
         attempt = self.take()
         self.finish(attempt, error)
         return attempt

@@ -99,6 +99,18 @@ async def test_a_record_that_outgrows_the_limit_with_its_status_is_split() -> No
         assert await at.owners() == [find(stored.metadata, "uid")]
 
 
+async def test_changed_content_replaces_the_chunks() -> None:
+    async with bench() as at:
+        stored = await at.store.create(large())
+        names = {name_of(chunk) for chunk in await at.secrets()}
+        changed = stored.release.with_inputs(b"new")
+        written = await at.store.update(stored, changed)
+        assert await at.read() == [changed]
+        now = {name_of(chunk) for chunk in await at.secrets()}
+        assert written.index is not None and now == {*written.index.names("web")} and not now & names
+        assert await at.owners() == [find(stored.metadata, "uid")] * len(now)
+
+
 # -- collecting chunks
 
 

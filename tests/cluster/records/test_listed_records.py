@@ -1,4 +1,4 @@
-"""Secrets from a list, which are stored until they are taken."""
+"""Record Secrets from the first list of a daemon, which are stored until their release is restored."""
 
 from wharfinger.cluster.records.listed_records import FRESH_S, MAX_BYTES, ListedRecords
 

@@ -1,4 +1,4 @@
-"""The heads of all releases, followed by one watch, and the changes by others that are reported."""
+"""Release heads: the revisions of all releases from one watch, without their content. Changes by other writers are reported."""
 
 import json
 from collections.abc import AsyncIterator
@@ -105,7 +105,10 @@ async def test_changes_by_others_are_reported(autojump_clock: MockClock) -> None
 
 
 async def test_a_record_deleted_during_our_uninstall_is_not_reported(autojump_clock: MockClock) -> None:
-    """If the namespace is deleted, the record may disappear before our uninstall deletes it. This must not be blamed on helm."""
+    """When a namespace is deleted, a record may disappear before our uninstall deletes it.
+
+    Helm must not be named as the author.
+    """
     async with bench() as at:
         for holder, told in ((US, 0), (NOBODY, 1)):
             with at.heads.writing("default", "sh.helm.release.v1.web.v1") as wrote:

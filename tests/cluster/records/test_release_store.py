@@ -154,7 +154,7 @@ async def test_large_records_are_packed_in_a_worker_thread() -> None:
 
 @dataclass
 class Watching:
-    """A store with watched heads. ``asked`` returns the requests of the store, without those of the watch and of discovery."""
+    """A store with release heads from a watch. ``asked`` returns the requests of the store since its last call."""
 
     ways: TwoWays
     heads: ReleaseHeads
@@ -171,7 +171,7 @@ class Watching:
 
 @asynccontextmanager
 async def watching(*before: Release) -> AsyncIterator[Watching]:
-    """Open a store with watched heads. The records ``before`` exist before the first list."""
+    """Open a store with release heads from a watch. The records ``before`` already exist at the first list of this watch."""
     us = Holder("us")
     async with two_ways() as ways, open_shared_watches(ways.client) as watches, AsyncExitStack() as stack:
         for one in before:
@@ -285,7 +285,7 @@ async def test_a_recreated_record_is_not_deleted(autojump_clock: MockClock) -> N
 
 
 class Deaf(ReleaseHeads):
-    """Heads that count as synced, but receive no events."""
+    """Release heads that count as synced, but receive no events."""
 
     @property
     def synced(self) -> bool:
@@ -315,7 +315,7 @@ async def test_summaries_are_updated_without_losing_data(autojump_clock: MockClo
 
 async def pending(client: ClusterClient, holder: Holder) -> None:
     """Create a deployed record, and the pending record of a killed process."""
-    store = ReleaseStore(client, lambda: NOW + timedelta(days=9))  # the clock of that machine is wrong
+    store = ReleaseStore(client, lambda: NOW + timedelta(days=9))  # the clock of the other machine is wrong
     await store.create(release(1))
     await store.create(release(2, ReleaseStatus.PENDING_UPGRADE, holder=holder))
 
@@ -392,7 +392,7 @@ async def test_a_pending_record_of_a_users_helm_is_settled_after_ten_minutes(aut
 async def test_a_pending_record_of_a_later_lease_holder_is_busy(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await pending(client, Holder("them", 6, "default/wharfinger/u"))
-        with pytest.raises(ReleaseBusyError, match="it took the Lease over from that daemon"):
+        with pytest.raises(ReleaseBusyError, match="it took the Lease over from this daemon"):
             await settled(client, Holder("us", 5, "default/wharfinger/u"))
 
 

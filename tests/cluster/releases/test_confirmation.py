@@ -48,7 +48,7 @@ async def test_an_unchanged_release_is_confirmed_like_an_upgrade(autojump_clock:
         assert engine.as_applied(WANTED.owner, WANTED.fingerprint) == found
         again = await engine.upgrade(APPLIED)
         assert (again.outcome, again.revision, set(again.objects)) == (Outcome.UNCHANGED, 1, set(found.objects))
-        assert await engine.confirm(WANTED) is None  # the release no longer counts as just restored
+        assert await engine.confirm(WANTED) is None  # after an upgrade, the release no longer counts as just restored
         assert writes == []
 
 

@@ -109,7 +109,7 @@ async def test_hooks_are_stored_in_the_record(autojump_clock: MockClock) -> None
 
 
 async def creations(client: ClusterClient, count: int, since: str) -> list[str]:
-    """Return the names of the first ``count`` ConfigMaps created in ``default``, in order."""
+    """Return the names of the first ``count`` ConfigMaps created in ``default`` after the resourceVersion ``since``."""
     names: list[str] = []
     kind = (await key_of(client, "ConfigMap", "x")).resource
     async with client.watch(kind, "default", resource_version=since) as events:
@@ -149,7 +149,7 @@ async def test_kinds_that_others_need_come_first(autojump_clock: MockClock) -> N
 
 
 async def test_definitions_are_never_deleted(autojump_clock: MockClock) -> None:
-    """Deleting a definition would delete all objects of its kind."""
+    """If a CRD is a hook, it is never deleted, because all objects of its kind would be deleted with it."""
     async with memory_cluster() as client:
         crd = widget_crd()
         metadata = crd["metadata"]
@@ -179,7 +179,10 @@ async def test_install_hooks_run_again_after_a_failed_install(autojump_clock: Mo
 
 
 async def test_an_interrupted_hook_does_not_block_the_next_attempt(autojump_clock: MockClock) -> None:
-    """An interruption deletes a hook with the policy "hook-succeeded". If it stayed, no later upgrade could succeed."""
+    """When a hook with the policy "hook-succeeded" is interrupted, its object is deleted.
+
+    Otherwise all later upgrades would fail.
+    """
     async with memory_cluster() as client, open_engine(client) as engine:
         wanted = with_hooks(hook("migrate", "pre-install", "Job", policy="hook-succeeded"))
         with trio.move_on_after(10) as scope:
@@ -237,7 +240,7 @@ async def test_delete_policies_are_followed(autojump_clock: MockClock) -> None:
 async def upgrading(
     client: HttpClusterClient, engine: ReleaseEngine, wanted: ReleaseRequest
 ) -> AsyncIterator[list[Outcome | HookFailedError]]:
-    """Run an upgrade while the block runs. When the block ends, the yielded list contains the outcome or the error."""
+    """Run an upgrade during the ``async with`` block. After the block, the yielded list has the upgrade's outcome or error."""
     ended: list[Outcome | HookFailedError] = []
 
     async def run() -> None:
@@ -342,7 +345,7 @@ async def test_unreadable_hooks_stop_the_uninstall(autojump_clock: MockClock) ->
 
 @pytest.mark.parametrize("lost", [False, True])
 async def test_every_request_of_a_hook_may_fail_once(lost: bool, autojump_clock: MockClock) -> None:
-    """A run deletes the old object, and creates and deletes the new one. Any of its requests may fail or lose its answer."""
+    """A run of a hook deletes the old object, and creates and deletes a new one. Any of these requests may fail once."""
     hooks = parse_hooks([hook("x", "test", policy="before-hook-creation,hook-succeeded")])
     async with cluster() as (client, transport):
         await client.create(config_map_object("x"))

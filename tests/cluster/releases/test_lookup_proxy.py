@@ -139,7 +139,7 @@ async def test_requests_without_the_token_of_the_run_are_refused(tmp_path: Path)
                 assert (await client.get(base + odd, auth=login)).status_code == 403
             escaped = "/api/v1/namespaces/tenant%2f..%2fvictimns/secrets/crown"
             assert (await client.get(base + escaped, auth=login)).status_code == 403
-            assert look.refusal == ""  # templates do not send such requests, so they are not reported
+            assert look.refusal == ""  # refusals of such requests are not reported, because no template sends them
         async with world.access.open("tenant") as other:
             port = urlsplit(find_str(other.kubeconfig, "clusters", 0, "cluster", "server")).port
             assert (await client.get(f"http://127.0.0.1:{port}{path}", auth=login)).status_code == 401

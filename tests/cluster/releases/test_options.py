@@ -31,7 +31,7 @@ async def test_operations_run_in_the_context_of_their_release(autojump_clock: Mo
 
 
 class Entering:
-    """A context manager that records the owner of the release for which it is entered."""
+    """A context manager that records the owner of its release each time it is entered."""
 
     def __init__(self, told: list[str], who: str) -> None:
         self._told = told

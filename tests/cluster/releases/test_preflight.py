@@ -36,7 +36,7 @@ async def survey(client: ClusterClient, *objects: JsonObject, crds: tuple[JsonOb
 
 
 def narrowed() -> JsonObject:
-    """Return the definition of Widgets, changed to cluster scope."""
+    """Return the CRD of the kind Widget with its scope changed to Cluster."""
     crd = widget_crd()
     spec = crd["spec"]
     assert isinstance(spec, dict)
@@ -122,7 +122,7 @@ async def test_rows_of_a_record_omit_unserved_kinds_and_duplicates(autojump_cloc
 
 
 async def test_objects_of_an_unavailable_api_server_have_an_unknown_state(autojump_clock: MockClock) -> None:
-    """Such objects must not be taken for deleted. They would be orphaned, or pruned once the API server answers."""
+    """Such objects must not count as deleted. Otherwise they would be orphaned, or pruned once the API server answers again."""
     group: JsonObject = {"metadata": {"name": "example.test"}, "versions": [{"version": "v1", "freshness": "Stale"}]}
     apis: JsonObject = {"kind": "APIGroupDiscoveryList", "items": [group]}
     async with cluster() as (client, transport):

@@ -72,7 +72,7 @@ async def test_a_release_is_installed_upgraded_and_removed(autojump_clock: MockC
 
 
 async def test_tidying_stops_when_another_operation_begins(autojump_clock: MockClock) -> None:
-    """The new operation's revision is not deployed yet, so the one before it must remain for a rollback."""
+    """The revision of the other operation is not deployed yet, so the revision before it must remain for a rollback."""
     async with bench() as at:
         first = await at.ours.write(WANTED, None, [], ReleaseStatus.DEPLOYED, "one")
         second = await at.ours.write(WANTED, first.release, [], ReleaseStatus.DEPLOYED, "two")

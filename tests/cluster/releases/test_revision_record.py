@@ -1,4 +1,4 @@
-"""Records of revisions: written before or after a change, always marked if it failed, and continued after a killed process."""
+"""Records of revisions: when they are written, how failed changes are recorded, and what follows after a killed process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,7 +37,7 @@ def refusal(code: int, reason: str) -> httpx.Response:
 
 @asynccontextmanager
 async def bench_of_records(history: int = 10) -> AsyncIterator[tuple[RecordKeeper, Faulty]]:
-    """Open a keeper of records. Yield it and its transport."""
+    """Open a keeper of records. Yield it, and the transport of its client."""
     async with cluster() as (client, transport):
         clock, holder = Clock(), Holder("wharfinger")
         yield RecordKeeper(ReleaseStore(client, clock, holder=holder), clock, holder, history), transport
@@ -112,7 +112,10 @@ async def test_a_failed_quick_change_is_recorded(autojump_clock: MockClock) -> N
 async def test_a_change_that_fails_while_its_pending_record_is_written_is_recorded_as_failed(
     autojump_clock: MockClock,
 ) -> None:
-    """The change fails before the server answers the write of the record. A further attempt may never come."""
+    """The change fails before the server answers the write of the record.
+
+    The failure is recorded, because no retry may follow.
+    """
     async with bench() as at:
         await at.engine.upgrade(pair("1"))
         answers, inner = trio.Event(), at.transport.inner
@@ -199,7 +202,7 @@ async def test_a_change_whose_record_is_refused_remains_and_is_recorded_later(au
 async def test_objects_of_a_killed_process_identify_their_revision(
     killed_at: str, wanted: str, autojump_clock: MockClock
 ) -> None:
-    """The process is killed after one or both objects of the second revision are written, but before the revision's record is."""
+    """The process is killed after it has written one or both objects of the second revision, but not the revision's record."""
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
             await engine.upgrade(pair("1"))
@@ -223,7 +226,7 @@ async def test_objects_of_a_killed_process_identify_their_revision(
 
 
 async def test_a_digest_written_by_another_process_hides_no_drift(autojump_clock: MockClock) -> None:
-    """Another process changes an object's value and digest while no daemon is running. No upgrade follows the restart."""
+    """Another process changes a value and the digest of an object while no daemon runs. The next daemon reverts the value."""
     async with cluster() as (client, _):
         async with open_engine(client) as engine:
             await engine.upgrade(pair("1"))

@@ -49,7 +49,7 @@ class Bench:
         return list(self._live.statistics().objects)
 
     async def put(self, *rows: DesiredObject) -> list[str]:
-        """Read the objects of the rows, put the rows, and return the write requests."""
+        """Look up the live objects of the rows, put the rows, and return the write requests."""
         lives = {one.identity: await look_up(self.client, one.key) for one in rows}
         before = {one.identity: one.body for one in self.rows.of(OWNER)}
         self.transport.requests.clear()
@@ -89,7 +89,7 @@ async def test_only_objects_that_differ_are_written(autojump_clock: MockClock) -
         assert await at.put(row("a", v="2"), row("b")) == ["PATCH b"]
         edit: JsonObject = {**config_map("a", v="9"), "metadata": {"name": "a", "namespace": "default"}}
         await at.client.apply(edit, field_manager="ann", force=True)
-        assert await at.put(row("a", v="2"), row("b")) == ["PATCH a", "PATCH a"]  # the first reports the conflict
+        assert await at.put(row("a", v="2"), row("b")) == ["PATCH a", "PATCH a"]  # the first one is refused
         assert (await at.client.get(key("a")))["data"] == {"v": "2"}
         assert await at.put() == []
 
@@ -152,7 +152,7 @@ async def test_removal_deletes_the_selected_objects(autojump_clock: MockClock) -
         assert await at.rows.remove(rows, kept, silent) == Removed([key("a")])
         assert await at.names() == {"b", "c"}
         assert at.rows.of(OWNER) == ()
-        # A finalizer blocks the deletion of the next one.
+        # A finalizer blocks the deletion of the next object.
         await at.client.merge_patch(key("b"), {"metadata": {"finalizers": ["example.com/hold"]}})
         uid = uids[rows[1].identity]
         decided = RemovalDecision({rows[1].identity: uid})

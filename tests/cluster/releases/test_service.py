@@ -1,4 +1,7 @@
-"""The release engine as a service: its parts are connected while the block runs, and end with it."""
+"""The release engine as a service, which runs for the duration of an ``async with`` block.
+
+The next engine continues its work.
+"""
 
 from trio.testing import MockClock
 

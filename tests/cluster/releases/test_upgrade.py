@@ -1,4 +1,4 @@
-"""The requests of an upgrade, its behaviour during faults, and its refusals."""
+"""Upgrades: the requests that they send, their behavior during faults, and the cases in which they are refused."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -35,7 +35,7 @@ SIX = (
 
 
 def six(version: str = "1", name: str = "web") -> ReleaseRequest:
-    """Return a usual chart with six objects of six kinds."""
+    """Return the request of a typical chart, with six objects of six kinds."""
     parts = (*SIX, config_map("web", v=version), deployment("web"))
     return request(*(part.replace("name: web", f"name: {name}") for part in parts), name=name)
 
@@ -194,7 +194,7 @@ async def test_an_object_being_deleted_is_read(autojump_clock: MockClock) -> Non
 async def test_after_a_restart_the_objects_of_an_interrupted_revision_are_compared(
     wanted: str, autojump_clock: MockClock
 ) -> None:
-    """The second revision fails after one of its two objects is written, and its record does not show which one."""
+    """The second revision fails after one of its two objects was written. Its record does not show which one was."""
 
     def pair(version: str) -> ReleaseRequest:
         return request(config_map("a", v=version), config_map("b", v=version))
@@ -220,7 +220,7 @@ async def test_after_a_restart_the_objects_of_an_interrupted_revision_are_compar
 
 
 async def end_state(at: Bench) -> tuple[object, ...]:
-    """Return the ConfigMaps and the statuses of revisions that `story` has left."""
+    """Return the ConfigMaps and the statuses of the revisions after `story`."""
     maps = {name: item.get("data") for name, item in (await at.config_maps()).items()}
     statuses = [one.status.value for one in await at.engine.history("web", "default")]
     return maps, statuses
@@ -269,7 +269,7 @@ async def test_every_request_may_fail_once(fault: str, autojump_clock: MockClock
 @pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_every_answer_may_be_lost_once(autojump_clock: MockClock) -> None:
-    """A write may be done although its answer is lost. The engine then repeats the write or reads the object."""
+    """A write may be carried out although its answer is lost. The engine then repeats the write or reads the object."""
     async with bench() as at:
         await story(at)
         good, total = await end_state(at), len(at.transport.requests)

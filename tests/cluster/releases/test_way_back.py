@@ -1,4 +1,4 @@
-"""Changes that the API server refuses, and changes that cannot be reversed."""
+"""Changes of objects that the API server refuses, and changes that it accepts but that cannot be reversed."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Our objects on a control plane in memory, other writers, and the drift that is found."""
+"""A control plane in memory with objects that we applied, other writers, and a function that finds drift."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager

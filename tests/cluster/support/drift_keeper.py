@@ -40,8 +40,10 @@ RULES: Final = FightRules(limit=3, window_s=300.0, first_delay_s=10.0, max_delay
 
 
 class Recording(httpx.AsyncBaseTransport):
-    """A transport that records the requests of the monitor and the engine. ``fault`` can make a request fail, and each of the
-    ``gates`` holds up the requests for the object with its name.
+    """A transport that records the requests of the monitor and the engine.
+
+    ``fault`` can make a request fail. ``gates`` has an event for each name, and requests whose path ends with this name wait
+    for the event.
     """
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
@@ -152,7 +154,7 @@ class Keeper:
 async def drift_keeper(
     *, full_s: float = 1e6, run: bool = True, draw: Callable[[], float] = lambda: 0.5
 ) -> AsyncIterator[Keeper]:
-    """Run a monitor. It makes a full comparison every ``full_s`` seconds, which by default is never during a test."""
+    """Run a monitor that compares all objects every ``full_s`` seconds. The default is longer than any test."""
     async with drift_bench() as bench, trio.open_nursery() as nursery:
         sent = Recording(bench.control_plane.transport())
         options = ClientOptions(user_agent=f"{MANAGER}/1.0", attempts=1)
@@ -177,7 +179,7 @@ async def drift_keeper(
             live.listen(monitor.changed)
             if run:
                 nursery.start_soon(monitor.run)
-                await wait_all_tasks_blocked()  # the first comparison runs without objects
+                await wait_all_tasks_blocked()  # the first full comparison takes place now, before any object exists
             yield keeper
             nursery.cancel_scope.cancel()
 

@@ -11,12 +11,12 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class Hang:
-    """An entry in a script of chunks: nothing more arrives, until the reader gives up."""
+    """An entry in a list of chunks: no more data arrives, until the reader gives up."""
 
 
 @dataclass
 class Until:
-    """An entry in a script of chunks: nothing arrives before this event."""
+    """An entry in a list of chunks: no more data arrives before this event is set."""
 
     event: trio.Event
 
@@ -26,7 +26,7 @@ Chunk = bytes | Exception | Hang | Until
 
 @dataclass
 class Reply:
-    """One answer. Its chunks are sent unchanged, and an exception among them is raised when its turn comes."""
+    """One answer. Its chunks are sent unchanged in order, and an exception among the chunks is raised in its place."""
 
     status: int = 200
     chunks: Sequence[Chunk] = ()

@@ -57,8 +57,9 @@ async def define_widgets(client: ClusterClient) -> None:
 
 
 class Phases:
-    """An evaluator whose expressions are names of phases. An expression is true if ``status.phase`` equals it. Evaluations are
-    recorded, and fail on request.
+    """A stand-in for the CEL evaluator. Its expressions are names of phases, and are true if ``status.phase`` has that name.
+
+    Evaluations are recorded, and fail while ``failing`` is true.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""A simulation of candidates for one Lease, each on a machine of its own. Clocks drift apart, requests are late or lost, and
+"""A simulation of candidates for one Lease, each on a separate machine. Clocks drift apart, requests are late or lost, and
 processes are killed.
 
 A request may be lost before it arrives at the server, or its answer may be lost. A request may be carried out even after its
-sender gave up or died. The seed determines everything.
+sender gave up or died. Simulations with the same seed are identical.
 """
 
 import heapq
@@ -110,7 +110,7 @@ class Simulation:
     def follow(self, one: Candidate, state: State, effect: Effect) -> None:
         one.state = state
         if isinstance(effect, Stop):
-            self.kill(one)  # the daemon ends, and its supervisor starts it again
+            self.kill(one)  # the daemon ends, and systemd or Kubernetes starts it again
             return
         if not self.calm and self.draw.random() < 0.01:
             self.kill(one)
@@ -172,7 +172,7 @@ class Simulation:
         renewed = before.renewed_us + 1 if before else 1
         uid = self.record.uid if self.record else "uid"
         self.record = LeaseRecord(uid, str(self.writes), claim.holder, claim.fence, claim.duration_s, renewed)
-        if not self.calm and self.draw.random() < 0.05:  # somebody adds a label
+        if not self.calm and self.draw.random() < 0.05:  # another writer adds a label
             answered, self.record = self.record, replace(self.record, version=f"{self.writes}+")
             return Written(answered, begun)
         return Written(self.record, begun)

@@ -1,4 +1,4 @@
-"""A release engine on a cluster of its own, with a wall clock and a network that tests control."""
+"""A release engine on a separate control plane in memory, with a wall clock and a network that tests control."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -40,8 +40,8 @@ class Clock:
 class Faulty(httpx.AsyncBaseTransport):
     """A transport that breaks or holds requests: ``fault`` may return an exception, an answer, or an event to wait for.
 
-    ``requests`` has all requests except watches, and except the lists and the discovery with which watches begin. ``writes`` has
-    the requests that change something.
+    ``requests`` has the requests that reached the server, without watches, paged lists, lists with a label selector, and the
+    discovery of groups. ``writes`` has those of them that change something.
     """
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
@@ -49,7 +49,7 @@ class Faulty(httpx.AsyncBaseTransport):
         self.fault: Callable[[httpx.Request], Exception | httpx.Response | trio.Event | None] = lambda _: None
         self.requests: list[str] = []
         self.lose_answer_of: int | None = None
-        """The number of a request that is carried out, and whose answer is lost."""
+        """The index in ``requests`` of a request that is carried out although its answer is lost."""
 
     @property
     def writes(self) -> list[str]:
@@ -79,7 +79,7 @@ class Faulty(httpx.AsyncBaseTransport):
 
 @dataclass
 class Bench:
-    """An engine on a cluster of its own."""
+    """An engine on a separate control plane."""
 
     client: HttpClusterClient
     engine: ReleaseEngine
@@ -116,6 +116,6 @@ async def bench(
 
 @asynccontextmanager
 async def open_engine(client: HttpClusterClient, options: EngineOptions | None = None) -> AsyncIterator[ReleaseEngine]:
-    """Open an engine with watches of its own."""
+    """Open an engine with separate watches, which no other engine shares."""
     async with open_shared_watches(client) as watches, open_release_engine(client, watches, options) as engine:
         yield engine

@@ -15,8 +15,8 @@ Fault = Exception | trio.Event | None
 
 
 class Faulty(httpx.AsyncBaseTransport):
-    """A transport with faults. For a request, ``fault`` may return an exception to raise instead, or an event to wait for first.
-    ``lost`` selects requests whose answers are lost.
+    """A transport with faults. For each request, ``fault`` may return an exception, which is raised instead of sending the
+    request, or an event, which the request waits for. ``lost`` selects requests whose answers are lost.
     """
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:

@@ -21,7 +21,7 @@ class TcpProxy:
         """A connection whose server sends this text is cut in the middle of the text, once."""
         self.cut = trio.Event()
         self.held = bytearray()
-        """The bytes of clients that are held back now."""
+        """The bytes of clients that have been held back."""
         self._open = trio.Event()
         self._open.set()
         self._gate = self._open
@@ -42,7 +42,7 @@ class TcpProxy:
             scope.cancel()
 
     def forget(self) -> None:
-        """Serve new connections. The existing ones stay silent for ever."""
+        """After :meth:`silence`, pass on the data of new connections. The existing ones stay silent forever."""
         self._gate = self._open
 
     async def handle(self, client: trio.SocketStream) -> None:
@@ -85,7 +85,7 @@ class TcpProxy:
 
 @asynccontextmanager
 async def open_proxy(upstream: int) -> AsyncIterator[TcpProxy]:
-    """Run a proxy on a free port of loopback for as long as the block runs."""
+    """Run a proxy in front of the port ``upstream``, on a free port of loopback, until the ``async with`` block ends."""
     async with trio.open_nursery() as nursery:
         proxy = TcpProxy(upstream)
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")

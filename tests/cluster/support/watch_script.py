@@ -35,7 +35,10 @@ def watch(*events: tuple[str, JsonObject], then: Hang | Exception | None = None)
 
 
 class WatchScript:
-    """A script with answers to lists and answers to watches. After the last answer, a further watch stays open without events."""
+    """A script with answers to lists and answers to watches.
+
+    When no answers are left, further watches stay open without events.
+    """
 
     def __init__(self, lists: list[Answer], watches: list[Answer] | None = None) -> None:
         self.lists = lists
@@ -58,7 +61,10 @@ class WatchScript:
 
 
 class Told:
-    """A subscriber that records changes in short form. A question mark stands for a deletion without the last state."""
+    """A subscriber that records changes in short form.
+
+    A question mark marks a deletion that came without the object's last state.
+    """
 
     def __init__(self) -> None:
         self.changes: list[str] = []

@@ -27,7 +27,7 @@ class Told(NamedTuple):
 
 @dataclass(eq=False)
 class Reader:
-    """A reader of changes. ``copy`` is the state that it derives from them."""
+    """A reader of changes. ``copy`` has the rows that the reader has computed from the changes."""
 
     begun: int
     mark: int = 0

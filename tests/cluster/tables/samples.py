@@ -14,7 +14,7 @@ from wharfinger.cluster.tables.watch import Watch
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row with a value, any number of tags, and a unique seat. The seat 0 means no seat."""
+    """A row with a value, any number of tags, and a seat, which only one row may have. The number 0 means no seat."""
 
     key: str
     value: int = 0

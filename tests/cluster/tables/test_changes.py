@@ -76,7 +76,7 @@ def test_changes_can_be_taken_in_parts() -> None:
 
 
 def test_a_stream_read_to_its_end_has_the_tables_revision() -> None:
-    """The last change here is a deletion from before the stream began. It is not reported, but the stream still gets past it."""
+    """The last change of this table is a deletion from before the stream began. The stream skips it without reporting it."""
     table = a_table()
     put(table, Row("a", 1), Row("b", 1))
     drop(table, "b")
@@ -214,7 +214,7 @@ async def test_a_waiting_reader_is_woken_when_it_expires() -> None:
 
 
 async def test_a_follower_of_changes_mirrors_the_table() -> None:
-    """However often a follower reads, it ends with the rows of the table if it replays the reported changes."""
+    """A follower that applies all reported changes to a copy ends with the rows of the table, however often it reads."""
     table = a_table()
     copy: dict[str, int] = {}
 
@@ -240,7 +240,7 @@ async def test_a_follower_of_changes_mirrors_the_table() -> None:
 
 
 async def test_a_derived_table_skips_rows_that_fail() -> None:
-    """A row that cannot be derived is reported, and all other rows of the derived table are still made. (The peer's job died.)"""
+    """If one row cannot be derived, all others still are. (statedb's helper ``Derive`` stops at the first error.)"""
     source, derived = a_table("source"), a_table("derived")
     failed: list[str] = []
     filling = derived.initializer("derive")

@@ -1,4 +1,4 @@
-"""Stored deletions: which trackers still need them, and how many are stored at most."""
+"""Stored deletions (graves): for which readers of changes they are stored, and how many are stored at most."""
 
 from wharfinger.cluster.tables.entry import FORGOTTEN, GRAVE, Version
 from wharfinger.cluster.tables.graveyard import NAMED, Graveyard

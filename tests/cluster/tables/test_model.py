@@ -1,4 +1,7 @@
-"""Random transactions, readers, snapshots and watches on two tables, compared with a copying model (D.5 Fuzz, Quick)."""
+"""Random transactions, readers, snapshots and watches on two tables, compared with a simple model that copies dictionaries.
+
+These tests cover the cases Fuzz and Quick of ``tests/spec_table_cases.py``.
+"""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -282,7 +285,7 @@ class TableMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_log_knows_how_much_of_it_is_not_over(self) -> None:
-        """Check the count of each log, which decides when the log is compacted."""
+        """Check that each log counts its versions that have not ended. The count decides when the log is compacted."""
         for table in self.tables.values():
             logs = [table._contents._log]
             for buckets in table.snapshot().buckets.values():

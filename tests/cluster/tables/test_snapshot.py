@@ -55,14 +55,14 @@ def test_iterating_continues_while_the_table_changes() -> None:
 
 
 def test_regression_29324_a_list_matches_exactly() -> None:
-    """A search for a value does not find longer values that begin with it. (The peer's prefix search did.)"""
+    """A search for a value does not find longer values that begin with it. (In statedb, it once did: regression 29324.)"""
     table = a_table()
     put(table, Row("a", tags=("red",)), Row("b", tags=("red-ish",)), Row("c", tags=("re",)))
     assert [entry.row.key for entry in table.snapshot().find("tag", "red")] == ["a"]
 
 
 def test_non_unique_keys_are_not_concatenated() -> None:
-    """Pairs of an indexed value and a key stay distinct, whatever separators they contain. (The peer joins them into one key.)"""
+    """Pairs of an indexed value and a key stay distinct, whatever they contain. (statedb joins them into one key.)"""
     by_pair = Table[tuple[str, ...], tuple[str, ...]](
         "pairs", lambda row: row, indexes={"first": Index(lambda row: row[:1])}
     )

@@ -1,4 +1,4 @@
-"""The public interface of tables, with the cases of the peer's database tests."""
+"""The public interface of tables, with the cases of statedb's tests (see docs/tables.md)."""
 
 import pytest
 import trio
@@ -170,7 +170,7 @@ async def test_a_watch_set_waits_for_any_of_several_watches() -> None:
 
 
 async def test_a_watch_set_collects_watches_within_the_settle_time(autojump_clock: trio.testing.MockClock) -> None:
-    """A watch set returns all watches that fire within the settle time after the first one."""
+    """After the first of several watches, a task can wait for a settle time, and then handle all watches that have fired."""
     table = a_table()
     keys = "abc"
 

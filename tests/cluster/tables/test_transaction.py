@@ -1,4 +1,4 @@
-"""Transactions, with the cases of the peer's database tests."""
+"""Transactions, with the cases of statedb's tests (see docs/tables.md)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Logs of versions: how ended versions are compacted, and what the compaction costs a write."""
+"""Logs of versions: how ended versions are removed, and how much of this work a single write does."""
 
 from collections.abc import Iterable
 
@@ -70,7 +70,7 @@ def test_the_compacted_log_has_all_versions_not_ended() -> None:
 
 
 def replacing(keys: Iterable[int]) -> None:
-    """Replace the row of a key with each write, and check the log."""
+    """Write a row for each of these keys, which replaces the key's former row. Check the log after each write."""
     log, rows = Log(), dict[int, Version[int, str]]()
     for revision, key in enumerate(keys, start=1):
         if key in rows:

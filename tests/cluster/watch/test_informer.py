@@ -43,7 +43,7 @@ def key(name: str) -> ObjectKey:
 
 
 class Cut(httpx.AsyncBaseTransport):
-    """A transport whose network can go down, which also breaks the open streams."""
+    """A transport whose network can be cut. A cut also breaks the open streams."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self.inner = inner
@@ -276,7 +276,10 @@ def listing(*items: JsonObject, version: str) -> Reply:
 
 
 class Plan:
-    """A script with answers to lists and answers to watches. After the last answer, a further watch stays open without events."""
+    """A script with answers to lists and answers to watches.
+
+    When no answers are left, further watches stay open without events.
+    """
 
     def __init__(self, lists: list[Answer], watches: list[Answer]) -> None:
         self.lists = lists
@@ -361,7 +364,7 @@ async def test_bookmarks_advance_the_revision_and_broken_streams_resume_there(au
 
 
 async def test_a_server_that_returns_empty_is_accepted(autojump_clock: MockClock) -> None:
-    """The resource versions of a restarted embedded control plane begin again, so they are lower than the informer's."""
+    """A restarted embedded control plane is empty, and its resource versions are lower than the one that the informer knows."""
     async with in_memory() as (ours, other, cut):
         for number in range(5):
             await other.create(config_map(f"old-{number}", v="1"))

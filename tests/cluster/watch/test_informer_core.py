@@ -142,7 +142,7 @@ def test_a_list_that_expires_twice_is_requested_without_pages() -> None:
 
 
 class Reflector(RuleBasedStateMachine):
-    """A test of the state machine: its effects are performed, and the server gives arbitrary answers."""
+    """A random test of the state machine. Its effects are carried out, and the server's answers are arbitrary."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -49,7 +49,7 @@ def raw(name: str, version: int) -> RawObject:
 
 
 class Immediate:
-    """A client whose first watch returns an event at once, without a checkpoint for cancellation."""
+    """A client with an endless watch. When ``comes`` is set, its read returns an event and can no longer be cancelled."""
 
     def __init__(self, comes: trio.Event) -> None:
         self.comes = comes
@@ -223,7 +223,7 @@ async def test_a_subscriber_joining_during_a_pause_starts_an_attempt_at_once(aut
 
 
 async def test_a_subscriber_may_join_while_others_are_notified(autojump_clock: MockClock) -> None:
-    """A subscriber may join between two events that arrived together. The list then reports the second one to it."""
+    """A subscriber may join between two events that arrived together. It gets the second object from its first list."""
     lines = event("ADDED", obj("a", 6)) + event("ADDED", obj("b", 7))
     script = WatchScript([page(version=5), page(obj("a", 6), obj("b", 7), version=7)], [Reply(200, [lines, Hang()])])
     async with stream_of(script) as stream:
@@ -383,7 +383,7 @@ async def test_the_shortest_requested_relist_period_is_used(autojump_clock: Mock
         assert told.take() == ["ADDED a", "MODIFIED a"]
         stream.leave(often)
         stream.leave(never)
-        await trio.sleep(50)  # the watch that has the shorter period ends once more
+        await trio.sleep(50)  # the watch begun with the shorter period ends once more
         assert script.take() == ["list limit", "watch 9"]
         await trio.sleep(40)
         assert script.take() == []

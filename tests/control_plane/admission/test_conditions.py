@@ -1,4 +1,4 @@
-"""Match conditions of webhooks and policies: all of them are true, one is false, or one fails."""
+"""Match conditions of webhooks and policies: all of them are true, one is false, or one raises an error."""
 
 import pytest
 

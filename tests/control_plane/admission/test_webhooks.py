@@ -1,4 +1,4 @@
-"""Tests of the choice of webhooks for a write, and of the effect of their verdicts."""
+"""The choice of webhooks for a write, and the effect of their verdicts."""
 
 import pytest
 from msgspec.structs import replace

@@ -51,7 +51,7 @@ def cron_definition(hook: Hook) -> JsonObject:
 
 
 def convert(request: JsonObject) -> JsonObject:
-    """Convert objects in both directions, as the hook of example 210 does."""
+    """Convert objects between both versions, as the hook in shell-operator's example ``210-conversion-webhook`` does."""
     desired, objects = find_str(request, "desiredAPIVersion"), find(request, "objects")
     assert isinstance(objects, list)
     converted: list[JsonValue] = []

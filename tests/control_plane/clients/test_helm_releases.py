@@ -79,7 +79,7 @@ def states(plane: Served, helm: str, *flags: str) -> list[str]:
     return [str(entry["status"]) for entry in history]
 
 
-@pytest.mark.skipif(not FULL, reason="ten seconds of waiting: with the full figures")
+@pytest.mark.skipif(not FULL, reason="takes ten seconds: runs only in `make test-full`")
 @pytest.mark.parametrize("helm", HELMS)
 def test_helm_runs_hooks_and_tests_and_rolls_a_failed_upgrade_back(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files=FILES))

@@ -82,7 +82,7 @@ def test_kubectl_applies_objects_from_the_client(plane: Served) -> None:
 
 @pytest.mark.slow
 def test_kubectl_applies_a_list_and_checks_its_items(plane: Served) -> None:
-    """kubectl validates the list itself by the OpenAPI version 2 document in protobuf. The server validates the items."""
+    """kubectl validates the list against the server's OpenAPI v2 document in protobuf. The server validates the items."""
     items: list[JsonValue] = [SETTINGS, {**SETTINGS, "metadata": {"name": "more"}}]
     path = manifest(plane, {"apiVersion": "v1", "kind": "List", "items": items})
     assert kubectl(plane, "apply", "-f", path) == ["configmap/settings created", "configmap/more created"]

@@ -64,7 +64,7 @@ def test_kubectl_rolls_a_deployment_out_and_back(plane: Served) -> None:
     assert set(images[0].split()) == {"registry.example/web:4"}
 
 
-@pytest.mark.skipif(not FULL, reason="waits: with the full figures")
+@pytest.mark.skipif(not FULL, reason="waits long: runs only in `make test-full`")
 def test_a_stuck_rollout_exceeds_its_deadline_and_can_recover(plane: Served) -> None:
     kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1")
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)
@@ -76,7 +76,7 @@ def test_a_stuck_rollout_exceeds_its_deadline_and_can_recover(plane: Served) -> 
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)
 
 
-@pytest.mark.skipif(not FULL, reason="waits: with the full figures")
+@pytest.mark.skipif(not FULL, reason="waits long: runs only in `make test-full`")
 def test_kubectl_scales_a_deployment_and_shows_its_objects(plane: Served) -> None:
     kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1", "--port=80")
     kubectl(plane, "expose", "deployment", "web", "--port=80", "--type=LoadBalancer")
@@ -117,7 +117,7 @@ def test_kubectl_runs_pods_and_jobs(plane: Served) -> None:
     kubectl(plane, "wait", "--for=delete", "pod", "-l", "job-name=once", LIMIT)
 
 
-@pytest.mark.skipif(not FULL, reason="waits: with the full figures")
+@pytest.mark.skipif(not FULL, reason="waits long: runs only in `make test-full`")
 def test_kubectl_cordons_and_drains_a_created_node(plane: Served, tmp_path: Path) -> None:
     assert kubectl(plane, "get", "nodes") == []
     manifest = tmp_path / "node.json"

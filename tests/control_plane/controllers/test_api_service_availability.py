@@ -1,4 +1,7 @@
-"""The reason why an APIService is not available. The recording ``hunt3-kinds-others`` has the texts of a real API server."""
+"""The reason why an APIService is not available.
+
+The recording ``recorded_answers/recordings/hunt3-kinds-others.jsonl`` has the texts of a real API server.
+"""
 
 from trio.testing import MockClock
 

@@ -1,4 +1,7 @@
-"""The condition of FlowSchemas. The recording ``hunt3-kinds-others`` has its texts from a real API server."""
+"""The condition of FlowSchemas.
+
+The recording ``recorded_answers/recordings/hunt3-kinds-others.jsonl`` has the texts that a real API server writes into it.
+"""
 
 from trio.testing import MockClock
 

@@ -1,4 +1,4 @@
-"""All controllers together. They reconcile existing objects, and stop when the ``async with`` block ends."""
+"""All controllers together. They reconcile existing objects, and stop when the block of `open_controllers` ends."""
 
 import pytest
 from trio.testing import MockClock

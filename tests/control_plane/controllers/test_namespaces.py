@@ -1,4 +1,4 @@
-"""Namespaces in a cluster: their standard objects, and their removal."""
+"""Namespaces in a cluster: the objects that every namespace has (ServiceAccount, CA certificate), and their removal."""
 
 from trio.testing import MockClock
 

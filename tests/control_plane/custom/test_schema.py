@@ -137,7 +137,7 @@ def test_status_is_validated_by_writes_to_status() -> None:
 
 
 def tightened(backend: Backend, document: JsonObject) -> Served:
-    """Replace the schema of the kind ``Widget``, and return the kind."""
+    """Replace the schema of the kind ``Widget`` with ``document``, and return the kind."""
     definitions = served(backend, *DEFINITIONS)
     definition = get(backend, definitions, "", "widgets.example.com")
     patch_body: list[JsonValue] = [
@@ -168,7 +168,7 @@ def test_an_object_of_an_older_schema_gets_new_defaults() -> None:
     assert list_page(backend, kind, "default", ListOptions()).items == (read,)
     text = encode_json({"spec": {"color": "x"}})
     brought = patch(backend, kind, "default", "a", "", PatchType.MERGE, text, OPTIONS).obj
-    assert find(brought, "metadata", "resourceVersion") != find(read, "metadata", "resourceVersion")  # now it is stored
+    assert find(brought, "metadata", "resourceVersion") != find(read, "metadata", "resourceVersion")  # it is stored now
     assert find(brought, "metadata", "generation") == find(read, "metadata", "generation")
     same = patch(backend, kind, "default", "a", "", PatchType.MERGE, text, OPTIONS).obj
     assert find(same, "metadata", "resourceVersion") == find(brought, "metadata", "resourceVersion")

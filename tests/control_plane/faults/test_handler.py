@@ -86,7 +86,7 @@ async def test_a_stale_read_shows_an_earlier_state() -> None:
 
 
 async def watched(client: httpx.AsyncClient) -> list[str]:
-    """Return the names that a watch sends until it ends, and the way in which it ends."""
+    """Return the names in the events of a watch. The last item is "cut" if the connection broke, and "ended" otherwise."""
     found = []
     try:
         async with client.stream("GET", f"{MAPS}?watch=1&timeoutSeconds=60") as response:

@@ -1,4 +1,7 @@
-"""Requests for commands in Pods: refusals, and the folders of Pods. tests/cluster/api/test_pod_exec.py runs the commands."""
+"""Requests to run commands in Pods: refusals, and the folder of each Pod, in which its commands run.
+
+tests/cluster/api/test_pod_exec.py tests the commands themselves.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

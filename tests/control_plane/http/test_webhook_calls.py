@@ -1,4 +1,7 @@
-"""Webhooks, which are called between two attempts of a write: their requests, and the effects of their answers."""
+"""Calls of webhooks: the requests that webhooks get, and the effects of their answers.
+
+An attempt of a write stops if it lacks the answers of webhooks. It is repeated after the webhooks have been called.
+"""
 
 from tests.control_plane.support.bench import send
 from tests.control_plane.support.webhook_server import CONFIG_MAPS, config_map, configure, serving

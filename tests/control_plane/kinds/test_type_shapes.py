@@ -1,4 +1,4 @@
-"""The merge rules of fields, which come from the data file for built-in kinds and from the schema for custom kinds."""
+"""The merge rules of fields. Those of built-in kinds come from a data file, and those of custom kinds from their schemas."""
 
 import pytest
 

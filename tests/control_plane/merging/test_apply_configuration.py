@@ -1,4 +1,4 @@
-"""Apply configurations, which are merged by the types of the object. Atomic values and unknown fields are refused."""
+"""Apply configurations of mutating policies. Lists are merged by their keys. Atomic values and unknown fields are refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The results of strategic merge patches, which Go converts to types by other rules than its JSON decoder."""
+"""The results of strategic merge patches. Go converts them to typed objects by rules that differ from its JSON decoder's."""
 
 import pytest
 

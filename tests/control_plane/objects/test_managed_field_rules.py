@@ -1,4 +1,4 @@
-"""The names of field managers. test_metadata and the recordings cover the entries of managedFields."""
+"""Validation of the names of field managers and of the entries in managedFields."""
 
 from wharfinger.control_plane.objects.managed_field_rules import managed_fields_errors, manager_errors
 from wharfinger.control_plane.wire.status import MAX_ERROR_CHARS

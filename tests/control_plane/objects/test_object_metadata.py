@@ -1,4 +1,4 @@
-"""Copies of objects with changed metadata."""
+"""Copies of objects with changed metadata, or without their status."""
 
 from wharfinger.control_plane.objects.object_metadata import metadata_of, with_metadata, without_status
 from wharfinger.formats.json.value import JsonObject

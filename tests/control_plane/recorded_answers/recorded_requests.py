@@ -75,7 +75,7 @@ def _step(scenario: str, step: JsonObject) -> Step:
 
 
 def patches(content_type: str) -> Iterator[tuple[Step, JsonObject | None, JsonObject]]:
-    """Yield each successful patch with a content type: its step, the live object before it or None, and the answer."""
+    """Yield each successful patch of this content type: its step, the live object before it (or None), and the answer."""
     for scenario in scenarios():
         live: dict[str, JsonObject] = {}
         for step in steps(scenario):

@@ -1,4 +1,4 @@
-"""Record the answers of a real kube-apiserver, which ``replay`` compares with those of the embedded control plane.
+"""Record the answers of a real kube-apiserver. ``replay`` compares the embedded control plane with these recordings.
 
 A scenario is a YAML file in ``scenarios/``. It has a description and steps, and each step is one request::
 
@@ -59,7 +59,7 @@ class Placeholders:
         self._sent = sent
 
     def name(self, kind: str, value: str) -> str:
-        """Return the placeholder for a value, which is a new one if the value is new."""
+        """Return the placeholder for a value. A new value gets a new placeholder."""
         if value not in self._names:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._names[value] = f"${kind}{self._counts[kind]}"
@@ -75,7 +75,10 @@ class Placeholders:
         return text
 
     def value(self, value: JsonValue, key: str = "") -> JsonValue:
-        """Return a document with placeholders for its values. The members of an object are visited in their order."""
+        """Return a document in which placeholders replace the values that the server chose.
+
+        The members of an object are visited in their order.
+        """
         if isinstance(value, dict):
             self._learn_name(value)
             return {self.text(name): self.value(item, name) for name, item in value.items()}
@@ -139,7 +142,7 @@ def record(name: str, client: httpx.Client, token: str) -> list[JsonObject]:
 
 
 def _differs(step: JsonObject) -> JsonObject:
-    """Return the reason for an intentional difference as part of the recording, if the step has one."""
+    """Return the field ``differs`` for the recording, or {} if the answer to this step must not differ."""
     return {"differs": step["differs"]} if "differs" in step else {}
 
 

@@ -88,7 +88,10 @@ class Bindings:
         return PLACEHOLDER.sub(lambda found: self.values.get(found[0], found[0]), text)
 
     def unify(self, expected: str, actual: str, *, shared: bool) -> bool:
-        """Return whether a text matches, and bind new placeholders. A ``shared`` revision may equal that of another object."""
+        """Return whether a text matches, and bind new placeholders.
+
+        If ``shared``, a new placeholder for a revision may get the same value as another placeholder.
+        """
         pattern, names = "", list[str]()
         position = 0
         for found in PLACEHOLDER.finditer(expected):
@@ -142,7 +145,10 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
 
 
 def _of_a_list(expected: JsonObject, bindings: Bindings) -> JsonObject:
-    """Return the expected answer. If the revision of a list is bound already, any revision is accepted, as others may write."""
+    """Return the expected answer. If it is a list whose revision is bound already, let it match any revision.
+
+    Other writes may have changed the revision of the list since then.
+    """
     listed = "items" in expected or expected.get("kind") == "Table"
     revision = find(expected, "metadata", "resourceVersion") if listed else None
     if not isinstance(revision, str) or revision not in bindings.values:
@@ -182,7 +188,7 @@ def replay_offline(steps: list[Step], *, simulate: bool = True) -> list[tuple[St
         ):
             for step in steps:
                 if step.poll or step.number == 2:
-                    await trio.sleep(1)  # the recorded controllers had finished, and timestamps have whole seconds
+                    await trio.sleep(1)  # controllers had finished in the recording, and timestamps have whole seconds
                 found = await replay_step(client, step, bindings, TOKEN)
                 if step.differs:
                     found = [] if found else ["does not differ any more; remove its `differs`"]
@@ -207,7 +213,7 @@ async def replay_step(client: httpx.AsyncClient, step: Step, bindings: Bindings,
 
 
 def _generated(described: str) -> JsonObject:
-    """Return the large object that a recording describes: ``data.a = 'x' * 1048577, name g``."""
+    """Return the large object that a recording describes with a text such as ``data.a = 'x' * 1048577, name g``."""
     body: JsonObject = {"metadata": {}}
     for part in described.split(", "):
         path, text, times = part.removeprefix("name "), "", "1"

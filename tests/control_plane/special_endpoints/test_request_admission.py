@@ -24,7 +24,7 @@ RULE: JsonObject = {"apiGroups": [ACCESS, IDENTITY], "apiVersions": ["*"], "oper
 
 
 def review(kind: str) -> tuple[str, JsonObject]:
-    """Return the path of a kind of review, and an example of this kind."""
+    """Return the path to which reviews of this kind are posted, and an example of such a review."""
     group, plural, spec = REVIEWS[kind]
     body: JsonObject = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {}}
     return f"/apis/{group}/v1/{plural}", {**body, **({"spec": spec} if spec else {})}

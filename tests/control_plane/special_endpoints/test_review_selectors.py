@@ -1,4 +1,7 @@
-"""Selectors in access reviews. The recording ``hunt3-kinds-reviews`` has the texts of errors."""
+"""Selectors in access reviews.
+
+The recording ``recorded_answers/recordings/hunt3-kinds-reviews.jsonl`` has the texts of the errors of a real API server.
+"""
 
 import pytest
 from hypothesis import given

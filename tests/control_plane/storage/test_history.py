@@ -1,4 +1,4 @@
-"""The limits of the history in number and in bytes. storage_contract tests the rules of lists and changes."""
+"""The history of changes and its limits (number and bytes). storage_contract tests the lists and changes of a whole storage."""
 
 import pytest
 

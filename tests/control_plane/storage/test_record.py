@@ -1,4 +1,4 @@
-"""Records of stored objects. They are decoded when they are read, and dropped from the cache later."""
+"""Records of stored objects. Objects are decoded when they are read. A cache keeps only the newest decoded objects."""
 
 from wharfinger.control_plane.storage.record import Collection, DecodedCache, Key, Objects, Record, record_of, stamped
 from wharfinger.formats.json.value import JsonObject

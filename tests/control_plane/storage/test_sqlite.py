@@ -42,7 +42,7 @@ class TestSqliteStorage(StorageContract):
 
 
 class Restarts(StorageMachine):
-    """The state machine of the contract on a file, with restarts at any moment."""
+    """The `StorageMachine` of the contract, with a storage in a file that may be closed and opened again between two steps."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
@@ -180,7 +180,7 @@ def test_a_truncated_journal_gives_an_earlier_state(
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[tuple[str, str], int]]]:
-    """Return a folder with the files that a killed process leaves, and the content at each revision from 1 on."""
+    """Return a folder with files as a killed process leaves them, and the contents at each revision from 1 on."""
     folder, source = tmp_path_factory.mktemp("cut"), tmp_path_factory.mktemp("source") / "data.db"
     states: list[dict[tuple[str, str], int]] = [{}]
     with open_sqlite_storage(source) as storage:
@@ -194,7 +194,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[t
 
 
 def make(path: Path, *statements: str) -> Path:
-    """Return a file with one object, written by this program and then modified by ``statements``."""
+    """Write a file with one object, modify it with these SQL statements, and return its path."""
     with open_sqlite_storage(path) as storage:
         storage.put(*pod("x"))
     with closing(sqlite3.connect(path, isolation_level=None)) as database:

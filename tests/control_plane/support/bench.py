@@ -1,4 +1,4 @@
-"""A control plane without a running clock and without randomness, and short functions for requests of tests."""
+"""A control plane whose clock stands still and whose random choices are repeatable, and functions that send requests to it."""
 
 import json
 import random
@@ -31,7 +31,7 @@ SCALE: JsonObject = {
 
 
 def new_plane(*, history_limit: int = 1000) -> ControlPlane:
-    """Return a control plane whose clock stands still. It contains only its first namespaces."""
+    """Return a control plane whose clock stands still. It has only the objects that every new control plane has."""
     randomness = random.Random(7)  # noqa: S311 - repeatable on purpose
     return assemble(MemoryStorage(history_limit=history_limit), lambda: NOW, randomness, None)
 
@@ -42,7 +42,7 @@ def new_backend() -> Backend:
 
 
 def served(backend: Backend, group: str, version: str, plural: str) -> Served:
-    """Return a served kind."""
+    """Return the kind that the control plane serves under this group, version and plural."""
     found = backend.catalog.find(group, version, plural)
     assert found is not None
     return found
@@ -96,7 +96,7 @@ def changed(obj: JsonObject, metadata: JsonObject | None = None, **fields: JsonV
 
 @contextmanager
 def refused(code: int, reason: str, part: str = "") -> Iterator[None]:
-    """Check that the block is refused with this Status, and a message that contains ``part``."""
+    """Check that the block raises a StatusError with this code, this reason, and a message that contains ``part``."""
     with pytest.raises(StatusError) as caught:
         yield
     assert (caught.value.code, caught.value.reason) == (code, reason)

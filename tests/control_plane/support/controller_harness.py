@@ -1,4 +1,4 @@
-"""An embedded control plane in memory with its controllers and real clients, without sockets and in virtual time."""
+"""An embedded control plane in memory, with controllers and real clients. There are no sockets, and time is virtual."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 from wharfinger.kube.resource import ObjectKey
 
 SETTLE_S = 3.5
-"""The virtual seconds after which all work without a delay is done."""
+"""The virtual seconds after which all work that is not delayed on purpose is done."""
 
 
 @asynccontextmanager
@@ -65,7 +65,7 @@ async def look(
 
 
 def obj(api_version: str, kind: str, name: str, namespace: str = "default", **fields: JsonValue) -> JsonObject:
-    """Return an object. The field ``metadata``, if given, is merged with its name and namespace."""
+    """Return an object. A given ``metadata`` field is added to the name and the namespace."""
     metadata: JsonObject = {"name": name}
     if namespace:
         metadata["namespace"] = namespace

@@ -1,4 +1,4 @@
-"""Values that fit an OpenAPI schema and, for most field names, also the rules that are not in the schema."""
+"""Values that fit an OpenAPI schema. Values of fields such as ``image`` also satisfy rules that the schema does not contain."""
 
 import random
 import re
@@ -85,7 +85,7 @@ def _object(schema: JsonObject, schemas: JsonObject, draw: random.Random, depth:
 
 
 def altered(value: JsonValue, schema: JsonObject, schemas: JsonObject, draw: random.Random) -> JsonValue:
-    """Return the value with one change: either a field that fits the schema is added, or a field is removed."""
+    """Return the value with at most one change: a field gets a new value that fits the schema, or a field is removed."""
     reference = find_str(schema, "$ref") or find_str(schema, "allOf", 0, "$ref")
     if reference:
         schema = find_object(schemas, reference.rpartition("/")[2])

@@ -2,8 +2,8 @@
 
 Clients record every answer to a write with the resourceVersion of that write. The writes of an object, sorted by
 resourceVersion, are its life. Each state must be the result of its write on the state before. So no update is lost or
-invented. A list at a revision must contain exactly the results of the writes up to that revision, and the state that a
-watcher has put together must equal a list.
+invented. A list at a revision must contain exactly the results of the writes up to that revision. The state that a watcher
+puts together from its events must equal the list at the end.
 """
 
 from collections import defaultdict
@@ -146,7 +146,7 @@ def made_of(write: Write, before: Data | None) -> Data:
 
 
 def check_managers(obj: JsonObject) -> None:
-    """Check managedFields: owned fields exist, existing fields are owned, and no manager has two entries for one operation."""
+    """Check managedFields: exactly the fields that ``data`` has are owned, and no manager has two entries for an operation."""
     owned: set[str] = set()
     entries = [as_object(entry, "entry") for entry in find_list(obj, "metadata", "managedFields")]
     names = [(find(entry, "manager"), find(entry, "operation")) for entry in entries]

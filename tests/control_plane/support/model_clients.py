@@ -21,7 +21,7 @@ Connect = Callable[[], httpx.AsyncClient]
 
 
 class Unanswered(Exception):  # noqa: N818 - it is no error of the client
-    """The error that the server did not answer. The request may have been carried out."""
+    """The server did not answer, or answered that it was not available. The request may have been carried out."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Writer:
     count: int = field(default=0)
 
     async def run(self, writes: int) -> None:
-        """Make this many random requests."""
+        """Run ``writes`` random actions, such as an update, a patch or a paged list."""
         for _ in range(writes):
             name = self.rng.choice(NAMES)
             act = self.rng.choice(

@@ -1,7 +1,7 @@
-"""Random lives of objects. A create that a real API server accepted is changed a little and sent. Then the object is read,
-written and deleted.
+"""Random lives of objects. Each object is created by a request that a real API server accepted, often with a few changes.
+Then the object is read, written and deleted.
 
-All choices come from a ``random.Random``. So a seed always results in the same run, if the answers are the same.
+All choices come from a ``random.Random``. So its seed always results in the same run, if the answers are the same.
 """
 
 import random
@@ -43,14 +43,14 @@ _OPTIONS: Final[tuple[JsonObject, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A create that a real API server accepted. The path contains ``{namespace}``."""
+    """A create request that a real API server accepted. A namespace in the path is replaced by ``{namespace}``."""
 
     path: str
     body: JsonObject
 
 
 def seeds() -> list[Seed]:
-    """Return all creates in the recordings, of all kinds."""
+    """Return the accepted create requests in the recordings, of all kinds."""
     found = []
     for path in sorted(RECORDINGS.glob("*.jsonl")):
         for step in load_file(path):
@@ -185,7 +185,7 @@ def _pointers(value: JsonValue, place: str) -> Iterator[tuple[str, JsonValue]]:
 
 
 def _odd_somewhere(obj: JsonObject, draw: random.Random) -> JsonObject:
-    """Return a copy of the object in which one value is replaced by an odd value."""
+    """Return a copy of the object in which one value is replaced by an unusual one (``ODD``)."""
     pointer, _ = draw.choice(list(_pointers(obj, ""))[1:] or [("/spec", None)])
     first, *rest = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
     value = obj.get(first)

@@ -1,4 +1,4 @@
-"""Requests made from OpenAPI documents, for every operation that the control plane declares, with fitting and odd arguments.
+"""Requests made from OpenAPI documents, for every operation that the control plane declares, with valid and unusual arguments.
 
 All choices come from a ``random.Random``, so a seed always results in the same run. Most values fit their schema. A few are
 missing, null, far too big or of another type, and a few bodies are not documents at all.

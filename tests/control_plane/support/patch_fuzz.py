@@ -53,7 +53,7 @@ _PARTS: Final = ("metadata", "labels", "annotations", "finalizers", "spec", "dat
 
 
 class RefusedPatchError(FormatError):
-    """The error that every patch of an input was refused."""
+    """Every patch of an input was refused."""
 
 
 def run(data: bytes) -> None:
@@ -182,7 +182,9 @@ _DROPPED = "f:schedulingGroup"
 
 
 def check(backend: Backend, kind: Served) -> None:
-    """Check that the stored object is valid, that its fields have the right types, and that its managedFields match them."""
+    """Check that the stored object is valid, that its fields have the right types, and that managers of updates own only
+    existing fields.
+    """
     stored = backend.get(kind, "default", "a")
     if stored is None:  # a patch removed the last finalizer of the deleted object
         return

@@ -1,4 +1,4 @@
-"""A control plane on a TCP port that runs commands in its Pods, for tests."""
+"""A control plane that runs commands in its Pods. It listens on a TCP port, and is used by tests."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ from wharfinger.pools.pods.resources import POD
 BUSY: JsonObject = {
     "apiVersion": "v1",
     "kind": "Pod",
-    # A Pod without annotations runs only after some seconds. With a simulation annotation, it runs at once.
+    # A Pod without annotations runs only after some seconds. With a simulation annotation, it runs immediately.
     "metadata": {"name": "busy", "namespace": "default", "annotations": {READY_AFTER: "0"}},
     "spec": {"containers": [{"name": "main", "image": "x"}]},
 }

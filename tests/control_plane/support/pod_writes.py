@@ -22,7 +22,7 @@ def backend(*objects: tuple[str, str, JsonObject]) -> Backend:
 def write(
     view: Backend, obj: JsonObject, old: JsonObject | None = None, *, plural: str = "pods", below: str = ""
 ) -> Admission:
-    """Return the admission of a create, or of an update if there is an ``old`` object."""
+    """Return the admission request of a create, or of an update if there is an ``old`` object."""
     operation = Operation.CREATE if old is None else Operation.UPDATE
     kind = builtin("", "v1", plural).kind
     return Admission(view, User("u", ()), kind, operation, below, "n", "a", obj, old)

@@ -1,4 +1,4 @@
-"""Writes for tests of admission policies."""
+"""Admission requests, and writes through a control plane, for tests of admission policies."""
 
 from tests.control_plane.support.bench import made, new_backend, send, served
 from wharfinger.control_plane.access.users import ADMINISTRATOR
@@ -25,7 +25,7 @@ def asked(
     old: JsonObject | None = None,
     **members: JsonValue,
 ) -> tuple[Admission, Resource, Backend]:
-    """Return the admission of a create of ``a`` or an update of ``old``, the resource of the request, and the backend."""
+    """Return an admission request (an update of ``old``, or else a create of ``a``), its resource, and the backend."""
     backend = new_backend()
     found = served(backend, group, version, plural)
     namespace = "default" if found.kind.namespaced else ""

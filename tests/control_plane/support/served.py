@@ -1,4 +1,4 @@
-"""The control plane as users run it: in a process of its own, and with real clients that use its kubeconfig."""
+"""The control plane as users run it: in a separate process, and with real clients that use its kubeconfig."""
 
 import base64
 import ssl

@@ -1,4 +1,7 @@
-"""Errors that show empty values as they were sent. The recording ``hunt3-kinds-empties`` has the messages."""
+"""Errors that show empty values as they were sent.
+
+The recording ``recorded_answers/recordings/hunt3-kinds-empties.jsonl`` has the messages of a real API server.
+"""
 
 import pytest
 

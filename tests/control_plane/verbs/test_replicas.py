@@ -1,4 +1,4 @@
-"""Writes of a ``scale`` with webhooks and policies. These see a Scale, and their changes are written to the object."""
+"""Writes of the ``scale`` subresource. Webhooks and policies see a Scale, and their changes are written to the object."""
 
 import pytest
 

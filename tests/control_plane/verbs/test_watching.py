@@ -28,7 +28,7 @@ def render(type_: str, obj: JsonObject) -> bytes:
 
 
 class Rig:
-    """A backend, and the signals by which each change wakes watches."""
+    """A backend, and signals that wake the watches at each change."""
 
     def __init__(self) -> None:
         self.backend: Backend = new_plane().backend

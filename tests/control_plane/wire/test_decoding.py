@@ -1,4 +1,7 @@
-"""Decoding of bodies into typed objects, in rare cases of Go's decoder. The recordings types-* cover the other cases."""
+"""Decoding of bodies into typed objects, in rare cases of Go's decoder.
+
+The recordings ``recorded_answers/recordings/types-*.jsonl`` cover the other cases.
+"""
 
 import pytest
 

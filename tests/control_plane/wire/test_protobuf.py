@@ -1,4 +1,4 @@
-"""Protobuf bodies: some were sent by kubectl 1.37, and smaller ones are built by hand."""
+"""The decoding of protobuf bodies. Some bodies were sent by kubectl 1.37, and smaller ones are built by hand."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The socket client, which is an Inspector, and reports the reason if it cannot answer."""
+"""The client of the debug socket, which is an Inspector (`wharfinger.runtime.inspector`): its answers and its errors."""
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable

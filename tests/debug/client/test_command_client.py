@@ -113,7 +113,7 @@ async def test_a_full_disk_is_reported_in_one_line(command: str, tmp_path: Path)
 
 
 def test_a_closed_pipe_is_raised_as_broken_pipe() -> None:
-    """The error must not be caught here, because it ends the whole command quietly."""
+    """`show` must not catch this error, because `wharfinger.__main__` handles it: the command ends without a message."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as out, redirect_stdout(out):

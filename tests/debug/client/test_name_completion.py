@@ -1,4 +1,4 @@
-"""The completion of names in a shell, and errors, after which nothing is completed."""
+"""The completion of names in a shell. If an error occurs, no name is offered."""
 
 import argparse
 import socket

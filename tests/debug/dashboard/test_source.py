@@ -1,4 +1,4 @@
-"""Answers of the daemon that all browsers share."""
+"""The cache of the daemon's answers. All browsers share it."""
 
 import pytest
 import trio

@@ -11,7 +11,7 @@ from wharfinger.httpd.messages import Request, Response, StreamingResponse
 
 
 def closed(schema: JsonValue) -> JsonValue:
-    """Return a copy of the schema whose objects allow no other keys than those that it names."""
+    """Return a copy of the schema in which objects may have only the keys that the schema names."""
     if isinstance(schema, list):
         return [closed(item) for item in schema]
     if not isinstance(schema, dict):

@@ -95,7 +95,7 @@ def test_any_graph_is_laid_out(graph: tuple[int, list[Edge]], data: st.DataObjec
 
 
 def check(layout: Layout) -> None:
-    """Check that boxes are inside the picture and do not overlap, and that no line crosses a box in a column between its ends."""
+    """Check that boxes are inside the picture and do not overlap, and that no line crosses a box of a column that it passes."""
     for at, box in enumerate(layout.boxes):
         assert box.x >= 0
         assert box.y >= 0

@@ -1,4 +1,4 @@
-"""Lists of packages, which an Inspector supplies."""
+"""The output of `get packages`."""
 
 from dataclasses import replace
 

@@ -22,9 +22,10 @@ Contents: TypeAlias = tuple[PackageSnapshot, ...] | str
 
 
 class Waiting:
-    """A waiting user. Each pause ends at once, and then the daemon has the next contents.
+    """A user who waits for a package of a canned daemon. ``contents`` are the packages at the start and after each pause.
 
-    The contents AWAY stand for a daemon that does not answer, and STARTING for a daemon that does not know its packages yet.
+    A pause takes no real time. AWAY in place of packages stands for a daemon that does not answer, and STARTING for a daemon
+    that does not know its packages yet.
     """
 
     def __init__(self, *contents: Contents) -> None:

@@ -1,4 +1,4 @@
-"""Documents. Programs read back the same value, and no control character reaches a terminal."""
+"""JSON and YAML documents. A program that reads them gets the same value, and no control character reaches a terminal."""
 
 import json
 import subprocess

@@ -25,7 +25,7 @@ def by_hand(path: Path) -> httpx.AsyncClient:
 
 
 class Sampling:
-    """A factory that records its samplers, and reports when one begins and when it ends."""
+    """A factory of samplers. It reports when a sampler begins and when it ends, and records the seconds of each profile."""
 
     def __init__(self) -> None:
         self.begun = trio.Event()

@@ -25,7 +25,10 @@ PATIENCE_S: Final = 60.0
 
 
 async def test_the_daemon_keeps_most_processor_time_under_attack(tmp_path: Path) -> None:
-    """The lowest measured share of processor time counts, because other work on the machine can only increase it."""
+    """Each round measures the share of a core that this process uses for the attack.
+
+    Other work on the machine can only increase a measured share, so the lowest one counts.
+    """
     path = tmp_path / "s"
     async with open_debug_server(path, CannedInspector()):
         await answer_time(path)

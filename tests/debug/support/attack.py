@@ -1,7 +1,7 @@
-"""An attack on the debug socket, by a process of its own.
+"""An attack on the debug socket, made by a separate process.
 
 200 clients send one byte at a time and never complete a request. Other clients send garbage, halves of requests, or requests
-that are too large, or they disconnect at once.
+that are too large, or they disconnect immediately.
 """
 
 import subprocess

@@ -29,7 +29,7 @@ _TEXTS: Final = {"Enter": "\r", "Space": " "}
 
 
 class BrowserError(AssertionError):
-    """The error that the browser refused a command, or that a script on the page failed."""
+    """The browser refused a command, or a script on the page failed."""
 
 
 class Browser:

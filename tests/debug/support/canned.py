@@ -1,4 +1,4 @@
-"""An Inspector with the answers that a test gives to it."""
+"""An Inspector (`wharfinger.runtime.inspector`) with the answers that a test gives to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -58,7 +58,7 @@ FACTS = RequirementsSnapshot("1.34.1", "1.70.0", "EE", "Default", bootstrapped=T
 
 @dataclass
 class CannedInspector:
-    """An Inspector with fixed answers, which are sorted and counted as by a daemon."""
+    """An Inspector with fixed answers. It sorts and counts packages as the Inspector of a daemon does."""
 
     contents: tuple[PackageSnapshot, ...] = PACKAGES
     base: DaemonSnapshot = DAEMON
@@ -85,7 +85,7 @@ class CannedInspector:
     seen_by: list[str] = field(default_factory=list)
 
     async def daemon(self) -> DaemonSnapshot:
-        """Return the daemon, with the number of its packages."""
+        """Return the snapshot of the daemon, with the number of its packages."""
         return replace(self.base, packages=len(self.contents))
 
     async def statistics(self) -> StatisticsSnapshot | None:
@@ -124,9 +124,10 @@ class CannedInspector:
         return tuple(sorted(self.nodes, key=lambda node: node.name))
 
     async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
-        """Return the test's explanation of a package, by default that it is ready.
+        """Return the test's explanation of a package, or an explanation that says that the package is ready.
 
-        Return None for an unknown package, and for times before ``begins``."""
+        Return None for an unknown package, and for times before ``begins``.
+        """
         if at is not None and at < self.begins:
             return None
         known = any(package.name == name for package in self.contents)
@@ -144,7 +145,7 @@ class CannedInspector:
         return self.happened if name is None or self._knows(name) else None
 
     async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
-        """Return the lines of the package that has a log, an empty log for other packages, and None for an unknown package."""
+        """Return ``logged`` for its package, an empty log for other packages, and None for an unknown package."""
         if self.logged.package != name:
             return LogSnapshot(name, (), run="1") if self._knows(name) else None
         return replace(self.logged, lines=tuple(line for line in self.logged.lines if line.number > after))
@@ -165,14 +166,14 @@ class CannedInspector:
         return self.facts
 
     async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
-        """Return the test's rendering of a package, by default that it has no chart; None for an unknown package."""
+        """Return the test's rendering of a package, or a rendering without a chart. Return None for an unknown package."""
         if shown_to:
             self.seen_by.append(shown_to)
         known = any(package.name == name for package in self.contents)
         return self.rendered.get(name, RenderSnapshot("", problem="", has_chart=False)) if known else None
 
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
-        """Return the test's answer about settings of a package, by default that they are valid; None for an unknown package."""
+        """Return the test's answer about settings, or the answer that they are valid. Return None for an unknown package."""
         self.asked.append((name, settings, version))
         known = any(package.name == name for package in self.contents)
         return self.answers.get(name, ValidSettings("1.2.3")) if known else None

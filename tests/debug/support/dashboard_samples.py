@@ -25,7 +25,7 @@ HOST = {"host": "127.0.0.1:8080"}
 
 
 def inspector() -> CannedInspector:
-    """Return a daemon with packages in several states."""
+    """Return the Inspector of a daemon with packages in several states."""
     return CannedInspector(contents=PACKAGES, nodes=NODES)
 
 
@@ -39,7 +39,7 @@ def request(target: str = "/", method: str = "GET", **headers: str) -> Request:
 
 @asynccontextmanager
 async def opened(folder: Path, answers: Inspector) -> AsyncIterator[tuple[str, httpx.AsyncClient]]:
-    """Yield the one-time address of a daemon's page, and a client that has not opened it yet."""
+    """Yield the one-time address of a daemon's page, and an HTTP client that has not opened this address yet."""
     path = folder / "s"
     async with (
         open_debug_server(path, answers),

@@ -1,4 +1,4 @@
-"""The golden transcript of all commands that show a package, as text and as documents for programs."""
+"""The golden transcript of commands that show the daemon and its package, as text and as JSON and YAML documents."""
 
 import json
 import re

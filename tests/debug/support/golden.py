@@ -45,7 +45,7 @@ def ran(line: str, done: subprocess.CompletedProcess[str]) -> str:
 
 
 def words_of(line: str, folder: Path = Path("FOLDER")) -> list[str]:
-    """Split a command line as a shell splits it."""
+    """Split a command line as a shell does, and replace FOLDER in its words."""
     return [word.replace("FOLDER", str(folder)) for word in shlex.split(line)]
 
 

@@ -107,7 +107,7 @@ GRAPHS: st.SearchStrategy[Graph] = st.builds(
 
 
 def ends(graph: Graph) -> list[tuple[int, int, GraphEdge]]:
-    """Return each edge, after the numbers of its source and its target."""
+    """Return the number of the source, the number of the target, and the edge itself, for each edge."""
     number = {node.name: at for at, node in enumerate(graph.nodes)}
     return [(number[edge.source], number[edge.target], edge) for edge in graph.edges]
 
@@ -122,7 +122,7 @@ _DOT_EDGE = re.compile(rf"  ({_QUOTED}) -> ({_QUOTED}) ({_ATTRIBUTES})")
 
 
 def read_dot(document: str) -> tuple[dict[str, dict[str, str]], list[tuple[str, str, dict[str, str]]]]:
-    """Return the nodes by identity with their attributes, and the edges."""
+    """Return the attributes of each node by the node's identity, and the edges (source, target, attributes)."""
     first, *lines, last, nothing = document.split("\n")
     assert (first, last, nothing) == ("digraph packages {", "}", "")
     nodes: dict[str, dict[str, str]] = {}

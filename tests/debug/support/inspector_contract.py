@@ -1,4 +1,4 @@
-"""The contract of every Inspector: the daemon's own one, the socket client, and the canned one for tests."""
+"""The contract of every Inspector (`wharfinger.runtime.inspector`): the daemon's, the socket client and the canned one."""
 
 from dataclasses import FrozenInstanceError, astuple
 from itertools import pairwise
@@ -74,8 +74,8 @@ def check_package(package: PackageSnapshot) -> None:
 
 
 def check_work(package: PackageSnapshot) -> None:
-    """Check the work on a package: each operation occurs once, each of its steps is in one phase, monitors belong to existing
-    hooks, and progress counts remaining objects.
+    """Check the work on a package: each operation occurs once, each of its steps is either completed, in flight or interrupted,
+    monitors belong to existing hooks, and progress counts remaining objects.
     """
     assert len({operation.operation for operation in package.operations}) == len(package.operations)
     for operation in package.operations:
@@ -104,7 +104,7 @@ async def check_scheduler(inspector: Inspector) -> None:
 
 
 def check_node(node: NodeSnapshot) -> None:
-    """Check that one node is consistent: a node that is off has no work."""
+    """Check that one node is consistent. For example, a node is scheduled only if its package is on."""
     assert node.name
     assert node.state in {"idle", "scheduled", "active"}
     assert node.decision in {"Enable", "Disable", "Forbid", "Undefined"}
@@ -114,8 +114,9 @@ def check_node(node: NodeSnapshot) -> None:
 
 
 async def check_explanations(inspector: Inspector) -> None:
-    """Check that exactly the existing packages have an explanation, which begins with the package itself, and has a remedy if the
-    package is not ready.
+    """Check that exactly the existing packages have an explanation.
+
+    It must begin with the package itself, and have a remedy if the package is not ready.
     """
     names = {package.name for package in await inspector.packages()}
     for name in names:
@@ -148,7 +149,7 @@ async def check_rendering(inspector: Inspector) -> None:
 
 
 async def check_validation(inspector: Inspector) -> None:
-    """Check that exactly the existing packages have an answer about settings, which names problems of invalid settings."""
+    """Check that exactly the existing packages have an answer about settings, and that invalid settings come with problems."""
     names = {package.name for package in await inspector.packages()}
     for name in names:
         for version in (0, 1):
@@ -228,7 +229,7 @@ async def check_statistics(inspector: Inspector) -> None:
 
 
 async def check_memory(inspector: Inspector) -> None:
-    """Check that the process uses memory, and that each part of it is named once."""
+    """Check that the daemon reports its memory use, and names each program and each part of the memory once."""
     found = await inspector.memory()
     assert found.own_bytes > 0
     assert found.peak_bytes > 0

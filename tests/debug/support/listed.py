@@ -1,4 +1,4 @@
-"""A helper that prints a list of an Inspector as `wharfinger get` does."""
+"""A helper that formats a list of an Inspector as `wharfinger get` does."""
 
 from wharfinger.debug.listing.listing import Selection, listed_text
 from wharfinger.debug.listing.lists import listing_of

@@ -1,4 +1,4 @@
-"""A program in a terminal of its own. Tests send keys, and a terminal emulator (pyte) shows the screen that a user would see.
+"""A program in a pseudo-terminal. Tests send keys, and a terminal emulator (pyte) shows the screen that a user would see.
 
 Tests wait for a screen or for the end of the program, and never for a fixed time.
 """

@@ -19,7 +19,7 @@ from wharfinger.debug.top.wake import WakePipe, open_wake
 
 @dataclass
 class Keyboard:
-    """A terminal in memory. After each drawing, the next action runs. ``drawn`` has all drawn screens."""
+    """A terminal in memory. After each draw, it runs the next one of ``actions``. ``drawn`` has all drawn screens."""
 
     reader: int
     writer: int

@@ -1,4 +1,4 @@
-"""The thread with which the live view requests data from the daemon."""
+"""The thread in which the live view requests data from the daemon."""
 
 import queue
 from dataclasses import replace

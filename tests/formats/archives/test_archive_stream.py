@@ -18,7 +18,7 @@ GENEROUS = StreamLimits(max_read=10**8, max_bytes=10**8, max_members=1000, max_r
 
 
 class Trickle:
-    """A stream that returns ``step`` bytes at a time, as a pipe may do. It counts its reads."""
+    """A stream that returns at most ``step`` bytes at a time, as a pipe may do. ``given`` is the number of returned bytes."""
 
     def __init__(self, data: bytes, step: int) -> None:
         self._data = io.BytesIO(data)

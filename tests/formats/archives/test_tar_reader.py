@@ -1,4 +1,7 @@
-"""The reader of tars. It reads what usual tools write, limits the size of extensions, and refuses everything else by name."""
+"""The reader of tars. It reads what usual tools write, and limits the size of extensions.
+
+Its errors about other entries contain the name and the type of the entry.
+"""
 
 import io
 import tarfile

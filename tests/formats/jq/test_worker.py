@@ -1,4 +1,4 @@
-"""The jq worker: results of filters, measured with gojq 0.12.17, and the real process."""
+"""The jq worker: results of filters, compared with those of gojq 0.12.17, and the real process."""
 
 import io
 import json
@@ -236,7 +236,7 @@ def read_answers(data: bytes) -> list[JqAnswer]:
 
 
 def run_worker(*programs: str) -> tuple[list[JqAnswer], subprocess.CompletedProcess[bytes]]:
-    """Run the real process with a secret in its environment, until it has answered a request for each program."""
+    """Send a request for each program to the real process, whose environment has a secret. Return its answers and its end."""
     done = subprocess.run(
         [sys.executable, "-I", "-m", jq_worker.__name__],
         input=b"".join(framed(encode_request(JqRequest(program, b"null"))) for program in programs),

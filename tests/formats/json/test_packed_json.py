@@ -1,4 +1,4 @@
-"""Documents as compressed bytes: unpacking returns the same text, the bytes are fewer, and equal texts have equal bytes."""
+"""Packed documents. Unpacking returns the same text, large texts are compressed, and equal texts are equal when packed."""
 
 import pytest
 from hypothesis import given

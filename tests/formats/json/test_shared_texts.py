@@ -1,4 +1,4 @@
-"""Values with shared texts: the value stays equal, and equal short texts in it are one object."""
+"""The sharing of texts: the value stays equal, and equal short texts in different values become one object."""
 
 from hypothesis import given
 

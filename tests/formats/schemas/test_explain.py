@@ -1,4 +1,7 @@
-"""The explanation of problems. It has at least one problem, and at most the limit, whatever the engines return."""
+"""Explanations of why a value is invalid. Each has at least one problem and at most ``limit`` of them.
+
+This holds whatever errors the two libraries (jsonschema and jsonschema-rs) return.
+"""
 
 import pytest
 from hypothesis import given
@@ -18,7 +21,7 @@ def explained(document: JsonObject, value: JsonValue, limit: int = 20) -> list[s
 
 
 def decided(document: JsonObject, value: JsonValue, limit: int = 20) -> list[str]:
-    """Return the problems that are made from the errors of jsonschema-rs. They are used if jsonschema finds no error."""
+    """Return the problems that `explain` makes from the errors of jsonschema-rs if jsonschema finds no error."""
     schema = compile_schema(document, what="s")
     explanation = _Explanation(schema._converted, schema.write_only_paths(value), limit)
     return list(map(str, explanation.of_decisions(schema._decider.iter_errors(value), value)))

@@ -1,4 +1,4 @@
-"""jsonschema with our keywords. It agrees with jsonschema-rs, which decides whether a value is valid, and cannot hang."""
+"""The validator of jsonschema with our keywords. Its work is bounded, and it accepts the same values as jsonschema-rs."""
 
 import pytest
 from hypothesis import given

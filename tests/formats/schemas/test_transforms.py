@@ -1,4 +1,4 @@
-"""The transformations of schemas by addon-operator: closing, extending, and requirements of Helm."""
+"""The transformations of schemas that addon-operator makes: `closed`, `extended` and `required_for_helm`."""
 
 import copy
 

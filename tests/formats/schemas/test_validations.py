@@ -1,4 +1,4 @@
-"""The rules in schemas: how they are read, divided for a worker, and refused."""
+"""The rules in schemas: how they are read, which of them are refused, and what a worker gets."""
 
 import pytest
 from hypothesis import given

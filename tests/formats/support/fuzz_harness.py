@@ -26,7 +26,7 @@ class FuzzReport:
 
 
 class FuzzFinding(AssertionError):  # noqa: N818 - what a fuzzer calls it
-    """The error that a reader failed. ``kind`` is crash, hang, memory or exception, and ``data`` is the input."""
+    """A reader failed. ``kind`` is crash, hang, memory or exception, and ``data`` is the input."""
 
     def __init__(self, target: str, seed: int, index: int, kind: str, detail: str) -> None:
         self.kind = kind

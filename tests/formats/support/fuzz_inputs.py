@@ -2,8 +2,8 @@
 bytes.
 
 A mutation keeps most of an example, so that inputs pass the first checks. It flips bits, cuts, repeats or splices pieces, and
-inserts words of the format. The checksums of tars are corrected most of the time. Half of the tars are gzipped, and damaged
-before or after that.
+inserts words of the format. The checksums of tars are corrected most of the time. Half of the tars are gzipped. A tar may
+be damaged before it is gzipped, afterwards, or both times.
 """
 
 import gzip

@@ -64,7 +64,7 @@ def _yaml_stream(data: bytes, _: Path) -> None:
 
 
 def _yaml_lines(data: bytes, _: Path) -> None:
-    """Check that no text is refused, and that every value of a readable text has a line."""
+    """Check that the line of each value is inside the text. A text counts as refused if the YAML reader refuses it."""
     for lines in yaml_lines(data):
         assert lines.first >= 1
         assert all(lines.first <= line <= len(data) + 1 for line in lines.places.values())
@@ -120,7 +120,7 @@ def _contained(folder: Path, extract: Callable[[Path], object]) -> None:
 
 
 def _pair(data: bytes) -> tuple[JsonValue, JsonValue]:
-    """Return the two documents of an input, which is a list of them."""
+    """Return the first two items of an input, which is a JSON list."""
     value = decode_json(data, max_bytes=100_000, what="fuzz")
     if not isinstance(value, list) or len(value) < 2:
         raise JsonError("no pair")

@@ -1,4 +1,4 @@
-"""Checks of packages for Applications whose charts have objects outside of the namespace."""
+"""The check that finds objects outside of the namespace in the chart of a package for Applications."""
 
 from pathlib import Path
 

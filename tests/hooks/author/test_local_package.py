@@ -1,4 +1,4 @@
-"""The search for the package that a hook file on its author's disk belongs to."""
+"""The search for the package of a hook file on the disk of its author."""
 
 from pathlib import Path
 

@@ -83,7 +83,7 @@ SCHEMA = "type: object\nproperties: {ticks: {type: integer, default: 0}, port: {
 
 
 def clock(folder: Path, script: str) -> Path:
-    """Write a hook in a package called ``clock``. Its schema sets the default of one setting, and values.yaml another."""
+    """Write a hook in a package called ``clock``. One setting has a default in the schema, and another one in values.yaml."""
     files = {
         "package.yaml": "name: clock\nversion: 1.0.0\n",
         "openapi/settings.yaml": SCHEMA,

@@ -20,7 +20,7 @@ MAX_OUTPUT = 1_000_000
 
 NAMESPACES = r"""#!/usr/bin/env bash
 if [[ "${1:-}" == --config ]]; then
-  # The file is not named now: what reads it reads standard input, and must find its end.
+  # BINDING_CONTEXT_PATH is unset here, so jq reads standard input, which must be empty.
   jq -r '.[0].binding' $BINDING_CONTEXT_PATH
   cat <<'END'
 configVersion: v1

@@ -28,7 +28,7 @@ from wharfinger.kube.resource import ObjectKey, name_of, namespace_of
 
 PATIENCE_S: Final = 300
 QUIET_S: Final = 0.005
-"""The pause in seconds between two checks of the pending contexts, long enough for all pending work to be done."""
+"""The pause in seconds between two checks of the pending contexts. It is long enough for all pending work to be done."""
 _OF_THE_SERVER: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
 

@@ -1,4 +1,4 @@
-"""Exact texts of context files, and objects and events for them."""
+"""Helpers that return the exact text of a context file, and the objects, events and hooks from which it is written."""
 
 import io
 import json
@@ -46,7 +46,7 @@ def happened(binding: KubernetesBinding, verb: WatchVerb, obj: JsonObject, filte
 
 
 def written(*contexts: Context) -> str:
-    """Return the text of the context file."""
+    """Return the text of the context file with these contexts."""
     file = io.BytesIO()
     write_contexts(file, contexts)
     return file.getvalue().decode()

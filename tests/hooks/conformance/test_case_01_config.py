@@ -1,7 +1,7 @@
 """Conformance case 1 (spec hook-protocol §6.5): valid and refused configurations of hooks.
 
 There are as many rows as in the tables of the contract: 29 valid documents with the expected result, and 10 documents that the
-schema refuses with a message that authors look for. The rows are built from the facts of §1.4, §1.5 and §6.4a.
+schema refuses, with the beginning of the error message. The rows are built from the facts of §1.4, §1.5 and §6.4a.
 """
 
 import json

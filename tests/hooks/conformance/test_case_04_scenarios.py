@@ -223,7 +223,7 @@ kubernetes:
 
 
 async def test_custom_resource_is_watched_once_its_definition_exists() -> None:
-    """The kind is accepted under all its names once its definition exists."""
+    """The binding names the kind by its plural, ``widgets``, which is accepted once the definition exists."""
     definition = write_yaml(widget_crd())
     config = """
 kubernetes:

@@ -43,7 +43,7 @@ class Told:
         self.binding = hook.config.kubernetes[0]
 
     def synchronization(self) -> list[str]:
-        """Return the objects of the synchronization. The run has not succeeded yet."""
+        """Return the objects that the synchronization run gets, without marking this run as successful."""
         (context,) = read(*self.opened.synchronization(self.hook, self.binding))
         return [shown(item) for item in find_list(context, "objects")]
 
@@ -80,7 +80,7 @@ def shown(item: object) -> str:
 
 @asynccontextmanager
 async def following(client: ClusterClient, hook: Hook, shared: SharedWatches | None = None) -> AsyncIterator[Told]:
-    """Monitor the hook's binding with the given watches, or else with watches of its own. Raises HookError."""
+    """Monitor the hook's binding with the given watches, or else with new ones. Raises HookError."""
     if shared is None:
         failure: HookError | None = None
         async with open_shared_watches(client) as own:

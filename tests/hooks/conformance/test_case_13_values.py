@@ -1,4 +1,4 @@
-"""Case 13: values patches of module hooks and global hooks, with the numbers that the peers use."""
+"""Case 13: values patches of module hooks and global hooks. The peers use the same sample values."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -66,7 +66,7 @@ def test_daemon_socket_is_covered_in_visible_folders() -> None:
 
 
 def test_temporary_file_systems_of_a_sandbox_are_limited() -> None:
-    """The temporary file systems are in memory, and no limit of a process counts them."""
+    """The temporary file systems are in memory, and no limit of a process counts them, so each has a size limit."""
     words = sandboxed(Path("/b"), state_dir=Path("/var/lib/w"), shown=(), writable=None, extra_binds={}, cwd=Path("/"))
     made = [index for index, word in enumerate(words) if word == "--tmpfs"]
     assert [words[index + 1] for index in made] == ["/tmp", "/var/tmp", "/var/lib/w"]

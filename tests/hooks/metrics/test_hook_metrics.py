@@ -17,7 +17,7 @@ from wharfinger.hooks.running.results import METRICS, read_metrics
 
 
 def operations(*documents: object, hook: str = "h") -> tuple[MetricOperation, ...]:
-    """Return the operations read from a metrics file."""
+    """Return the operations that are read from a metrics file with these documents."""
     data = "\n".join(json.dumps(document) for document in documents).encode()
     return read_metric_operations(read_metrics(data, hook=hook), hook=hook)
 

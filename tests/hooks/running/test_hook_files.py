@@ -1,4 +1,4 @@
-"""The files that are hooks, and the commands that start them. Folders are real, and the only program that is run is an
+"""The files that are hooks, and the commands that start them. The tests use real folders. The only program that they run is an
 interpreter.
 """
 

@@ -1,4 +1,4 @@
-"""Inboxes: waiting occurrences, offers to runs, failed runs, and reduction beyond the limit."""
+"""Inboxes: waiting occurrences, those that a run gets, failed runs, and the reduction of an inbox that exceeds its limit."""
 
 from collections.abc import Mapping
 
@@ -106,7 +106,7 @@ def test_waiting_tick_is_not_duplicated() -> None:
     assert short(box) == ["often", "Added a 0", "tick"]
     offered = box.offered()
     box.add(Occurrence(OFTEN, None))
-    assert short(box) == ["often", "Added a 0", "tick", "often"], "the run began before this one"
+    assert short(box) == ["often", "Added a 0", "tick", "often"], "the run began before the last tick"
     box.remove_processed(offered)
     assert short(box) == ["often"]
 
@@ -193,7 +193,7 @@ STEPS = st.lists(
 
 
 def _apply(known: Mapping[str, int], told: tuple[Occurrence, ...]) -> dict[str, int]:
-    """Return the state that a hook knows after a run, and check that its events fit the state before."""
+    """Return the state that a hook knows after a run, and check that the events of the run fit the state before it."""
     now = dict(known)
     for occurrence in told:
         if occurrence.event is None:

@@ -16,7 +16,9 @@ BURSTS = st.lists(st.tuples(st.floats(0, 600), st.integers(1, 900), st.integers(
 
 
 def flood(budget: LogBudget, lines: int, now: float, chars: int = 10) -> tuple[LogBudget, int]:
-    """Charge this many lines to the budget at once. Return the new budget and the number of lines that may be logged."""
+    """Charge this many lines to the budget at the time ``now``. Return the new budget and the number of lines that may be
+    logged.
+    """
     logged = 0
     for _ in range(lines):
         budget, admitted = budget.admit(chars, now)

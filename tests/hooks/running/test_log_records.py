@@ -1,4 +1,4 @@
-"""Log records of hook output: every line appears once and in order, as text or in an object."""
+"""Log records of hook output: every line appears once and in order, as text or as a JSON object."""
 
 import json
 from collections.abc import Sequence
@@ -151,7 +151,7 @@ def test_no_line_of_any_output_is_lost(lines: list[str]) -> None:
     found = records_of(*lines)
     plain = [one.message for one in found if not one.fields]
     rest = iter(lines)
-    assert all(line in rest for line in plain), "text comes in its order"
+    assert all(line in rest for line in plain), "text lines are out of order"
     assert len(plain) + sum(1 for one in found if one.fields) <= len(lines)
     if not any(one.fields for one in found):
         assert plain == lines

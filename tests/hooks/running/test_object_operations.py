@@ -1,4 +1,4 @@
-"""Operations on objects that hooks may request, and refusals of everything else."""
+"""The operations on objects that a hook may request. Everything else is refused."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Every operation of the contract, applied to a control plane in this process."""
+"""Every object operation that the hook contract permits, applied to a control plane in this process."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""Hooks that keep running, through the process runner: the examples of the documentation, files, failures, and containment."""
+"""Hooks that keep running, through the process runner: the examples in docs/pools.md, files, failures, and containment."""
 
 import json
 import os
@@ -70,7 +70,7 @@ async def keeping(
 
 
 def example(language: str) -> str:
-    """Return the example from the documentation."""
+    """Return the example in this language from docs/pools.md."""
     found = re.search(rf"```{language}\n(#!.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     return found[1]

@@ -1,4 +1,6 @@
-"""The protocol of runners. The type checker compares implementations with it, and the runner contract tests their behaviour."""
+"""The protocol of runners. The type checker checks that implementations satisfy it. Their behavior is tested in
+`runner_contract`.
+"""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path

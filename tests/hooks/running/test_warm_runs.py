@@ -1,4 +1,6 @@
-"""Hooks in warm interpreters, through the process runner: the contract's files, users, refusals, and failures."""
+"""Hooks in warm interpreters, through the process runner: the files and the user of a run, hooks that are not run warm,
+failures, and the isolation of runs.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""Helpers for hooks that are really contained: a state folder that other users can enter, users, and a check for sandboxes."""
+"""Helpers for hooks that are really contained: a state folder that other users can enter, unused user ids, and a check whether
+sandboxes work.
+"""
 
 import os
 import shutil
@@ -24,14 +26,14 @@ _FIRST: Final = 1_000_000_000
 
 
 def users(count: int = 1) -> HookUsers:
-    """Return user numbers that neither the machine nor another run of these tests uses at the same time."""
+    """Return user ids that neither the machine nor another run of these tests uses at the same time."""
     first = _FIRST + os.getpid() * 16
     return HookUsers(first, first + count - 1)
 
 
 @contextmanager
 def state_folder() -> Iterator[Path]:
-    """Yield a daemon's state folder. It is not below pytest's folder, because no other user may enter that folder."""
+    """Yield a daemon's state folder. It is not below pytest's temporary folder, which other users may not enter."""
     folder = Path(tempfile.mkdtemp(prefix="wharfinger-state-"))
     try:
         yield folder

@@ -1,5 +1,5 @@
-"""Generous limits of jq filters, for tests that measure no time. The start of a worker is included, and is slow on a busy
-machine.
+"""Generous time limits of jq filters, for tests that measure no time. A limit includes the start of a worker, which is slow on
+a busy machine.
 """
 
 from typing import Final

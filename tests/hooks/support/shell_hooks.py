@@ -1,4 +1,6 @@
-"""Hooks in bash that source the shell library and are really run. If possible, the library is at its path in an image."""
+"""Hooks in bash that source the shell library and are really run. `sandbox` makes the library available at ``/shell_lib.sh``,
+as in an image.
+"""
 
 import json
 import os
@@ -67,7 +69,7 @@ def run_body(folder: Path, body: str, *contexts: JsonValue) -> Ran:
 
 @cache
 def sandbox() -> tuple[str, ...] | None:
-    """Return a command prefix that shows the library at its path in an image, or None if that is not allowed here."""
+    """Return a command prefix that mounts the library at the root, as in an image, or None if the machine has no sandbox."""
     if (bubblewrap := shutil.which("bwrap")) is None:
         return None
     # The root is a new one, because missing mount points would otherwise be created in the real root.
@@ -86,7 +88,7 @@ def sandbox() -> tuple[str, ...] | None:
 def counting_jq(folder: Path) -> tuple[dict[str, str], Path]:
     """Return environment variables with a jq in PATH that counts its starts, and the file that gets a line for each start."""
     jq = shutil.which("jq")
-    assert jq, "jq is needed here: hooks use it"
+    assert jq, "jq is not installed; the hooks of this test use it"
     tools, count = folder / "tools", folder / "jq-starts"
     tools.mkdir()
     count.touch()

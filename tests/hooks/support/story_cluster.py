@@ -1,8 +1,9 @@
-"""A fake cluster behind the client's interface, for the random histories of test_watch_story. Its watches break on request.
+"""A fake cluster that implements the client's interface, for the random histories of test_watch_story. Its watches break on
+request.
 
-It has ConfigMaps and Namespaces, and implements the part of a client that shared watches use. A list comes in small pages of one
-state. A watch begins after a revision, and reports changes as the API does: an object that begins to match a selector is added,
-and an object that ceases to match is deleted.
+It has ConfigMaps and Namespaces, and implements the part of a client that shared watches use. A list is split into small pages,
+which all show the state at the same moment. A watch begins after a revision, and reports changes as the API does: an object
+that begins to match a selector is added, and an object that ceases to match is deleted.
 """
 
 import json
@@ -97,7 +98,7 @@ class StoryCluster:
         """Return the cluster itself, which implements as much of a client as shared watches and monitors use."""
         return cast("ClusterClient", self)
 
-    # -- what happens in it
+    # -- changes and faults
 
     def put(self, resource: ResourceType, namespace: str, name: str, *, label: str, value: int) -> None:
         """Create or change an object."""
@@ -131,7 +132,7 @@ class StoryCluster:
         self.compacted = self.revision
         self._tell()
 
-    # -- as a client
+    # -- the interface of a client
 
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
 

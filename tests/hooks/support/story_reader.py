@@ -62,7 +62,7 @@ class Reader:
         """Do the first run of a binding, unless it was done already; ``meanwhile`` is called during the run."""
         if binding.name in self.synchronized:
             return
-        if binding.legacy:  # The binding gets only events, so the hook may know the earlier objects.
+        if binding.legacy:  # A legacy binding has no Synchronization run.
             items = self.hooks.monitor(self.hook, binding).synchronize()
             self._shown(binding.name, [plain(item) for item in items])
             succeeds = True
@@ -80,12 +80,14 @@ class Reader:
         box = self.hooks.inbox(self.hook, queue)
         occurrences = box.offered()
         for occurrence in occurrences:
-            assert occurrence.event is None or occurrence.binding.name in self.synchronized, "an event too early"
+            assert occurrence.event is None or occurrence.binding.name in self.synchronized, (
+                "an event before its Synchronization"
+            )
         if not occurrences:
             return
         told = written(self.hooks.contexts(self.hook, occurrences))
         read = {json.dumps(one["snapshots"], sort_keys=True) for one in told if "snapshots" in one}
-        assert len(read) <= 1, "one run, one moment"
+        assert len(read) <= 1, "the snapshots of one run differ"
         await meanwhile()
         if succeeds:
             self._believe(told)
@@ -141,7 +143,7 @@ class Reader:
                 continue
             believed = self.believed[binding.name]
             if binding.name == "going":
-                assert believed.keys() <= truth.keys(), "something went unnoticed"
+                assert believed.keys() <= truth.keys(), "the hook knows an object that was deleted"
             elif binding.legacy or binding.name == "coming":
                 assert believed.keys() == truth.keys(), binding.name
             else:

@@ -1,4 +1,4 @@
-"""Binding contexts compared with the examples of the contract. Whole documents are compared, so an additional field is an
+"""Binding contexts compared with the examples of the hook contract. Whole documents are compared, so an additional field is an
 error.
 """
 

@@ -10,7 +10,7 @@ def test_filter_error_names_the_filter_and_the_reason() -> None:
     error = FilterError(".a |", "syntax error")
     assert str(error) == "jq filter '.a |': syntax error"
     assert (error.program, error.why, error.transient) == (".a |", "syntax error", False)
-    assert isinstance(error, ProgramError), "whoever runs programs for others below this part knows it as that"
+    assert isinstance(error, ProgramError), "code that does not know hooks handles it as a ProgramError"
     assert FilterError(".", "late", transient=True).transient
     assert not FilterError(".", "late", transient=True).at_once
     assert FilterError(".", "died", transient=True, at_once=True).at_once

@@ -99,10 +99,10 @@ def test_checksum_is_of_the_filter_result_or_the_whole_object() -> None:
     assert same((SEEN, b"1"), (later, b"1"))
     assert not same((SEEN, b"true"), (SEEN, b"1"))
     assert not same((SEEN, None), (later, None))
-    assert same((SEEN, None), (other, None)), "how a state is written does not make it another"
+    assert same((SEEN, None), (other, None)), "an equal uid and version mean an equal state, whatever its text is"
     nameless = [Sighting("", SEEN.text), Sighting("", other.text)]
     assert same((nameless[0], None), (nameless[0], None))
-    assert not same((nameless[0], None), (nameless[1], None)), "unless nothing else tells"
+    assert not same((nameless[0], None), (nameless[1], None)), "without a uid and a version, the text decides"
     assert entry_of(binding(), SEEN, b"1").checksum == hashlib.sha256(b"1").digest()
 
 
@@ -114,7 +114,7 @@ def test_state_is_identified_by_uid_and_resource_version(uid: str, version: str,
 def test_packed_sighting_equals_the_plain_one() -> None:
     small = SEEN.small()
     assert (small.state, small.plain()) == (SEEN.state, SEEN.plain())
-    assert small.small().packed() is small.packed(), "nothing is packed twice"
+    assert small.small().packed() is small.packed(), "a sighting is packed only once"
     assert entry_of(binding(), small, b"1") == entry_of(binding(), SEEN, b"1")
     assert entry_of(binding(), small, None).item.object is small.packed()
 

@@ -1,4 +1,4 @@
-"""Ticks of schedules by a wall clock. Tests run the wall clock with trio's clock, and set it forward and back."""
+"""Ticks of schedules by a wall clock. The wall clock of the tests advances with trio's clock, and is set forward and back."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -108,7 +108,7 @@ async def test_end_of_daylight_saving_time_causes_no_extra_ticks(autojump_clock:
 
 
 async def test_missed_times_become_one_tick(autojump_clock: MockClock) -> None:
-    """The wall clock jumps ahead of trio's clock, as after a suspend."""
+    """The wall clock jumps ahead of trio's clock, as after the machine was suspended."""
     async with scheduled() as (schedules, wall):
         schedules.add("a", "* * * * *")
         schedules.add("a", "0 12 * * *")

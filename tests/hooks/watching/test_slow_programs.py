@@ -1,4 +1,4 @@
-"""Temporary refusal of filter programs that repeatedly ran out of time."""
+"""The temporary refusal of filter programs that have repeatedly exceeded their time limit."""
 
 from wharfinger.hooks.watching.slow_programs import KEPT, LATE_IN_A_ROW, REFUSED_S, SlowPrograms
 

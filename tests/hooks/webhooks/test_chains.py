@@ -1,4 +1,4 @@
-"""Chains of conversions between versions, with the tables of the contract (spec hook-protocol §6.4)."""
+"""Chains of conversions between versions, checked with the tables of the hook contract (spec hook-protocol §6.4)."""
 
 import pytest
 

@@ -35,7 +35,7 @@ PATIENCE_S = 300
 
 @dataclass(frozen=True)
 class Case:
-    """A package of the repository, and the resource that requests it."""
+    """An example package in ``examples/``, or a chart, and the resource that requests it."""
 
     package: str
     version: str
@@ -114,7 +114,9 @@ async def applied(world: World, case: Case) -> list[JsonObject]:
 
 
 async def platform_of(world: World) -> RunOptions:
-    """Return what templates see of the cluster now. The CRDs of a release do not exist before the release is installed."""
+    """Return the version and the APIs of the cluster, which templates see. Call it before a release is installed, because the
+    release's CRDs add APIs.
+    """
     return RunOptions(await world.client.server_version(), await world.client.api_versions())
 
 

@@ -137,7 +137,7 @@ async def test_objects_of_sets_become_nodes_in_turn(tmp_path: Path) -> None:
     assert failures(result) == {}
     assert names(result) == ["late-team1"]
     edges = nodes_mermaid(nodes_of(result)).splitlines()
-    assert sum(" --> " in line for line in edges) == 2, "to the Kustomization's source, and to the provider"
+    assert sum(" --> " in line for line in edges) == 2, "one edge to the Kustomization's source, one to the provider"
     assert "Selection" not in "".join(edges)
 
 

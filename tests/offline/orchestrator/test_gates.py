@@ -1,4 +1,4 @@
-"""Requirements of packages, which the daemon's gates check."""
+"""Requirements of packages. Offline builds check them with the same gates as the daemon."""
 
 from pathlib import Path
 

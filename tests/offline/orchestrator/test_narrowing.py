@@ -1,4 +1,4 @@
-"""Narrowed builds for filters: the chosen part equals that of a whole build, and no other release is rendered."""
+"""Builds narrowed by a filter: the chosen part equals that of a whole build, and only releases that it may need are built."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -67,7 +67,9 @@ CASES: Mapping[str, tuple[Mapping[str, str], str, list[str]]] = {
 async def narrowed(
     tmp_path: Path, tree: Path, text: str, fetcher: CountingFetcher | None = None
 ) -> tuple[Result, Result, list[str]]:
-    """Return the chosen part of a narrowed build, a whole build, and the releases that the narrowed build rendered."""
+    """Return three things: the chosen part of a narrowed build, the result of a whole build, and the releases that the narrowed
+    build has rendered.
+    """
     config = Config(tree, OPTIONS, root=tree, filters=(parse_filter(text),))
     async with open_tools(tool_options(tmp_path)) as tools:
         renderer = CountingRenderer(tools.renderer)

@@ -1,4 +1,4 @@
-"""Packs: a pack is one cache entry that contains all entries that the last build of a tree used."""
+"""Packs: a pack is one cache entry that contains the other entries that a build of a tree has used."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Chart.yaml files with oddities of all kinds, which must be read as the real Helm reads them."""
+"""Chart.yaml files with unusual values of all kinds, which must be read as the real Helm reads them."""
 
 import base64
 import random
@@ -74,7 +74,7 @@ AFTER_READING: Final = (
 
 
 def variations(count: int) -> list[str]:
-    """Return Chart.yaml files with one oddity, then files with several oddities. The sequence is always the same."""
+    """Return Chart.yaml files with one unusual value, then files with up to three. The sequence is always the same."""
     chosen = random.Random(15)  # noqa: S311 - no secret
     pool = {key: values.split(" ;; ") for key, values in ODD.items()}
     one = [{**BASE, key: value} for key, values in pool.items() for value in values]

@@ -1,6 +1,4 @@
-"""All files of a chart, in folders and in archives. What they are used for is tested in test_chart_use.py and
-test_subchart_crds.py.
-"""
+"""All files of a chart, in folders and in archives. Their use is tested in test_chart_use.py and test_subchart_crds.py."""
 
 import io
 import tarfile

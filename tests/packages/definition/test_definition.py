@@ -72,7 +72,7 @@ def test_the_definition_of_an_application_is_read(tmp_path: Path) -> None:
     )
     assert (found.camel, found.static_values) == ("webShop", {"image": "web"})
     assert (found.hooks, found.crds, found.images) == (True, True, {"web": DIGEST})
-    assert not found.enabled_script, "an enabled script is a Module's"
+    assert not found.enabled_script, "only a Module has an enabled script"
     synthetic: JsonObject = {"apiVersion": "v2", "name": "web-shop", "version": "0.2.0", "appVersion": "v1.2.3"}
     assert found.chart is not None
     assert (found.chart.name, found.chart.version, found.chart_file) == ("web-shop", "0.2.0", synthetic)
@@ -123,7 +123,7 @@ def test_module_yaml_is_read_unless_package_yaml_exists(tmp_path: Path) -> None:
     files = {"module.yaml": "{name: web-shop, weight: 7, critical: true, tags: [a]}", "templates/a.yaml": ""}
     found = read(tmp_path, files, name="007-web-shop")
     assert (found.layout, found.type, found.name, found.weight) == (Layout.PACKAGE, PackageType.MODULE, "web-shop", 7)
-    assert read(tmp_path, {"package.yaml": "stage: new"}).stage == "new", "package.yaml goes before module.yaml"
+    assert read(tmp_path, {"package.yaml": "stage: new"}).stage == "new", "package.yaml must win over module.yaml"
 
 
 def test_batch_hooks_are_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Requirements of packages, with the names of packages that the scheduler uses."""
+"""Requirements of packages, whose package names are resolved into the names that the scheduler uses."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Tags and files of other git repositories, read from a folder and over HTTP."""
+"""Tags and files of remote git repositories, read from a folder and over HTTP."""
 
 import io
 import subprocess

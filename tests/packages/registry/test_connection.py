@@ -296,7 +296,7 @@ async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> 
 
 
 async def test_a_token_without_the_right_is_not_used_again() -> None:
-    """The user gets the right only after the token was issued. The registry answers the token with 403 and no challenge."""
+    """The user gets the permission after the token was issued. The registry answers the token with 403 and no challenge."""
     known = Authorizations()
     async with open_faulty_registry() as faulty:
         faulty.on(

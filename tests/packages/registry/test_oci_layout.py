@@ -177,7 +177,9 @@ async def test_a_push_to_an_unwritable_folder_is_refused(tmp_path: Path) -> None
 
 
 async def test_concurrent_pushes_lose_no_tag(tmp_path: Path) -> None:
-    """Two OciLayouts of one folder are used concurrently, as by two processes. Each of them gets several pushes at once."""
+    """Two OciLayouts of one folder are used concurrently, as by two processes. Each of them executes several pushes at the same
+    time.
+    """
     one, other = OciLayout(tmp_path), OciLayout(tmp_path)
     async with trio.open_nursery() as nursery:
         for number in range(8):

@@ -74,8 +74,8 @@ def test_dashes_inside_a_document_do_not_split_it() -> None:
 
 
 def test_trailing_lines_of_block_scalars_are_retained() -> None:
-    """The trailing lines belong to the last block scalar. After a hook, Helm prints a line break that does not belong to the
-    hook.
+    """The empty lines at the end of a document belong to its last block scalar. After a hook, Helm prints one line break more,
+    which does not belong to the hook.
     """
     block = "data:\n  text: |+\n    a\n\n"
     end = doc(f"web/templates/{END_FILE}", END_TEMPLATE)

@@ -72,7 +72,9 @@ spec: {template: {spec: {containers: [{name: app}]}}}
 def override(
     objects: Sequence[JsonObject], overrides: Sequence[WorkloadOverride]
 ) -> tuple[tuple[JsonObject, ...], tuple[str, ...]]:
-    """Apply overrides to objects of any shape. The objects are passed as hooks, because hooks need no manifest."""
+    """Apply overrides to objects of any shape. The objects are passed as hooks of the chart, because other objects would also
+    have to be in the text of the manifest.
+    """
     after, unmatched = override_rendered(Rendered((), tuple(objects), (), ""), overrides)
     return after.hooks, unmatched
 
@@ -212,7 +214,7 @@ def test_overrides_are_applied_to_objects_and_hooks() -> None:
     after, unmatched = override_rendered(rendered, wanted)
 
     assert unmatched == ()
-    assert rendered == before, "what was rendered stays as it was"
+    assert rendered == before, "the original render is unchanged"
     config, web, secret, night = after.objects
     assert (config, secret, after.crds) == (before.objects[0], before.objects[2], before.crds)
     assert find(web, "spec", "replicas") == 3
@@ -241,7 +243,7 @@ def test_the_manifest_matches_the_overridden_objects() -> None:
     assert "# a comment that stays" in after.manifest
     assert after.manifest.count("# Source: web/templates/web.yaml\n") == 1
     assert after.manifest.endswith(rendered.manifest.partition("# Source: web/templates/list.yaml")[2])
-    assert override_rendered(after, wanted)[0] == after, "a second time changes nothing"
+    assert override_rendered(after, wanted)[0] == after, "a second application changes nothing"
 
 
 def test_a_list_with_an_overridden_object_is_written_as_single_documents() -> None:

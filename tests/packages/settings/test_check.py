@@ -65,7 +65,7 @@ async def test_valid_settings_pass_the_check(definition: Definition) -> None:
         assert (await one.check(definition, {"count": 2}, 1)).settings == found.settings
         warned = await one.check(definition, {"replicas": 2, "old": "x"})
         assert warned.problems == ()
-        assert [warning.path for warning in warned.warnings] == ["old"], "once, though values extend settings"
+        assert [warning.path for warning in warned.warnings] == ["old"], "one warning for settings and values"
 
 
 @pytest.mark.sampled(3)

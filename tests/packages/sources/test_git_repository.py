@@ -140,7 +140,7 @@ async def test_only_the_configured_ssh_key_is_used(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.slow
 async def test_a_real_ssh_server_accepts_the_key(tmp_path: Path) -> None:
-    """A wrong key, or a server whose key is not the known one, is refused with an error of one line."""
+    """A wrong key, or a server whose key is not the known one, is refused with a one-line error."""
     commit(make_repository(tmp_path / "git"), below("web", {"a.yaml": manifest("a")}), "1.0.0")
     with serving_ssh(tmp_path / "ssh") as server:
         source = GitSource(f"ssh://{getpass.getuser()}@{server.host}{tmp_path}/git", ssh=server.key)

@@ -211,7 +211,7 @@ async def test_a_name_counts_as_deployed_only_with_valid_link_and_tree(tmp_path:
         await store.install(one)  # A daemon does this if it is not certain that the version is in place.
         assert folder == await store.deployed("prod.web", one)
         assert await store.deployed("prod.web", two) is None
-        assert store.statistics()["pinned"] == 0, "packages in place need no protection"
+        assert store.statistics()["pinned"] == 0, "deployed packages need no pin"
         await store.deploy("prod.web", two)
         assert await store.deployed("prod.web", one) is None
         assert await store.deployed("prod.web", two) == await store.install(two)

@@ -12,7 +12,7 @@ from wharfinger.packages.store.store import Store
 
 
 async def walk(store: Store, registry: MemoryRegistry, manifest: Manifest, name: str) -> Path:
-    """Do every step of a package once, in order."""
+    """Download, install and deploy a package, and check the folder after each step."""
     await store.download(registry, "charts/web", manifest)
     folder = await store.install(manifest)
     assert (folder / "Chart.yaml").is_file()

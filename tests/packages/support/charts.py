@@ -45,7 +45,9 @@ def chart(folder: Path, name: str = "web", version: str = "1.2.3", files: dict[s
 
 
 def helm(program: str, *arguments: str, home: Path) -> str:
-    """Run helm with its own home folder. Return its standard output, followed by its standard error. Raises RuntimeError."""
+    """Run helm with its own home folder. Return its standard output, followed by its standard error. Raises RuntimeError if
+    helm fails.
+    """
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         [str(tool(program)), *arguments], env=environment, capture_output=True, text=True, check=False

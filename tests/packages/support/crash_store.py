@@ -1,4 +1,4 @@
-"""A program that kills a process at each of its steps on the disk, and checks what remains.
+"""A program that kills a process at each of its calls that change the disk, and checks what remains.
 
 The arguments are a folder, and ``chart`` or ``image``. Every round forks twice. The first child adds version 2 (of that kind)
 beside version 1, and is killed with SIGKILL at its nth call that changes the disk. The second child opens the store as the next

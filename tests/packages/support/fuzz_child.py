@@ -1,4 +1,5 @@
-"""The child process of the fuzzer for the readers of packages. Targets and inputs are run as in `tests.formats`.
+"""The child process of the fuzzer for the readers of packages. It runs its targets with random inputs as
+`tests.formats.support.fuzz_child` does.
 
 To run it by hand: ``python -m tests.packages.support.fuzz_child TARGET SEED FIRST LAST``.
 """
@@ -377,7 +378,7 @@ def _modules_dir(data: bytes, folder: Path) -> None:
 
 
 def _render_entry(data: bytes, _: Path) -> None:
-    """Use the input as a file, as compressed text, and as the text of a complete file."""
+    """Use the input in three ways: as a cache file, as compressed text, and as the text in a valid cache file."""
     for read in (partial(read_entry, _KEY), unpack_rendered):
         with contextlib.suppress(FormatError):
             read(data)

@@ -50,7 +50,7 @@ def provenance_text(name: str, version: str, digest: str) -> bytes:
 def pgp(tmp_path_factory: pytest.TempPathFactory) -> "object":
     """Make the keys for the tests of one module. Afterwards, end the agent that gpg has started."""
     if shutil.which("gpg") is None or shutil.which("gpgv") is None:
-        pytest.skip("there is no gpg")
+        pytest.skip("gpg is not installed")
     home = tmp_path_factory.mktemp("pgp", numbered=True)
     home.chmod(0o700)
     made = Pgp(home)

@@ -103,7 +103,7 @@ class Made:
     usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CODE_SIGNING
     certificate_log: ec.EllipticCurvePrivateKey | None = None
     others_before: int = 3
-    """The number of entries in the log before this one; one entry follows it."""
+    """The number of log entries before this one. One more entry follows this one."""
     names: Sequence[x509.GeneralName] = field(default=())
     issuer_oid: str = "1.3.6.1.4.1.57264.1.8"
 

@@ -111,7 +111,7 @@ def serving_ssh(folder: Path) -> Iterator[SshServer]:
         try:
             assert server.stdout is not None
             port = server.stdout.readline().strip()
-            assert port.isdecimal(), "the server of asyncssh does not start; it is installed by `make setup`"
+            assert port.isdecimal(), "the asyncssh server did not start; install asyncssh with `make setup`"
             yield SshServer(f"127.0.0.1:{port}", SshKey(private, f"[127.0.0.1]:{port} {host_public}"))
         finally:
             server.communicate()  # The server ends when its standard input is closed.

@@ -1,5 +1,5 @@
-"""The contract of every backend of the claim scheduler. Test classes derive from it, and open a backend with three idle
-members.
+"""The contract of every backend of the claim scheduler. Test classes derive from `BackendContract`, and open a backend with
+three idle members.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +18,9 @@ class BackendContract(ABC, Generic[Spec, Result]):
 
     @abstractmethod
     def opened(self) -> AbstractAsyncContextManager[tuple[Backend[Spec, Result], Spec]]:
-        """Open a backend with three idle members that no change has shown yet. Yield it with an owner for claims."""
+        """Open a backend with three idle members, which its ``changes`` have not reported yet. Yield it with an owner for
+        claims.
+        """
 
     def other(self, spec: Spec) -> Spec:
         """Return another owner, or the same one if the backend does not distinguish owners."""
@@ -80,5 +82,5 @@ class BackendContract(ABC, Generic[Spec, Result]):
 
 
 def shown(backend: Backend[Spec, Result]) -> list[Member]:
-    """Return the members that the new changes show."""
+    """Return the members that the new changes of the backend report."""
     return [change.member for change in backend.changes() if isinstance(change, Seen)]

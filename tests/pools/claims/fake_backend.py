@@ -1,4 +1,4 @@
-"""A backend whose members are numbers in memory. A test controls the delay of its cache."""
+"""A backend whose members exist only in memory. A test controls the delay of its cache."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence

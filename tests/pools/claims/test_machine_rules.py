@@ -1,12 +1,12 @@
-"""The claim machine under every order of events, compared with a simulated world that keeps its own records.
+"""The claim machine with random orders of events, compared with a simulated world that keeps its own records.
 
 The world has members that really change, a cache that lags behind, and claims that compare versions. These invariants hold:
 
 * each accepted request is answered exactly once and before the pool is closed, whenever that is;
-* a member is never under two claims, and no success hands out a member that has an owner;
+* a member is never in two claims at the same time, and a successful claim never gives a request a member that has an owner;
 * claims are sent in the order of the requests, except that a request that lost its member precedes all others;
 * no request waits while a member is ready and a further claim is permitted;
-* a conflict occurs only where the cache was behind;
+* a conflict occurs only if the cache was behind;
 * if a member was claimed for a request that already has another answer, the member is recycled.
 """
 
@@ -42,7 +42,7 @@ picks = st.integers(0, 10_000)
 
 
 class ClaimsMachine(RuleBasedStateMachine):
-    """A state machine that simulates the shell, the backend and the callers."""
+    """A state machine that simulates everything around the claim machine: the scheduler's code, the backend and the callers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class ClaimsMachine(RuleBasedStateMachine):
         elif broken:
             self.tell(Failed(request))
         else:
-            assert member.uid not in self.owner, "handed out twice"
+            assert member.uid not in self.owner, "a member was given to two requests"
             self.owner[member.uid] = request
             self.change(member.uid, idle=False)
             self.tell(Succeeded(request, self.version))
@@ -183,7 +183,7 @@ class ClaimsMachine(RuleBasedStateMachine):
         assert set(self.answers) == self.accepted
         while self.cache:
             self.tell(self.cache.popleft())
-        assert not self.state.reserved, "a reservation outlives what it waits for"
+        assert not self.state.reserved, "a reservation is left after all claims and changes"
 
     @invariant()
     def nobody_waits_in_vain(self) -> None:

@@ -1,7 +1,8 @@
 """The scheduler with random callers, members, faults and shutdowns, in simulated time.
 
-Whenever the pool is shut down or its service is cancelled, each accepted request is answered exactly once, no member has two
-owners, members claimed for a caller that left are released, undisturbed requests are served in order, and no task is left.
+The pool is shut down, or its service is cancelled, at various moments. Each time, each accepted request is answered exactly
+once, no member has two owners, members claimed for a caller that left are released, undisturbed requests are served in order,
+and no task is left.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The pool of an interpreter: when its zygote is replaced, no run is lost or repeated."""
+"""The pool of an interpreter: when its zygote (the process that forks the workers) is replaced, no run is lost or repeated."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ async def test_a_worker_that_was_killed_is_replaced() -> None:
 
 
 async def test_surplus_workers_are_ended_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A surplus arises because a worker is forked for each request, even for a request that does not wait for it any longer."""
+    """A surplus arises because a worker is forked for each request, even if the request no longer waits for it."""
     monkeypatch.setattr("wharfinger.pools.interpreters.pool.SURPLUS_S", 0.01)
     script = package(tmp_path / "package", "print('done')")
     async with ready(command_of(script, tmp_path / "first"), 4) as starts:
@@ -117,7 +117,7 @@ async def test_an_interpreter_that_cannot_serve_is_given_up(tmp_path: Path) -> N
 
 
 async def test_no_more_workers_are_forked_than_requested(tmp_path: Path) -> None:
-    """One worker is forked for each run, plus the wanted number of idle workers, however many workers there are."""
+    """Only one worker is forked for each run, in addition to the wanted number of idle workers."""
     script = package(tmp_path / "package", "pass")
     async with ready(command_of(package(tmp_path / "plain", "pass"), tmp_path / "first"), 2) as starts:
         (pool,) = starts.pools()

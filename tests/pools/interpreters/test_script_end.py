@@ -1,4 +1,6 @@
-"""The end of a script: its exit status, and the order in which names are deleted. Importing the module has no side effects."""
+"""The end of a script: its exit status, and the order in which names are deleted. An import of `script_end` has no side
+effects.
+"""
 
 import gc
 import subprocess
@@ -22,7 +24,7 @@ gc.freeze()
 
 
 def run(text: str) -> subprocess.CompletedProcess[str]:
-    """Run a program that first loads the module as a zygote does."""
+    """Run a program that first loads `script_end` as a zygote does."""
     return subprocess.run([sys.executable, "-c", LOADED + text], capture_output=True, text=True, check=False)
 
 

@@ -1,4 +1,4 @@
-"""The commands that can be started warm."""
+"""The commands whose script can be started warm, that is, in a worker that a zygote has forked."""
 
 import os
 import shutil

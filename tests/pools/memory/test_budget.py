@@ -142,7 +142,9 @@ async def test_without_processes_measurements_are_rare_until_an_admission(
 async def test_an_admission_during_the_pause_is_remembered(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process may be admitted in the pause before a measurement, and start only after it. Then another measurement follows."""
+    """A process may be admitted in the pause before a measurement, and start only after the measurement. Then another one
+    follows.
+    """
     sizes(monkeypatch, {1: 50 * MIB})
     holder = Holder()
     async with open_memory_budget(100 * MIB) as budget:

@@ -1,4 +1,6 @@
-"""The next action for a claim: each row of the table, and the life cycle of claims with events in any order."""
+"""The next action for a claim: each row of the table in `claim_machine`, and the life cycle of claims with events in random
+order.
+"""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

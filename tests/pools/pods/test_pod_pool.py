@@ -1,4 +1,4 @@
-"""One pool on a control plane: its writes, its behaviour after failures, and its end."""
+"""One pool on a control plane: its writes, its behavior after failures, and its end."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

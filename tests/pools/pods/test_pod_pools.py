@@ -263,7 +263,9 @@ def faults(rng: random.Random) -> list[Rule]:
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
 async def test_no_fault_binds_one_pod_to_two_claims(autojump_clock: trio.testing.MockClock, seed: int) -> None:
-    """Claims are created and deleted, pods die, answers are lost, lists are outdated, and the daemon is restarted twice."""
+    """Claims are created, unclaimed pods are deleted, answers are lost, lists are outdated, and the daemon is restarted three
+    times.
+    """
     rng = random.Random(seed)  # noqa: S311 - what happens
     async with open_cluster(*faults(rng), seed=seed) as cluster:
         await cluster.user.create(pool_object(size=3, max=12, idleSeconds=30))

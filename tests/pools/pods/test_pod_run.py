@@ -1,4 +1,4 @@
-"""Runs in pods whose commands fail or whose pool has no pod. Complete runs are in tests/hooks/running/test_pod_hooks.py."""
+"""Runs in pods: commands that fail, and pools without a pod. Complete runs are in tests/hooks/running/test_pod_hooks.py."""
 
 import subprocess
 from collections.abc import AsyncGenerator
@@ -123,7 +123,7 @@ async def test_a_claim_that_could_not_be_deleted_is_deleted_before_the_next_run(
 
         monkeypatch.setattr(cluster.client, "delete", note)
         await runs.run(RUN, LIMITS, NO_SINKS)
-        assert seen[0] == 3, "before a command of the second run"
+        assert seen[0] == 3, "the claim was not deleted before the commands of the second run"
         assert left not in await cluster.claims()
 
 

@@ -1,4 +1,4 @@
-"""Pods that are read, and the objects and patches that are written."""
+"""The state of pods, read from their objects, and the objects and patches that a pool writes."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The wanted number of pods: every rule of the machine, and events in any order against a cluster in memory."""
+"""The wanted number of pods: every rule of the machine, and events in random order with a cluster in memory."""
 
 from collections import Counter
 from dataclasses import replace

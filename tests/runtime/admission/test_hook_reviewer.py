@@ -1,4 +1,4 @@
-"""Answers of hooks to reviews of API servers: in time, too late, with garbage, and not at all."""
+"""Answers of hooks to the reviews of API servers: answers in time, late or invalid answers, and no answer."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The parsing of reviews, and the answers to them."""
+"""Reviews for hooks: how AdmissionReviews and ConversionReviews are parsed, and the answers that API servers get."""
 
 import json
 

@@ -155,7 +155,7 @@ class Judged:
 
 
 async def test_a_package_with_an_account_may_only_publish_what_the_account_may_write(tmp_path: Path) -> None:
-    """The daemon writes webhooks with its own rights, and webhooks affect objects that the package's account may not change."""
+    """The daemon writes webhooks with its own rights. So it first checks that the package's account may write them, too."""
     lacking = {"mutatingwebhookconfigurations"}
     async with open_served(tmp_path, through=lambda client: cast("ClusterClient", Judged(client, lacking))) as served:
         write_package(served.world.folder / "packages" / "crons", HOOKS)

@@ -1,4 +1,4 @@
-"""AdmissionReviews as the server reads and answers them."""
+"""AdmissionReviews: how the admission server reads them, and how it answers."""
 
 import json
 

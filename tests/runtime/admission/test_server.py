@@ -37,7 +37,7 @@ REFUSAL = r'admission webhook "packages\.wharfinger\.dev" denied the request: sp
 
 
 def repository(name: str, path: str = "/etc") -> JsonObject:
-    """Return a repository that the API server accepts, but that a daemon without its folder refuses."""
+    """Return a repository for a folder. The API server accepts any path, but the daemon refuses paths outside of its folders."""
     spec: JsonObject = {"folder": {"path": path}}
     return {
         "apiVersion": "wharfinger.dev/v1alpha1",
@@ -125,7 +125,7 @@ async def test_a_certificate_is_replaced_without_a_failed_request(
             await server.keep()
             assert read_certificate(await world.client.get(SECRET_KEY)) == first
             assert first is not None
-            # The API server has not read the new configuration yet. It reads it later.
+            # The API server reads the new configuration some time after it was written.
             calendar.now += age
             for _ in range(2):
                 with pytest.raises(InvalidError, match=REFUSAL):

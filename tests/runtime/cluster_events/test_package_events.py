@@ -1,4 +1,4 @@
-"""Events of packages, without a daemon (`tests/runtime/support/world.py`), and with one, whose Events the real kubectl reads."""
+"""Events of packages: without a daemon (`tests/runtime/support/world.py`), and of a real daemon, as kubectl shows them."""
 
 import json
 import re
@@ -91,7 +91,7 @@ async def test_a_failed_download_is_recorded_about_the_package(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_kubectl_describe_shows_the_events(tmp_path: Path) -> None:
-    """Check that users see the Events of an Application, of its repository, and of the Lease."""
+    """Check that users see the Events of an Application and of the Lease."""
     for version in ("1.0.0", "1.1.0"):
         chart(tmp_path / f"packages-{version}" / "web", "web", version)
     with control_plane(tmp_path) as admin, daemon(tmp_path, admin, "--local-packages", str(tmp_path)) as running:

@@ -1,7 +1,7 @@
 """A modules directory with seven modules whose enabled scripts depend on each other.
 
-Five of the scripts demand that one other module is on: ``gamma`` demands alpha, ``delta`` gamma, ``zeta`` delta, and ``eta``
-epsilon. The scripts of ``alpha`` and ``epsilon`` demand nothing. ``beta`` is never on.
+The scripts of ``alpha`` and ``epsilon`` demand nothing. Each other script demands that one other module is on: ``gamma`` demands
+alpha, ``delta`` gamma, ``zeta`` delta, and ``eta`` epsilon. ``beta`` demands a module that does not exist, so it is never on.
 """
 
 from collections.abc import Mapping

@@ -174,7 +174,7 @@ def test_layers_of_values_have_their_precedence(tmp_path: Path) -> None:
     ]
     assert isinstance(patched, dict)
     assert (patched["d"], patched["h"]) == ("hook", "hook")
-    # A hook's other file contains nothing but the user's settings.
+    # The file of a hook's settings (CONFIG_VALUES_PATH) contains only the user's settings.
     assert hook_values(definition, {}, configured) == {"global": {}, "moduleName": {"c": "user", "d": "user"}}
 
 
@@ -221,7 +221,9 @@ def refused(definition: Definition, settings: JsonObject) -> list[str]:
 
 
 def test_objects_are_closed_unless_their_schema_opens_them(tmp_path: Path) -> None:
-    """Objects in properties and items are closed too, except where their own schema says otherwise. All problems are reported."""
+    """A closed object refuses unknown fields. Objects in properties and items are closed, too. If a schema sets
+    additionalProperties, neither its object nor an object below it is closed. All problems are reported.
+    """
     definition = module(tmp_path, CLOSED)
     fine: JsonObject = {
         "name": "a",

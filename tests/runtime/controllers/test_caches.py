@@ -1,4 +1,4 @@
-"""The local copies of the cluster's objects that the controllers use."""
+"""The local copies of the cluster's objects that the controllers use: what they contain, and what is left out."""
 
 import trio
 from trio.testing import MockClock

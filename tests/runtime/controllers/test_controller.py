@@ -77,7 +77,7 @@ async def test_failed_calls_are_retried(tmp_path: Path) -> None:
         await world.push("web", "1.0.0")
         await world.repository()
         await world.create("prod", "shop")
-        # A conflict means that the informer's copy is outdated. This event brings the newer object that the informer waits for.
+        # A conflict means that the informer's copy is outdated. With this change, the informer gets a newer object.
         await made[0].all_refused.wait()
         await world.client.merge_patch(ObjectKey(APPLICATION, "prod", "shop"), {"metadata": {"labels": {"a": "b"}}})
         await world.until_state("prod", "shop", "Ready")

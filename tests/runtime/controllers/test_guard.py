@@ -1,4 +1,4 @@
-"""The guard's bookkeeping: which packages it checks again, how often, and that the checks end."""
+"""The bookkeeping of the guard of dependents: which packages it checks again, how often, and that the checks end."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The start of a process that finds packages with pending changes, and packages whose requirements are not known yet."""
+"""A daemon that starts while changes of packages are pending, and before the requirements of all packages are known."""
 
 import os
 from collections.abc import Callable
@@ -41,7 +41,7 @@ async def until_true(holds: Callable[[], bool]) -> None:
 
 
 def is_run(world: World, name: str) -> bool:
-    """Return whether this process has checked the applied objects of a package and reconciles it."""
+    """Return whether this process has verified the applied objects of a package."""
     instance = world.runtime.instances.get(name)
     return instance is not None and instance.applied.verified
 
@@ -125,7 +125,7 @@ async def test_a_compatible_change_made_while_no_daemon_ran_is_applied(tmp_path:
 
 
 def held_up(folder: Path, name: str = "held") -> str:
-    """Return shell code that makes hooks wait for a signal when the daemon runs them to get their configuration."""
+    """Return shell code for the beginning of a hook. If the named pipe ``name`` exists, the hook waits for a line in it."""
     return f'if [ -p "{folder}/{name}" ]; then read -r _ <"{folder}/{name}"; fi'
 
 
@@ -147,7 +147,7 @@ async def test_a_removal_waits_until_all_dependents_are_loaded(tmp_path: Path) -
             async with ground.open_world() as world:
                 waits = await world.until("", "database", WAITS)
                 assert message(waits).startswith("the removal waits until the requirements of all packages are known: ")
-                # Other packages are named too if this was the first check.
+                # The first check may also name other packages.
                 assert message(waits).endswith(("prod.shop is not loaded yet", "prod.shop are not loaded yet"))
                 # The package was ready, and keeps that status at a restart. The reason is reported in the condition Reconciling.
                 waits = await world.until(
@@ -197,8 +197,8 @@ async def test_packages_not_loaded_yet_are_listed_until_they_are_loaded(tmp_path
 
 @pytest.mark.slow
 async def test_a_suspension_together_with_a_refused_change_is_adopted(tmp_path: Path) -> None:
-    """The suspension breaks no dependent, so it takes effect, and the disable is held. A process that finds both at its start
-    does the same.
+    """The suspension breaks no dependent, so it takes effect, but the disable is held. A process that finds both changes at its
+    start does the same.
     """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -318,7 +318,9 @@ async def test_a_begun_removal_continues_after_a_restart_before_its_dependencies
 @pytest.mark.sampled
 @pytest.mark.parametrize("why", ["SettingsSourceMissing", "SpecInvalid", "RepositoryNotFound"])
 async def test_a_package_with_an_unusable_resource_still_holds_removals(tmp_path: Path, why: str) -> None:
-    """The requirements of the package are stored on disk. The package is reconciled again as soon as its resource is usable."""
+    """The daemon reads the requirements of the package from the disk, so it does not need the resource for them. It reconciles
+    the package again as soon as the resource is usable.
+    """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)

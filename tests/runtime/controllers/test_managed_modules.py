@@ -1,4 +1,4 @@
-"""The resources that represent module folders."""
+"""The Modules and PackageRepositories that are derived from module folders, and the check whether existing objects differ."""
 
 from dataclasses import replace
 from pathlib import Path

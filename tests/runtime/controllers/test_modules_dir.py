@@ -60,7 +60,7 @@ class Refusing(LimitedClient):
 
 @dataclass
 class Place:
-    """A cluster, and folders whose modules are installed in it."""
+    """A cluster, and the folders from which the controller installs modules into it."""
 
     client: ClusterClient
     modules: Informer

@@ -1,4 +1,4 @@
-"""The search for the package that an object belongs to."""
+"""The package of an Application or a Module: its name, its namespace, its release, and its deletion policy."""
 
 import pytest
 

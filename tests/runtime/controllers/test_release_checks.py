@@ -1,4 +1,4 @@
-"""Checks of a package's release: it has one owner, and it stays in its namespace."""
+"""Checks of a package's release: a release has one owner, and is not moved to another namespace."""
 
 from pathlib import Path
 

@@ -45,7 +45,7 @@ FORBIDS_FIRST: Final[tuple[JsonObject, ...]] = (
 
 
 async def test_a_package_created_again_has_a_new_record() -> None:
-    """The first package was blocked until its deletion, so the runtime never got the record of this package."""
+    """A blocked package is deleted before the runtime gets its state record. A new package of the same name gets a new record."""
     known: list[StateRecord] = []
     async with open_cluster() as client:
         runtime = SimpleNamespace(instances={}, tools=SimpleNamespace(cluster=client, states=ListedStates()))
@@ -110,7 +110,7 @@ async def test_an_impossible_rollback_is_reported(tmp_path: Path) -> None:
         assert find_str(shop, "status", "summary", "state") == "Degraded"
         # This is the revision of the upgrade, because the rollback wrote none.
         assert (await revisions(world))[-1][1] == ReleaseStatus.FAILED
-        # The rollback ends if a version is desired that can be applied.
+        # The rollback ends as soon as the desired version can be applied.
         await world.push("web", "2.0.1", {"templates/drawn.yaml": DRAWN, "templates/c.yaml": LIMITS % ("true", "2")})
         await world.change("prod", "shop", {"packageVersion": "2.0.1"})
         shop = await world.until_state("prod", "shop", "Ready")
@@ -187,7 +187,9 @@ async def test_a_failed_rollback_is_retried_until_it_succeeds(tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_a_rollback_refused_by_the_server_is_retried_until_it_is_allowed(tmp_path: Path) -> None:
-    """A policy forbids the former content for a while. Nobody changes the resource, and it is checked again every ten minutes."""
+    """A policy forbids the content of the former revision for a while. Ten minutes later, the rollback is tried again without a
+    change of the spec.
+    """
     new = {"templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,")}
     async with open_world(tmp_path) as world:
         await install(world, {})

@@ -44,7 +44,7 @@ def test_a_second_daemon_is_refused_with_the_pid_of_the_first(tmp_path: Path) ->
         ):
             pass
         holder.kill()
-    # Killed, not stopped: the kernel has released the lock.
+    # The holder was killed, so the kernel has released the lock.
     with hold_state_dir(tmp_path):
         pass
 

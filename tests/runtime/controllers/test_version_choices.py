@@ -1,4 +1,4 @@
-"""The version choices for the packages of a runtime: reasons against a newer version, and when the former version is kept."""
+"""The choice of a package's version: why a newer version is not chosen, and when the content of the installed one is kept."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +46,7 @@ class Asked:
 async def settled(
     world: World, spec: PackageSpec, index: PackageIndex | None, asked: Asked | None = None
 ) -> tuple[str, str, str, str]:
-    """Return the chosen version, its digest, the kept digest, and the reason in the note."""
+    """Return the chosen version, its digest, the digest of content that must be kept, and the reason of the choice."""
     async with open_repositories(
         world.client, world.applications, (), world.runtime.tools.open_source, world.runtime.now, lambda _: None
     ) as repositories:
@@ -83,15 +83,15 @@ async def test_the_chosen_version_depends_on_spec_and_status(tmp_path: Path) -> 
         chosen: JsonObject = {**installed("1.0.0"), "update": {"chosen": "1.5.0"}}
         assert await settled(world, app(follows, chosen), None) == ("1.5.0", "", "", "")
         assert await settled(world, app(follows), web) == ("2.0.0", "", "", "Update")
-        # If the cluster has another version of Kubernetes, the newest version that supports it is chosen.
+        # If 2.0.0 does not support the Kubernetes version of the cluster, the newest version that does is chosen.
         needy = replace(web, details={"2.0.0": details(kubernetes=">=99")})
         assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
         needy = replace(web, details={"2.0.0": details(requirements={"kubernetes": ">=99"})})
         assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
         needy = replace(web, details={"2.0.0": details(requirements={"kubernetes": 7})})
         assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
-        # Requirements of other packages do not count before the first installation, because those packages may be installed
-        # later.
+        # Before the first installation, requirements that name other packages do not count, because those packages may be
+        # installed later.
         needy = replace(web, details={"2.0.0": details(requirements={"modules": {"ingress": ">=1"}})})
         assert await settled(world, app(follows), needy) == ("2.0.0", "", "", "Update")
 

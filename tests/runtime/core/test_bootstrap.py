@@ -1,4 +1,4 @@
-"""Detection of a bootstrapped cluster, with a control plane in this process."""
+"""Detection of the end of a cluster's bootstrap, with a control plane in this process."""
 
 import logging
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Releases that may only contain objects of their own namespace."""
+"""Confinement: which releases may contain only objects of their own namespace."""
 
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.runtime.core.confinement import Confinement

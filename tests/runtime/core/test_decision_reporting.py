@@ -1,4 +1,4 @@
-"""The decisions about packages that are reported after a start: none is wrong, and all are reported in the end."""
+"""The reports of decisions about packages after a start: no report is wrong, and each decision is reported in the end."""
 
 import os
 from collections.abc import AsyncIterator
@@ -17,9 +17,9 @@ from wharfinger.formats.json.value import find_str
 
 @asynccontextmanager
 async def restarted(ground: Ground, folder: Path, **needs: str) -> AsyncIterator[tuple[World, int, list[str]]]:
-    """Open a daemon that finds ``needs`` installed. It cannot load the Module ``ground`` before the test writes to a gate.
+    """Open a daemon that finds ``needs`` installed. It cannot load the Module ``ground`` before the test writes to a named pipe.
 
-    Yields the world, the gate, and a list of all reported statuses, each as its state and message.
+    Yields the world, the descriptor of the pipe, and a list of all reported statuses, each as its state and message.
     """
     async with ground.open_world() as world:
         await world.repository()

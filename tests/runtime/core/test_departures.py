@@ -1,4 +1,4 @@
-"""The queue of packages that leave this shard."""
+"""The queue of packages whose removal is complete."""
 
 import trio
 import trio.testing

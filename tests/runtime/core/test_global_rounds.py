@@ -142,7 +142,7 @@ async def test_afterall_hooks_that_never_settle_are_reported(tmp_path: Path) -> 
 
 
 async def test_global_hooks_may_patch_discovery_and_modules(tmp_path: Path) -> None:
-    """The global values contain all discovery data, but only what a hook has added to the data is stored."""
+    """The global values contain all discovery data, but only the part that a hook has added is stored."""
     notes = tmp_path / "notes"
     patch = add("/global/discovery/clusterDomain", '"cluster.local"')
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1', patch)})

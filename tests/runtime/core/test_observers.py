@@ -1,4 +1,4 @@
-"""Check that the observers of a runtime's machines see each step of a real install."""
+"""Check that each state machine of the runtime has an observer, which sees the events of a real install."""
 
 from pathlib import Path
 

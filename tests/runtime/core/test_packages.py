@@ -1,4 +1,4 @@
-"""The effects of the events that tasks report."""
+"""Events that tasks report: their effects on the status of a package, and on its next runs."""
 
 from dataclasses import replace
 from pathlib import Path

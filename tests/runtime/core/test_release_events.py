@@ -135,7 +135,7 @@ async def open_thing(folder: Path) -> AsyncIterator[World]:
 
 
 async def install_thing(world: World) -> None:
-    """Install a package that has a custom resource, and wait until it is ready."""
+    """Install a package that has a custom resource, and let the custom resource become ready."""
     await world.allow_cluster()
     await world.push("web", "1.0.0", {"crds/things.yaml": DEFINITION, "templates/thing.yaml": THING_YAML})
     await world.repository()
@@ -147,7 +147,7 @@ async def install_thing(world: World) -> None:
 
 
 async def persons_revision(world: World, revision: int) -> None:
-    """Write one more revision that looks like one of a helm command, not of a daemon."""
+    """Write one more revision that looks as if a helm command had written it, and not a daemon."""
     name = f"sh.helm.release.v1.shop.v{revision - 1}"
     ours = from_secret(await world.client.get(ObjectKey(SECRET, "prod", name)))
     theirs = replace(ours, document={**ours.document, "version": revision}, holder="")
@@ -390,7 +390,7 @@ async def test_texts_from_the_cluster_are_masked(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_failed_workload_is_reported_until_it_recovers(tmp_path: Path) -> None:
-    """The workload is a custom resource, and a health rule in the package decides whether it has failed."""
+    """The workload is a custom resource, and ``healthChecks`` in the Application's spec decides whether it has failed."""
     async with open_thing(tmp_path) as world:
         for phase, reason in (("Busy", "Unhealthy"), ("Broken", "WorkloadFailed")):
             await set_phase(world, phase)

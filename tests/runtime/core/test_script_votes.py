@@ -1,4 +1,4 @@
-"""Votes of scripts that depend on other packages: which script runs again, and when."""
+"""Votes of enabled scripts: when another package causes a script to run again, and when a vote is provisional."""
 
 from dataclasses import dataclass, field, replace
 

@@ -1,4 +1,4 @@
-"""The daemon's options for admission."""
+"""The daemon's options for the admission server, and the error if its library is missing."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""`wharfinger approve`, in one process with a control plane, and as a command."""
+"""`wharfinger approve`: its function, with a control plane in this process, and its command line."""
 
 from pathlib import Path
 

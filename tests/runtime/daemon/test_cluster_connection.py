@@ -1,4 +1,4 @@
-"""The connection of a daemon to its cluster, as a real child process reads it."""
+"""The connection of a daemon to its cluster. A real child process reads the kubeconfig."""
 
 import base64
 import os

@@ -1,4 +1,4 @@
-"""The configuration of a daemon: its defaults."""
+"""The configuration of a daemon: its defaults are restrictive."""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The daemon as a process: its start, signals, a second start, a lost cluster, and `kill -9` with the start after it."""
+"""The daemon as a process: its start, signals, a second daemon, an unreachable cluster, and a restart after `kill -9`."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def daemon(folder: Path, kubeconfig: Path, *more: str) -> Iterator[Program]:
 
 
 def dead_kubeconfig(folder: Path) -> Path:
-    """Return a kubeconfig for a server that does not listen."""
+    """Return a kubeconfig with an address at which no server listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -164,7 +164,7 @@ def test_a_hanging_exec_plugin_does_not_delay_a_signal(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_paths_are_relative_to_the_folder_in_which_the_daemon_was_started(tmp_path: Path) -> None:
-    """Helm runs in its own folder, where relative paths to the state folder or to helm would be wrong."""
+    """Helm runs in another working folder, where relative paths to the state folder or to helm would be wrong."""
     state = os.path.relpath(tmp_path / "state", ROOT)
     with control_plane(tmp_path) as kubeconfig:
         command = wharfinger("run", "--kubeconfig", os.path.relpath(kubeconfig, ROOT), "--state-dir", state)
@@ -323,9 +323,9 @@ def wait_ready(kubeconfig: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_killed_daemon_continues_after_a_restart(tmp_path: Path) -> None:
-    """A daemon is killed with SIGKILL right after it has read the desired state.
+    """A daemon is killed with SIGKILL right after the Application was created.
 
-    The next daemon takes the package to Ready, and the one after that keeps the revision.
+    The next daemon installs the package. The daemon after that keeps the revision.
     """
     async with open_registry_server(tmp_path) as address:
         with control_plane(tmp_path) as kubeconfig:

@@ -1,4 +1,4 @@
-"""`wharfinger doctor` as users run it."""
+"""`wharfinger doctor` as users run it: its exit codes, and the findings that it prints."""
 
 import json
 from pathlib import Path

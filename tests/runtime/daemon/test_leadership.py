@@ -1,4 +1,4 @@
-"""Leadership: its identity, a standby that takes over, and a leader that lost its Lease. A cluster has one leader at a time."""
+"""Leadership: the identity of a daemon, a standby that takes over, and a leader that lost its Lease. Only one daemon leads."""
 
 import json
 from collections.abc import AsyncIterator

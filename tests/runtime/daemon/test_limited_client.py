@@ -1,4 +1,4 @@
-"""The limited client: it fulfils the contract of every client, some calls take a slot, and a call is charged to its package."""
+"""The limited client: it fulfills the contract of all clients. Some calls take a slot, which is charged to the call's package."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -153,7 +153,7 @@ async def test_a_call_is_charged_to_the_package_of_its_queue() -> None:
 
 
 async def test_a_package_that_floods_the_server_leaves_a_slot_for_others() -> None:
-    """The server hangs, and there are two slots. The flood occupies only one of them, however many calls it makes."""
+    """There are two slots, and the calls of one package never end. They occupy only one slot, however many they are."""
     slots = Slots(SlotLimits(api=2))
     async with memory_cluster() as real:
         client = LimitedClient(real, slots)

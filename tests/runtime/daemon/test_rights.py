@@ -1,4 +1,4 @@
-"""The rights of a daemon: it queries exactly those that it needs, lists missing ones, waits for them, and can work with them."""
+"""The rights of a daemon: it checks those that it needs, lists missing ones, waits for them, and works without any others."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`wharfinger rollback`, in one process with a control plane, and as a command."""
+"""`wharfinger rollback`: its function, with a control plane in this process, and its command line."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""sd_notify with a real datagram socket."""
+"""The protocol of the service manager (sd_notify), with a real datagram socket: states, the watchdog, and reloads."""
 
 import os
 import signal

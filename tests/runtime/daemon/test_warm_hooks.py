@@ -32,7 +32,7 @@ for line in sys.stdin:
     import json
     print(json.dumps({"run": json.loads(line)["run"], "status": 0}), flush=True)
 """
-"""A hook that keeps running, and ends with its input."""
+"""A hook that keeps running until its input ends."""
 
 
 def config_map(value: str) -> str:
@@ -40,7 +40,7 @@ def config_map(value: str) -> str:
 
 
 def workers_of(pid: int) -> list[int]:
-    """Return the zygotes and workers among the children of a daemon. A worker has the command line of its zygote."""
+    """Return the zygotes (the processes from which workers are forked) and the workers of a daemon, by their command line."""
     return children(pid, "zygote_program")
 
 

@@ -1,4 +1,4 @@
-"""Pools of pods in a real daemon, with kubectl: from the definition to the removal, and across a restart."""
+"""Pools of pods in a real daemon, with kubectl: claims before and after a restart, and hooks that run in pods."""
 
 import signal
 from pathlib import Path

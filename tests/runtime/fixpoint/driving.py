@@ -1,8 +1,9 @@
-"""A synchronous driver of the engine. A tape chooses its next move, and a watcher checks every step.
+"""Synchronous drivers of the fixpoint engine. The words are those of `wharfinger.runtime.fixpoint`.
 
-`Drive` has the moves of a driver: it pulls the next dispatch, lets a running body look at its world or report, or lets the world
-outside make a change or answer. It may also send events that must not change any result (duplicates, stale reports, superfluous
-requests). Hypothesis generates the tape. `Watcher` has its own stamps, and checks every step against them.
+`Drive` makes one move after the other, until none is left. A *tape* of random bytes, which Hypothesis generates, chooses each
+move. In one move, the driver pulls the next dispatch, or a running body looks at the other nodes, or it reports, or a change or
+an answer arrives from the world outside. A move may also be an event that must not change any result: a duplicate, a stale
+report, or a superfluous request. `Hand` makes only the moves that a test asks for. A `Watcher` checks every step of both.
 """
 
 from collections import Counter
@@ -46,7 +47,7 @@ MOST: Final = 20_000
 
 @dataclass(slots=True)
 class Running:
-    """A body between Dispatch and Finished."""
+    """A body that was dispatched and has not reported yet."""
 
     run: int
     level: Level
@@ -56,7 +57,7 @@ class Running:
 
 @dataclass(slots=True)
 class Drive:
-    """One run of a world under the engine."""
+    """A driver that runs a declared world in the engine, from the seeds to the end."""
 
     world: World
     tape: bytes = b""
@@ -149,7 +150,7 @@ class Drive:
         return next(self._next) % among
 
     def look(self, one: Id) -> None:
-        """Let the body look at its world and write its results. It reports some time later."""
+        """Let the body look at the other nodes, and write its own result. It reports some time later."""
         body = self.running[one]
         if self.crash_at is not None and self.dispatched[self.crash_at : self.crash_at + 1] == [self._order(one)]:
             self.crashed[one] = body.run
@@ -183,7 +184,7 @@ class Drive:
         self.tell(change.event)
 
     def make_noise(self) -> None:
-        """Send an event that changes no verdict."""
+        """Send an event that must not change any verdict."""
         ids = sorted(self.world.parts)
         one = ids[self.pick(len(ids))]
         stale = self.watcher.runs.get(one, 0) - 1
@@ -258,7 +259,7 @@ class Drive:
 
 @dataclass(slots=True)
 class Hand:
-    """The engine, driven by hand. A watcher checks every step."""
+    """A driver of the engine that makes only the moves that a test asks for. A watcher checks every step."""
 
     rules: Rules = field(default_factory=Rules)
     state: Fixpoint = field(init=False)
@@ -291,7 +292,7 @@ class Hand:
         self.tell(Seeded(ids))
 
     def pull(self) -> Dispatch | None:
-        """Make the next dispatch, if there is one."""
+        """Pull once, and return the dispatch, if there is one."""
         orders = [effect for effect in self.tell(Pulled()) if isinstance(effect, Dispatch)]
         return orders[0] if orders else None
 

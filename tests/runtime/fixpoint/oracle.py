@@ -1,7 +1,8 @@
 """The expected results of the fixpoint engine. The oracle finds them without the engine: it evaluates until nothing changes.
 
-A `World` is declared: what each part needs, tolerates and emits, and how it ends. The oracle has no notion of time: it does
-not know events, dispatches, wakes or versions. It applies these rules to the declarations, each up to its least fixpoint:
+A `World` declares what each part needs, tolerates and emits, and how it ends. A part *tolerates* another one if it waits until
+the other one has a verdict, whichever it is. The oracle has no notion of time: it does not know events, dispatches, wakes or
+versions. It applies these rules to the declarations, each up to its least fixpoint:
 
 1. A part becomes ready, and emits, if everything that it needs is ready. A tolerated dependency only delays, so it has no rule.
 2. A part fails if something that it needs has failed.
@@ -23,7 +24,7 @@ CRASHED: Final = "crashed"
 DEPENDENCY: Final = "dependency"
 """A needed part failed, or is absent."""
 NOT_READY: Final = "not ready"
-"""A member of a cycle, the one that was forced to end."""
+"""The verdict of the member of a cycle that was forced to end."""
 UNRESOLVED: Final = "unresolved"
 DATA: Final = "Data"
 """Ids of this kind are data: ready once they exist."""
@@ -60,9 +61,9 @@ class World:
     parts: Mapping[Id, Part]
     seeds: tuple[Id, ...]
     brought: frozenset[Id] = frozenset()
-    """Data that the world outside has brought in the end."""
+    """Data that the world outside has added by the end."""
     struck: frozenset[Id] = frozenset()
-    """Parts whose last body ended in an error."""
+    """Parts whose last run ended in an error."""
 
     def made_from(self, datum: Id) -> Id | None:
         """Return the node that a selecting part emits for a piece of data, if any."""
@@ -84,7 +85,7 @@ class Expected:
 
 
 def expected(world: World) -> Expected:
-    """Return the verdicts of a world. ``level`` is exact if no part tolerates another one."""
+    """Return the verdicts of a world. The field ``level`` is exact if no part tolerates another one."""
     found = Expected(present={*world.seeds, *world.brought})
     _close(world, found)
     _propagate(world, found)
@@ -177,7 +178,7 @@ def _judge_absent(world: World, found: Expected) -> None:
 
 
 def _bottom_components(world: World, found: Expected) -> list[set[Id]]:
-    """Return the strongly connected components of undecided parts that have no path to another component."""
+    """Return the strongly connected components of undecided parts from which no path leads to another component."""
     undecided = _undecided(world, found)
     reach = {one: {need for need in world.parts[one].needs if need in undecided} for one in undecided}
     for middle in undecided:

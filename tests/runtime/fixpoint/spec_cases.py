@@ -1,4 +1,4 @@
-"""Tests that cover the cases of the reference's fixpoint scheduler (spec/schedulers §A.10).
+"""Tests that cover the cases of the reference, which is the fixpoint scheduler that spec/schedulers §A describes (cases: §A.10).
 
 Each key is the name that the reference gives a case. The variants of a case are the parameters of its test. As in
 `tests/spec_cases.py`, each value lists the tests that cover the case, or is an :class:`Elsewhere` if this project intentionally

@@ -45,7 +45,7 @@ def test_the_documentation_names_tests_that_exist() -> None:
 
 
 class Bodies:
-    """Bodies with which A has the given outcomes, and every other node waits for A."""
+    """Bodies for `converge`: A has the given outcomes, and every other node waits for A."""
 
     def __init__(self, does: Callable[[], Outcome], sweeps: Callable[[], bool] = lambda: False) -> None:
         self.does = does

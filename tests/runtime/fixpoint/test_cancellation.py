@@ -1,4 +1,4 @@
-"""Cancellations after each dispatch, and crashes in each dispatched run: in the machine, and in `converge` (A.6, A.12)."""
+"""A cancellation after any dispatch, and a crash of any run: in the machine and in `converge` (spec/schedulers §A.6, §A.12)."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ A, B, C = node("a"), node("b"), node("c")
 
 
 def some_of(orders: int, sample: int) -> range:
-    """Return all dispatches under `make test-full`, and otherwise about ``sample`` of them, evenly spread."""
+    """Return the numbers of all dispatches under `make test-full`, and otherwise about ``sample`` of them, evenly spread."""
     return range(0, orders, max(1, orders // scaled(orders + 1, sample)))
 
 
@@ -96,13 +96,13 @@ def test_a_crash_of_any_run_leaves_the_other_verdicts_correct(some: World, tape:
 
 
 class StruckError(Exception):
-    """The error with which a body of these tests ends on request."""
+    """The error that a body raises if a test wants it to crash."""
 
 
 @dataclass(slots=True)
 class Living:
-    """The bodies of a world under `converge`. They take time, look at their world and write their result halfway, and report at
-    the end.
+    """The bodies of a world in `converge`. Each takes some time. After the first half of it, the body looks at the other nodes,
+    and writes its own result. It reports at the end.
     """
 
     world: World
@@ -147,14 +147,14 @@ class Living:
         return outcome
 
     def reruns_at_drain(self, id: Id) -> bool:  # noqa: A002
-        """Return whether the part selects."""
+        """Return whether the part requests sweeps."""
         if self.predicate_crashes:
             raise StruckError(f"predicate of {id}")
         return self.bodies.sweeps(id)
 
 
 def within(bodies: Living, limit: int, *, rules: Rules = ROOMY) -> Report:
-    """Run `converge` under a clock that jumps."""
+    """Run `converge` with trio's autojump clock."""
 
     async def main() -> Report:
         with trio.fail_after(1_000_000):

@@ -14,7 +14,7 @@ A, B, C, D, E, X, Y = (node(name) for name in "abcdexy")
 
 
 def lacking(**lacks: str) -> Lacks:
-    """Return a graph of nodes with one-letter names. Nodes that are no keys are not parked."""
+    """Return a graph of nodes with one-letter names. The keys are parked nodes, and the letters are the ids that they lack."""
     return {node(name): tuple(node(other) for other in others) for name, others in lacks.items()}
 
 

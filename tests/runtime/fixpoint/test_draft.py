@@ -1,4 +1,4 @@
-"""The working copy of one step. Without changes it equals the state, and it maintains the lists of parked nodes and readers."""
+"""The working copy of one step: its changes do not change the state, and it maintains the lists of parked nodes and readers."""
 
 from tests.runtime.fixpoint.driving import Hand
 from tests.runtime.fixpoint.worlds import datum, node
@@ -48,7 +48,7 @@ def test_lists_follow_lacked_and_read_ids() -> None:
 
 
 def test_a_discarded_list_is_created_again() -> None:
-    """Only the list of X was discarded, so listing A under X and Y creates the list of X, and leaves that of Y as it is."""
+    """The list of nodes that are parked on x was discarded. Listing A under x and y creates it again, and keeps that of y."""
     draft = Draft(state_with_one_parked())
     draft.parked_on = draft.parked_on.discard(X)
     draft.list_under(A, draft.nodes[A], (X, Y), ())

@@ -36,7 +36,7 @@ def parked(**lacks: tuple[Id, ...]) -> Hand:
 
 
 def orders(hand: Hand) -> list[tuple[str, Level, str]]:
-    """Make the next dispatches, and return them with their levels and loops."""
+    """Make all dispatches that are possible now, and return them with their levels and loops."""
     found = []
     while (order := hand.pull()) is not None:
         found.append((order.id.name, order.level, "".join(one.name for one in order.loop)))

@@ -1,4 +1,4 @@
-"""The engine, event by event."""
+"""The fixpoint engine, event by event."""
 
 import pytest
 
@@ -280,7 +280,7 @@ def test_a_queued_node_removed_and_added_again_keeps_its_place() -> None:
 
 
 def run_if_ordered(hand: Hand, outcome: Outcome) -> None:
-    """Run one more body if there is a dispatch."""
+    """Pull once. If there is a dispatch, report this outcome for it."""
     if (order := hand.pull()) is not None:
         hand.end(order.id, outcome)
 

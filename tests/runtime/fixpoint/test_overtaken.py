@@ -1,8 +1,8 @@
 """Reports of overtaken runs: which parts of them count, and for which nodes.
 
 The node of an overtaken run has to run again anyway. The emissions of the run are published, and its result is not. But some
-bodies store their results themselves, so other nodes may already have seen the result. Each of them is notified once, when the
-next result is published.
+bodies store their results themselves, so other nodes may already have seen the result. Each of these nodes is woken once, when
+the next result is published.
 """
 
 import pytest
@@ -72,8 +72,8 @@ def test_readers_of_an_overtaken_body_are_woken_once() -> None:
 
 
 def test_readers_of_a_withdrawn_result_are_woken() -> None:
-    """Bodies that store their results themselves show them before they report, so a reader may have seen the withdrawn result
-    ``new``.
+    """If a body stores its result itself, other bodies see the result before it is reported. So a reader may have seen the
+    withdrawn result ``new``.
     """
     hand = overtaken("old", "new")
     hand.seed(C)

@@ -1,7 +1,8 @@
 """Random worlds under random orders of all events, against the oracle (spec/schedulers §A.7, §A.12).
 
-Every run here is watched step by step (`watching.py`). At its end, the verdicts are compared with those of the oracle, of
-runs of the same world with other seeds, limits or orders of reports, of a replay, and of a run that begins with the final world.
+Every drive here is watched step by step (`watching.py`). At its end, its verdicts are compared with those of the oracle. They
+are also compared with those of other drives: of the same world with other seeds, limits or orders of reports, of a replay, and
+of a drive that begins with the final world.
 """
 
 from dataclasses import replace
@@ -58,7 +59,7 @@ flags = st.booleans()
 
 
 def merged(verdicts: dict[Id, str]) -> dict[Id, str]:
-    """Return the verdicts with all members of a cycle treated alike, because the order may decide which of them is forced."""
+    """Return the verdicts with DEPENDENCY for NOT_READY, because the order may decide which member of a cycle is forced."""
     return {one: DEPENDENCY if verdict == NOT_READY else verdict for one, verdict in verdicts.items()}
 
 
@@ -67,7 +68,7 @@ def tolerant(some: World) -> bool:
 
 
 def bound(drive: Drive) -> int:
-    """Return the number of runs of bodies that the proof of termination allows, with the numbers of this drive.
+    """Return the highest number of runs that the proof of termination allows in this drive.
 
     A finished body runs again only if it is charged, requested or swept. A blocked body runs again only if an id that it lacks
     ended or arrived, or at a fixpoint. There are at most three fixpoints between two ends or arrivals: one at each level.

@@ -1,4 +1,7 @@
-"""Known failures of similar schedulers, each reproduced (spec/schedulers §A.9, §A.13 items 1-7)."""
+"""Known failures of similar schedulers, each reproduced (spec/schedulers §A.9, §A.13 items 1-7).
+
+The issues are those of the project whose scheduler spec/schedulers §A describes.
+"""
 
 import dataclasses
 import os
@@ -116,7 +119,9 @@ def test_a13_3_nodes_blocked_on_each_other_publish_nothing_and_are_judged() -> N
 
 
 def test_a13_5_a_lack_reported_after_the_fixpoint_is_not_judged() -> None:
-    """B waits for A, and only then looks at y, so nobody knew that B would lack y. C, which A emits, is about to bring y."""
+    """B looks at y only after its wait for A. So at the fixpoint, the engine does not know that B will lack y. C, which A emits
+    then, may emit y.
+    """
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -165,7 +170,9 @@ def test_a13_5_arrivals_after_a_judgement_run_at_level_none() -> None:
 
 
 def test_a13_5_nodes_created_during_a_judgement_run_at_level_none() -> None:
-    """B tolerates A, and continues once A is judged. The judgement does not apply to the nodes that B then emits."""
+    """B tolerates A, which means that it waits only for A's verdict. The judgement of A does not apply to the nodes that B then
+    emits.
+    """
     some = world(
         Part(A, needs=(X,)), Part(B, tolerates=(A,), emits=(C, Y)), Part(C, needs=(Y, D)), Part(D), seeds=(A, B)
     )
@@ -176,8 +183,8 @@ def test_a13_5_nodes_created_during_a_judgement_run_at_level_none() -> None:
 
 
 def test_a13_5_levels_belong_to_components() -> None:
-    """One component is about to be forced. Meanwhile the other one gets the id that it lacks, and starts at the lowest level
-    again.
+    """A member of one component is forced. Meanwhile the other component gets the id that it lacks, and starts at the lowest
+    level again.
     """
     hand = Hand()
     hand.seed(A, B, C)
@@ -254,7 +261,7 @@ def test_a13_7_the_order_does_not_depend_on_hashes() -> None:
 
 
 def test_a9_the_result_of_a_node_stays_visible_while_it_runs_again() -> None:
-    """In issue #666, a dependent found its dependency not ready because of a reconciliation without changes."""
+    """In issue #666, a dependency was reconciled without changes, and a dependent found it not ready in the meantime."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -272,7 +279,7 @@ def test_a9_the_result_of_a_node_stays_visible_while_it_runs_again() -> None:
 
 
 def test_a9_no_node_is_unresolved_while_another_one_runs() -> None:
-    """In issues #657-#660, the pool was idle for a moment, and all parked nodes were dropped."""
+    """In issues #657-#660, no body ran for a moment, and all parked nodes were dropped."""
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -338,7 +345,7 @@ def test_a9_emissions_with_random_content_exhaust_their_node_only() -> None:
 @pytest.mark.parametrize("length", [5, 60])
 @pytest.mark.parametrize("dependents_first", [True, False])
 def test_a9_a_chain_with_an_absent_end_is_judged_within_three_runs_a_node(length: int, dependents_first: bool) -> None:
-    """In issue #413, a typo cost a timeout. Here it costs a run at another level."""
+    """In issue #413, a misspelled dependency cost a timeout. Here it costs one more run, at another level."""
     names = [node(f"n{at:03}") for at in range(length)]
     parts = [Part(one, needs=(needed,)) for one, needed in zip(names, [*names[1:], GHOST], strict=True)]
     some = world(*parts, seeds=names if dependents_first else names[::-1])

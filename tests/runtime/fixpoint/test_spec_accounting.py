@@ -79,7 +79,7 @@ def _recheck(hand: Hand) -> None:
 
 
 def _sweep(hand: Hand) -> None:
-    """Let A be swept behind another node, which is dispatched first."""
+    """Sweep A and another node, and dispatch the other node, so that A is still queued."""
     hand.seed(node("Z first"), A)
     for one in hand.pull_all():
         hand.end(one, Terminal("looked"), sweep=True)
@@ -88,7 +88,7 @@ def _sweep(hand: Hand) -> None:
 
 
 def _judged(hand: Hand, *, force: bool) -> None:
-    """Let A be picked at a fixpoint behind another node, which is dispatched first."""
+    """Let a fixpoint pick A and another node, and dispatch the other node, so that A is still queued."""
     first = node("Z first")
     hand.seed(first, A)
     for one in hand.pull_all():
@@ -232,7 +232,7 @@ def test_a_queued_run_is_upgraded_only_within_the_budget(over: bool) -> None:
 
 
 def test_each_outcome_has_its_meaning() -> None:
-    """Outcomes are types with fields. In the reference, they are numbers."""
+    """Check the results of the outcomes, which are types with fields. In the reference, they are numbers."""
     hand = Hand()
     hand.seed(A, B, C)
     hand.run(A, Terminal("ready"))

@@ -71,7 +71,7 @@ def test_a_permanent_failure_is_not_retried() -> None:
 @pytest.mark.parametrize("wake_first", [True, False], ids=["wake, then end", "end, then wake"])
 @pytest.mark.parametrize("then", ["success", "other dependencies", "failure of its own", "cancelled"])
 def test_a_wake_by_an_id_no_longer_failed_for_causes_no_run(then: str, wake_first: bool) -> None:
-    """A had failed because of B. Its next run does not read B, and B becomes ready shortly before or after the
+    """A had failed because of B. Its next run no longer fails because of B, and B becomes ready shortly before or after the
     end of this run.
     """
     hand = Hand()

@@ -87,7 +87,7 @@ def given_up(hand: Hand) -> list[Exhausted]:
 
 
 def content(hand: Hand, outcome: Outcome, times: int, *, running: bool) -> int:
-    """Change A's content this often, during its runs or after them, and return how often A ran."""
+    """Change the content of A ``times`` times, during its runs or after them, and return the number of A's runs."""
     runs = 0
     hand.seed(A)
     for at in range(times + 1):

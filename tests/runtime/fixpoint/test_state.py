@@ -1,4 +1,4 @@
-"""The invariants of the engine's state after any events, and its queries."""
+"""The state of the engine: its invariants after any events, and its queries."""
 
 from collections import Counter
 
@@ -70,7 +70,7 @@ events: st.SearchStrategy[Event | Outcome] = st.one_of(
 
 
 def check_books(state: Fixpoint) -> None:
-    """Check every invariant of the module by counting everything again."""
+    """Check every invariant of `wharfinger.runtime.fixpoint.state` by counting everything again."""
     stages = Counter(found.stage for found in state.nodes.values())
     assert state.queued == stages[Stage.RUNNABLE]
     assert state.running == stages[Stage.RUNNING]

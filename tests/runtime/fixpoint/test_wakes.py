@@ -1,4 +1,4 @@
-"""Wakes of nodes: why, how often, and in which order nodes run again (spec/schedulers §A.4, §A.5; A.7 items 1, 3, 4)."""
+"""Wakes of nodes: why, how often, and in which order nodes run again (spec/schedulers §A.4, §A.5, and §A.7 items 1, 3, 4)."""
 
 import pytest
 

@@ -1,14 +1,16 @@
-"""A check of every step of the engine. The check has its own stamps, and does not use those of the engine.
+"""A check of every step of the fixpoint engine, whose words `wharfinger.runtime.fixpoint` explains. The check does not use the
+engine's stamps, but has its own.
 
-These rules are checked after each event (spec/schedulers §A.7, and the causes of further runs):
+These rules, which follow spec/schedulers §A.7, are checked after each event:
 
 * A body is dispatched only when the driver pulls, one body per pull, never twice at the same time, and with a growing run number.
-* A node's first dispatch needs no cause. Every other dispatch has a cause that is later than the node's last dispatch. Either an
-  id that the node lacks or reads changed, or its own content did. Or a node that it was parked on ended, or it was requested or
-  answered. Or there was a fixpoint at which it was parked, or at which it requested a sweep after an arrival.
+* A node's first dispatch needs no cause. Every other dispatch has a cause that is later than the node's last dispatch. There
+  are these causes: an id that the node lacks or reads has changed, or the node's own content has; a node on which it was parked
+  has ended; a run of the node was requested, or the world outside has answered the node; there was a fixpoint while the node
+  was parked; or there was a fixpoint after an arrival, and the node had requested sweeps.
 * Causes during a run are followed by exactly one more run. Without a cause, there is no further run.
-* A parked or finished node stays so until there is such a cause. A node is judged only if it was parked at a fixpoint, while no
-  node waited for the world outside, and if none of the ids that it lacks has arrived since then.
+* A parked or finished node stays so until there is such a cause. A node is judged (run at a level above NONE) only if it was
+  parked at a fixpoint, while no node waited for the world outside, and if none of the ids that it lacks has arrived since then.
 * Convergence is reported only if no node is queued, running, parked or waiting for the world outside.
 * Nothing is dispatched or judged after a cancellation.
 * The charges of a node never exceed the budget, and the answers to queries agree with the reports.
@@ -114,7 +116,7 @@ class Watcher:
             assert isinstance(event, Finished)
             self._due(event.id, after)
 
-    # --- stamps of our own ----------------------------------------------------------------------------------------------------
+    # --- the watcher's own stamps ---------------------------------------------------------------------------------------------
 
     def _take(self, before: Fixpoint, event: Event, after: Fixpoint, running: Collection[Id]) -> bool:
         match event:
@@ -229,7 +231,7 @@ class Watcher:
                     assert not parked, f"the engine has not converged: {parked}"
 
     def _judged(self, order: Dispatch) -> None:
-        """Check that a node is not judged before it is certain that the ids that it lacks will not arrive."""
+        """Check that a judged node was parked at a fixpoint, and that no id that it lacks has arrived since then."""
         one = order.id
         assert self.rules.drain
         blocked = self.last.get(one)

@@ -1,8 +1,8 @@
 """Declared worlds for the fixpoint engine. Hypothesis generates them, and bodies that follow the declarations execute them.
 
-`Bodies` returns the outcome of every part as spec/schedulers §A.2 prescribes it for each level. Bodies look at a `Look`. This is
-either the engine itself, with results and presence as it reports them, or a `Store` of the bodies. They write to the `Store`
-before they report, as bodies do that store their results in a database. The engine has to reach the same results with both.
+`Bodies` returns the outcome of every part as spec/schedulers §A.2 prescribes it for each level. Bodies see ids and results
+through a `Look`. This is either the engine itself, or a `Store` of the bodies. Bodies write to the `Store` before they report,
+like bodies that store their results in a database. The engine has to reach the same results with both.
 """
 
 from collections.abc import Iterable, Mapping
@@ -122,7 +122,7 @@ class Bodies:
     last: dict[Id, Outcome] = field(default_factory=dict)
 
     def answer(self, look: Look, one: Id, level: Level) -> Outcome:
-        """Return the outcome of a body that sees this view."""
+        """Return the outcome of a part's body if it sees these ids and results."""
         outcome = self._judge(look, self.parts[one], level)
         before, self.last[one] = self.last.get(one), outcome
         same = outcome == before and isinstance(outcome, Terminal | DependencyFailed)

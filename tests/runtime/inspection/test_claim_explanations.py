@@ -1,4 +1,4 @@
-"""The explanation of a waiting claim: each situation on a control plane, with its causes and its remedy."""
+"""The explanation of a waiting WorkerClaim: for each reason why it waits, the causes and the remedy that are shown."""
 
 from datetime import UTC, datetime
 

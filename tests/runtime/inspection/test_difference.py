@@ -1,4 +1,4 @@
-"""The diff of a package: empty before and after an apply, with a user's change, and with a reason if it cannot be computed."""
+"""The diff of a package (`wharfinger diff`): the changes that the next apply would make, or the reason why there is no diff."""
 
 from dataclasses import replace
 from pathlib import Path

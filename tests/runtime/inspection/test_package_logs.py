@@ -40,7 +40,7 @@ def messages(logs: PackageLogs, package: str, after: int = 0) -> list[str]:
 
 
 def test_lines_are_not_read_while_another_thread_logs() -> None:
-    """A line that arrives while the deque of lines is iterated would raise an error."""
+    """Adding a line to the deque of lines while a reader iterates over it would raise an error."""
     with kept() as logs:
         with acting_for("a"):
             log.info("hello")

@@ -1,4 +1,4 @@
-"""The metrics of pools of pods, from real pools."""
+"""The metrics of pools of pods: pods and claims of real pools are counted by pool."""
 
 import pytest
 import trio.testing

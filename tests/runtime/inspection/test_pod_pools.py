@@ -1,4 +1,4 @@
-"""Snapshots of real pools of pods."""
+"""Snapshots of pools of pods: real pools are shown with their pods and claims."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The metrics of the recorder."""
+"""The metrics of the recorder, with a log and without one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Metrics of the release engine."""
+"""The metrics of the release engine: its renders and applies are counted."""
 
 from pathlib import Path
 

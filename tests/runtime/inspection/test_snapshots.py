@@ -1,4 +1,4 @@
-"""Snapshots of a package and its queue."""
+"""The answers of the inspector about packages, their queues, manifests, and causes, and about the scheduler's nodes."""
 
 import logging
 from datetime import UTC, datetime
@@ -82,7 +82,10 @@ async def test_rendered_manifests_and_scheduler_nodes_are_shown(tmp_path: Path) 
 
 
 async def test_the_causes_of_a_blocked_package_are_explained(tmp_path: Path) -> None:
-    """The cases are a ready package, a package with a missing repository, and an unknown package. More cases are in test_why."""
+    """The cases are a ready package, a package with a missing repository, and an unknown package.
+
+    More cases are in tests/runtime/test_why.py.
+    """
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push("web", "1.0.0")

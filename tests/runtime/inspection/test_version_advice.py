@@ -1,4 +1,4 @@
-"""Explanations that name versions which would work, for packages with followed and with exact versions in a real registry."""
+"""Explanations of why a package is off that name versions which would work. The versions are in a real registry."""
 
 from pathlib import Path
 from types import SimpleNamespace

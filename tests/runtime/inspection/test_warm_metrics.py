@@ -1,4 +1,4 @@
-"""The metrics of warm hooks, from real pools."""
+"""The metrics of warm hooks: starts, workers and claims of real pools are counted."""
 
 import sys
 from dataclasses import replace

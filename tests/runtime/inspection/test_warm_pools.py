@@ -1,4 +1,4 @@
-"""Snapshots of real pools of warm hooks."""
+"""Snapshots of pools of warm hooks: real pools are shown with their workers, processes and memory."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The arguments that several commands share."""
+"""The arguments that several commands share, and the error messages about them."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command lines of install and uninstall."""
+"""The command lines of `wharfinger install` and `wharfinger uninstall`, with valid and invalid arguments."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`wharfinger reconcile`, `retry`, `suspend` and `resume`, in one process with a control plane, and as commands."""
+"""`wharfinger reconcile`, `retry`, `suspend` and `resume`: functions with a control plane in this process, and command lines."""
 
 from datetime import UTC, datetime
 from pathlib import Path

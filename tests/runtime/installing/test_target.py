@@ -1,4 +1,4 @@
-"""The argument of `wharfinger install`."""
+"""The argument of `wharfinger install`: a folder, an archive, or a reference to a package."""
 
 import os
 from pathlib import Path

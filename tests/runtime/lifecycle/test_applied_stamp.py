@@ -1,4 +1,4 @@
-"""Stamps of revisions: only stamps that the daemon wrote count, even if users change the records."""
+"""Stamps, which are labels that identify the inputs of a revision. Only stamps that the daemon wrote count."""
 
 import pytest
 
@@ -28,12 +28,12 @@ def test_a_stamp_fits_into_a_label() -> None:
         ([revision(1, SUPERSEDED, f"1.{STAMP}"), revision(2, DEPLOYED, "2.b.c")], (2, "b.c")),
         # The failed revision was not applied completely.
         ([revision(1, DEPLOYED, f"1.{STAMP}"), revision(2, FAILED, "2.b.c")], (1, STAMP)),
-        # Helm copied the label to a user's revision, and rewrote the daemon's record without its holder.
+        # In a user's rollback, Helm copied the label to the new revision, and rewrote the daemon's record without its holder.
         (
             [revision(1, SUPERSEDED, f"1.{STAMP}", ours=False), revision(2, DEPLOYED, f"1.{STAMP}", ours=False)],
             (1, STAMP),
         ),
-        # The last revision is that of an older daemon, or of a daemon that wrote the state.
+        # A daemon made the last revision without a stamp: it was an older daemon, or it wrote the state instead.
         ([revision(1, SUPERSEDED, f"1.{STAMP}"), revision(2, DEPLOYED)], (0, "")),
         ([revision(1, DEPLOYED, "no number")], (0, "")),
     ],

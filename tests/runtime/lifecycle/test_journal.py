@@ -1,4 +1,4 @@
-"""The journal of operations in a file. The next process finds all completed steps, however the previous process ended."""
+"""The journal of operations in a file. The next process skips the completed steps, unless the machine was rebooted."""
 
 import random
 import shutil
@@ -175,7 +175,7 @@ def test_an_altered_row_makes_every_operation_start_again(tmp_path: Path) -> Non
 
 
 def of_another_boot(folder: Path, *operations: Operation) -> None:
-    """Change the rows of these operations as if the machine had been rebooted since then."""
+    """Change the rows of these operations as if the machine had been rebooted after they were written."""
     with closing(JournalFile(folder / "journal.db")) as file:
         table = file.table(OPERATION_STEPS)
         rows = [row for row in table.rows() if row[1] in operations]
@@ -184,7 +184,7 @@ def of_another_boot(folder: Path, *operations: Operation) -> None:
 
 
 def test_steps_before_a_reboot_are_not_complete(tmp_path: Path) -> None:
-    """A power cut may undo the last writes of an apply, although the rows for them in the journal are intact."""
+    """A power cut may lose the last rows of the journal. The other rows may name steps that were undone later."""
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         one = Journal(file)
         one.begin(SHOP, RECONCILIATION, "f")
@@ -303,7 +303,7 @@ for lap in range(1000):
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_after_kill_9_exactly_the_reported_steps_are_complete(tmp_path: Path) -> None:
-    """Each writer first continues the operation of the killed writer before it. All writers report their progress."""
+    """Each writer first continues the operation of the previous writer, which was killed. All writers report their progress."""
     chance = random.Random(5)  # noqa: S311 - how much is written before the end; no secret
     for _ in range(scaled(200, 8)):
         said = acknowledged(killed_at_random(WRITER, [str(tmp_path / "journal.db")], chance))

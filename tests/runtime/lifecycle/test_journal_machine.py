@@ -2,7 +2,7 @@
 
 * A step is complete if and only if its completion was reported while it was in flight, after the operation last started from its
   first step. So a complete step is never repeated, and a step that was in flight at a crash is repeated.
-* An operation continues only after a crash, once, with the same fingerprint, and only if no other operation invalidated it.
+* An operation continues at most once after a crash, with the same fingerprint, and only if no other operation invalidated it.
 * Within one process, every operation starts from its first step.
 * A crash loses only memory, because the rows contain the whole state.
 """

@@ -4,9 +4,9 @@ Invariants that hold after every step:
 
 * At most one operation of each kind runs at a time, so at most one scope of each kind is open.
 * After a removal is complete, nothing runs. A forgotten package has no open scope, and none begins until the package is desired
-  again.
+  or tracked again.
 * During a removal, only the scope of the removal is open. During a suspension, only that of the suspension is.
-* Every scope that has begun is cancelled or ended exactly once, and not before it has begun. A cancellation has a cause.
+* A scope is cancelled or ended only after it has begun, and at most once. A cancellation has a cause.
 * A desired state is either adopted, or answered with REMOVING.
 * A refused event changes nothing.
 """
@@ -50,7 +50,7 @@ SUSPENDED: Final = tuple(replace(desired, suspended=True) for desired in DESIRED
 BUSY: Final = Package(V1, update=1, reconciliation=2, disabling=3, vote=4, applying=True)
 
 PLAIN: Final = (Operation.UPDATE, Operation.DISABLE, Operation.VOTE)
-"""Operations that begin by Begin, and are refused while suspended."""
+"""Operations that the event `Begin` begins, and that are refused while the package is suspended."""
 
 
 def begin(operation: Operation, scope: int) -> Event:
@@ -179,7 +179,7 @@ def test_a_reconciliation_needs_its_own_event_and_a_reason() -> None:
 
 
 class LifecycleMachine(RuleBasedStateMachine):
-    """The store of one package, with a model of its open scopes and of its adopted desired state."""
+    """The lifecycle machine of one package, with a model of its open scopes and of its adopted desired state."""
 
     def __init__(self) -> None:
         super().__init__()

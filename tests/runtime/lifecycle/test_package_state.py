@@ -265,7 +265,7 @@ async def test_a_state_of_a_newer_program_is_refused_and_not_changed() -> None:
 
 
 async def test_a_state_of_the_first_version_is_migrated() -> None:
-    """The state was written by a program that did not know the second version."""
+    """The state was written by a program that knew only the first version of the format."""
     first = (
         '{"digest":"sha256:a","patches":[{"op":"add","path":"/web/a","value":1}],'
         '"source":"https://r.example/p web","started":["h"],"version":"1.0.0"}'

@@ -1,4 +1,4 @@
-"""The record of a rollback in the state of a package."""
+"""The records of a rollback and of the last ready revision in the state of a package: how they are stored, and when they end."""
 
 from dataclasses import replace
 from typing import Final

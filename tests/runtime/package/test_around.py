@@ -1,4 +1,4 @@
-"""The operations of a package, in the form in which the machine's step gets them."""
+"""`Around`, from which the state machine of a package learns which operations are under way."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -147,7 +147,7 @@ def test_a_refused_node_leaves_the_previous_node_in_place() -> None:
     refusal = NodeRefused(CYCLE, fresh=True, established=())
     assert effects(new, refusal) == (*effects(installed(new), refusal), Tell(NodeRemoved(NAME)))
     assert GiveWay(0, at_once=True) in effects(new, refusal)
-    # The installed version stays: its changed dependencies are refused, but this makes no other version.
+    # Only the changed dependencies of the installed version are refused, so this version stays.
     assert after(before, NodeRefused(CYCLE, fresh=False, established=())).node.refused is None
     # The approval is about the earlier version, so it is not shown.
     shown = after(known, DecisionReported(Decided(NAME, allowed=True, reason="Met", message="")))

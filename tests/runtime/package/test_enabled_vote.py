@@ -203,7 +203,7 @@ async def test_a_failed_vote_is_not_cached(tmp_path: Path) -> None:
 
 
 async def test_a_secret_of_short_lines_is_masked_in_a_reason(tmp_path: Path) -> None:
-    """The script prints its input, and each line alone is too short to be recognized as a secret."""
+    """The script writes a secret of several lines as its reason. Each line alone is too short to be recognized as a secret."""
     config = "type: object\nproperties: {mode: {type: string, default: day}, key: {type: string, writeOnly: true}}\n"
     says = 'jq -r ".voting.key" "$VALUES_PATH" >"$MODULE_ENABLED_REASON"\n'
     async with open_world(tmp_path) as world:
@@ -241,7 +241,7 @@ async def test_a_failed_script_runs_again_at_the_next_reload(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_other_packages_do_not_wait_for_a_script(tmp_path: Path) -> None:
-    """While the script runs, other packages are loaded, decided and installed, and the scheduler still answers."""
+    """While the script of one package runs, another package is loaded and installed, and the scheduler still answers."""
     for name in ("reached", "gate"):
         os.mkfifo(tmp_path / name)
     gate = os.open(tmp_path / "gate", os.O_RDWR)

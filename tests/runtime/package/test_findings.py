@@ -20,7 +20,7 @@ WRITERS: Final = frozenset({"wharfinger.runtime.package.transitions", "wharfinge
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the object and the attribute of each call of an attribute, such as ``self.instance`` and ``take``."""
+    """Yield the object and the name of each method call: ``self.instance`` and ``take`` for ``self.instance.take(event)``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield ast.unparse(node.func.value), node.func.attr
@@ -31,7 +31,7 @@ def steps_a_package(tree: ast.Module) -> bool:
 
 
 def writes_a_package(tree: ast.Module) -> bool:
-    """Return whether a module changes packages: by an imported function, by a step of an instance, or by setting its state."""
+    """Return whether a module changes packages: by an imported function, by a step of an instance, or by setting a state."""
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     named = {
         f"{node.module}.{alias.name}"

@@ -1,4 +1,4 @@
-"""The machine of one package: its table."""
+"""The state machine of one package: the rows of the table in its docstring."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Every order of the events of one package, together with the real lifecycle store.
+"""The state machine of one package under random orders of events, together with the real lifecycle store.
 
 Invariants that hold after every step of a story:
 
@@ -6,8 +6,9 @@ Invariants that hold after every step of a story:
   again.
 * The task that applies the CRDs has at most one open scope. Once an update, a Disable, a suspension or a removal has begun, it
   has none. A package that is on, and waits for nothing else, has such a scope until its CRDs are established.
-* A Disable that could not begin begins as soon as the package is known to be off, unless a later decision allows the package.
-* A suspended package has no running Disable, and begins no operation.
+* If a Disable could not begin when it was ordered, it begins as soon as the package is known to be off, unless a later decision
+  allows the package.
+* A suspended package has no running Disable, and begins no other operation.
 * During a removal, no other operation begins.
 * A refused definition does not become the node of the scheduler, and the next offer ends the refusal.
 * A changed specification of a loaded package is never lost. Either the package is run or offered again, or its script is running,
@@ -127,7 +128,7 @@ class PackageStory(RuleBasedStateMachine):
         self.run_fails = False
         """True if a hook of the run failed, and since then the run has neither succeeded nor begun again."""
         self.on = False
-        """The last decision of the scheduler."""
+        """True if the package is on by the last decision of the scheduler."""
 
     def around(self) -> Around:
         return Around(NOW, self.store.package(NAME))

@@ -1,4 +1,4 @@
-"""Events without news, which the machine would ignore."""
+"""Events without news: the check that finds them without a step of the machine, which would ignore them."""
 
 from collections.abc import Sequence
 from dataclasses import replace

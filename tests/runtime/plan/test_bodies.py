@@ -1,4 +1,4 @@
-"""The bodies of a plan in the engine: their dependencies, the level at which they are judged, and their cost."""
+"""The bodies of a plan in the fixpoint engine: their dependencies, the level at which they are judged, and their cost."""
 
 from dataclasses import replace
 
@@ -54,8 +54,8 @@ def test_a_chain_is_judged_without_a_drain() -> None:
     assert report.level is Level.NONE
     assert report.results[Id("Module", "", "m29")] == "on"
     assert report.results[Id("Definition", "m00", "1.0.0")] == "loaded"
-    # A resource first reads its definition, then waits, and then is judged. After each step, the resources that refer to it run
-    # again.
+    # The body of a resource first reads the definition of its package, then waits, and then is judged. After each of these steps,
+    # the bodies of the resources that refer to it run again.
     assert max(report.runs.values()) <= 5
 
 

@@ -281,7 +281,7 @@ def test_an_interrupted_plan_leaves_a_clean_terminal(place: Place) -> None:
             *WHARFINGER, "plan", "-f", f"{place.root}/typed.yaml", "--packages", f"{place.root}/packages"
         ) as running,
         (place.root / "typed.yaml").open("wb"),
-    ):  # the opening waits until the plan opens the pipe to read it
+    ):  # open() waits until the plan opens the pipe to read it
         running.process.send_signal(signal.SIGINT)
         assert running.wait() == 130
     assert running.lines == []

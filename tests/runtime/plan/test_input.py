@@ -1,4 +1,4 @@
-"""Applications and Modules in files."""
+"""Applications and Modules that a plan reads from files, from folders and from standard input."""
 
 import io
 import json

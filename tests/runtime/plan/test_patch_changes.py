@@ -1,4 +1,4 @@
-"""The changes of `spec.patches` in a plan, with the real helm and kubectl."""
+"""The changes that `spec.patches` makes to rendered objects, as a plan shows them, with the real helm and kubectl."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Plans: the packages that would be on, their order, and why all others would be off. The live scheduler decides the same."""
+"""Plans: the packages that would be on, their order, and why others would be off. With the same input, the scheduler agrees."""
 
 from dataclasses import replace
 
@@ -205,7 +205,7 @@ SOME = st.sampled_from((*NAMES, "absent"))
 
 @st.composite
 def worlds(draw: st.DrawFn, *, cycles: bool = False) -> tuple[list[Node], dict[str, bool | None]]:
-    """Draw packages with dependencies of every kind, some of them missing, and the intents of their resources."""
+    """Draw packages with dependencies of every kind, some of which are missing, and what their resources request (on or off)."""
     nodes = []
     for index, name in enumerate(NAMES):
         other = SOME if cycles or not index else st.sampled_from(NAMES[:index])

@@ -1,4 +1,4 @@
-"""The options for the platform on the command line."""
+"""The command-line options for the platform: its version, its edition and its bundle."""
 
 import argparse
 

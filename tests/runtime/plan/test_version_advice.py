@@ -1,4 +1,4 @@
-"""A plan's advice about versions that would work."""
+"""A plan's advice about a package that is off: the versions of packages in the folder with which it would be on."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Programs and folders for trials in tests."""
+"""Helpers for tests that run trials of packages (`wharfinger.runtime.receipts.trial`)."""
 
 import shutil
 from collections.abc import AsyncIterator, Callable

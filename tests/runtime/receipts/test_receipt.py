@@ -1,5 +1,5 @@
-"""Receipts are sufficient and necessary: a package works with exactly the roles of its receipt, and fails if any one rule is
-missing.
+"""Receipts (`wharfinger package rights`) are sufficient and necessary: a package works with exactly the roles of its receipt, and
+fails if any one rule is missing.
 """
 
 from dataclasses import replace
@@ -52,7 +52,7 @@ def objects(text: str) -> tuple[JsonObject, ...]:
 
 
 async def check(folder: Path, work: Path, more: str = "") -> int:
-    """Make the receipt, run one trial for each rule without this rule, and return the number of rules."""
+    """Make the receipt, check for each of its rules that a trial without this rule fails, and return the number of rules."""
     wanted = plan(folder, objects=objects(more))
     receipt = await make_receipt(wanted, programs(), open_judge, work / "receipt")
     rules = single_rules(receipt.grant)

@@ -1,4 +1,4 @@
-"""The package of a trial, from its folder."""
+"""The package of a trial, read from its folder, and copies of the folder with another version."""
 
 from pathlib import Path
 

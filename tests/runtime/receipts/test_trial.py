@@ -1,4 +1,4 @@
-"""Trials of a small package: with all rights, and with rights missing in each of its parts."""
+"""Trials of a small package: with all rights, with too few rights, and with objects that are not ready in time."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Values of machines as JSON: equal values have equal bytes, and decoding them gives an equal value."""
+"""States, events and effects of state machines as JSON: equal values have equal bytes, and decoding gives an equal value."""
 
 import contextlib
 import hashlib
@@ -91,8 +91,8 @@ def test_a_record_with_other_names_is_refused() -> None:
 
 
 def test_the_names_in_recordings_belong_to_their_format() -> None:
-    """If this fails, increase FORMAT and write the new digest here, because recordings of the former format cannot be read any
-    more.
+    """Check that no name of a class or a field has changed. If one has, recordings of the former format cannot be read any more.
+    Then increase FORMAT, and write the new digest here.
     """
     names = {name: machine.codec.names() for name, machine in sorted(MACHINES.items())}
     assert (FORMAT, hashlib.sha256(msgspec.json.encode(names, order="sorted")).hexdigest()[:16]) == (

@@ -37,7 +37,7 @@ def test_an_unchanged_recording_replays_identically(tmp_path: Path, capsys: pyte
 
 
 def changed(story: Install, folder: Path) -> Path:
-    """Write the recording with one change: where the scheduler scheduled web, the state of web is ``active`` instead."""
+    """Write the recording with one change: after the step that scheduled web, the state of web is ``active`` instead."""
     folder.mkdir()
     records = []
     for data in story.log.records:

@@ -1,4 +1,4 @@
-"""The recorded machines, and the compact forms of the changes that their steps make."""
+"""The recorded state machines, and the compact forms of the changes that their steps make."""
 
 from msgspec import structs
 

@@ -1,4 +1,4 @@
-"""Marks for objects that are not recorded, and the objects that stand in for them at a replay."""
+"""Marks, which are recorded in place of objects, and the objects that stand in for them at a replay."""
 
 from dataclasses import replace
 

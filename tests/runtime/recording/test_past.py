@@ -1,4 +1,4 @@
-"""The state of one package, computed from its records. It equals the state of the machines."""
+"""The state of one package, computed from its records. It equals the state that the state machines have."""
 
 from tests.runtime.support.recorded import NAMES, Story
 from wharfinger.runtime.recording.canonical import as_bytes, normal, unmasked

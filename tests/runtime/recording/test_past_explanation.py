@@ -1,4 +1,4 @@
-"""Explanations of past states. At each moment of a story, memory and a recording give the same explanation."""
+"""Explanations of past states. At each moment of a story, the records in memory and a recording give the same explanation."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Records as bytes."""
+"""The encoding of records as bytes, and the refusal of invalid bytes."""
 
 import pytest
 from hypothesis import given

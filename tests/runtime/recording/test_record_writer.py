@@ -1,4 +1,4 @@
-"""The writer of records: several steps at the same moment share their changes, and one invalid text does not lose a batch."""
+"""The writer of records: steps in one batch share the record of their changes, and an invalid text does not lose the batch."""
 
 from dataclasses import replace
 

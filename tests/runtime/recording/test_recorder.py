@@ -1,4 +1,4 @@
-"""The recorder, which observes the machines: no secrets, no lost records, and no effect on the observed machine."""
+"""The recorder, which observes state machines. It writes no secrets, loses no records, and does not affect the machines."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Stories are recorded and replayed. Every state has the same bytes, and any change of the recording is found."""
+"""Stories are recorded and replayed. Each replayed state has the recorded bytes, and a changed recording is detected."""
 
 import json
 from dataclasses import replace
@@ -64,7 +64,7 @@ def test_a_changed_record_is_the_first_difference(machine: str, field: str, monk
 
 
 def _changed(record: EventRecord, field: str) -> EventRecord | None:
-    """Return the record with a change of one number, boolean or text in this field, or None if nothing can be changed."""
+    """Return the record with a changed number, boolean or text in this field, or None if the field has none that can change."""
     text = msgspec.json.encode(getattr(record, field)).decode()
     for old, new in (("true", "false"), ('"Failed"', '"Finished"'), ("1", "7"), ("2", "8"), ("null", "true")):
         if old in text:
@@ -123,7 +123,7 @@ def test_after_a_gap_every_machine_begins_from_a_whole_state() -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_expanded_records_equal_records_of_single_steps(seed: int) -> None:
-    """The log combines steps in one record, and rings store each step alone. Both have the same records once expanded."""
+    """The log combines steps in one record, and rings store single steps. The expanded log has the same records as the rings."""
     story = Story(seed).tell(120)
     for name in story.recorder.rings.names():
         ring = story.recorder.rings.get(name)

@@ -1,4 +1,4 @@
-"""The last steps of each package: their number is limited, and the state before the first of them is stored."""
+"""Rings, which hold the last steps of each package in memory: their length is limited, and they have the state before these."""
 
 from tests.runtime.support.nodes import node
 from tests.runtime.support.recorded import NAMES, Story

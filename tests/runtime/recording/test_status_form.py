@@ -1,4 +1,4 @@
-"""The recorded changes of a status. Applied to the status before them, they give the status after them."""
+"""The recorded changes of a status. If they are applied to the earlier status, the result is the later one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Events and states in words."""
+"""The words with which the history of a package describes recorded events and states."""
 
 import pytest
 

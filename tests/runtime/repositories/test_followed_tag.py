@@ -1,4 +1,4 @@
-"""The tag of a build, if a policy follows builds."""
+"""The tag to which a resource's version, range or channel now leads, for builds without a daemon."""
 
 from pathlib import Path
 

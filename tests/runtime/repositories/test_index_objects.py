@@ -1,4 +1,4 @@
-"""PackageIndex objects on a real control plane: read at the start, written on change, and deleted with their repository."""
+"""PackageIndex objects in a real control plane are read at the start, written on change, and deleted with their repository."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Scans of one package: their requests and their results."""
+"""Scans of one package: the requests to the registry, and the index that is the result."""
 
 import json
 from collections import Counter
@@ -110,8 +110,8 @@ async def test_a_full_scan_finds_moved_tags_that_are_not_in_use(tmp_path: Path) 
 
 
 async def test_a_channel_has_the_version_of_its_content(tmp_path: Path) -> None:
-    """If no recent version tag has this content, the version is read from the manifest. A tag without a
-    version is listed by its name only.
+    """If no recent version tag has the content of the channel, the version is read from the manifest. A channel whose manifest
+    has no version is listed by its name only.
     """
     layout = OciLayout(tmp_path)
     digest = await push_config(layout, "1.0.0", {})

@@ -1,4 +1,4 @@
-"""Inputs and limits of the controller of repositories. Its stories are in tests/runtime/test_versions.py."""
+"""Inputs and limits of the controller of repositories. Whole scenarios are in tests/runtime/test_versions.py."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

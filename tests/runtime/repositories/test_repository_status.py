@@ -1,4 +1,4 @@
-"""The status of a PackageRepository."""
+"""The status of a PackageRepository after scans and failures, and its bounded size."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The schedule of a repository's scans: the rows of its table, and random sequences of events."""
+"""The schedule of a repository's scans: single cases, and random sequences of events."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,5 @@
-"""An Application's chart may write only in its own namespace: refused objects, the label that allows them, and the removal of
-this label.
+"""An Application's chart may write only in the Application's namespace: refused objects, the label that allows them, and the
+removal of this label.
 """
 
 import base64
@@ -195,7 +195,7 @@ async def test_an_upgrade_with_foreign_objects_needs_the_label(tmp_path: Path) -
         await world.until_state("prod", "app", "Ready")
         role = ObjectKey(ROLE, "", "admin-of-all")
         assert await is_there(world.client, role)
-        # Without the label, objects are refused at once. Existing objects stay until the Application is deleted, but are not
+        # When the label is removed, the objects are refused. Existing ones stay until the Application is deleted, but are not
         # corrected.
         await world.allow_cluster(allowed=False)
         await world.until("prod", "app", lambda obj: refused(obj, "ConfigMap kube-system/far"))

@@ -1,4 +1,4 @@
-"""The list of archives of a PackageRepository."""
+"""The list of archives of a PackageRepository (``spec.archive``): valid and invalid lists, and missing parts."""
 
 import base64
 

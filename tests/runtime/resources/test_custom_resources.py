@@ -209,7 +209,7 @@ async def test_dependencies_are_validated_by_the_api_server(kind: str) -> None:
 async def test_namespaces_of_dependencies_are_validated_by_cel_rules(
     kind: str, entry: JsonObject, said: list[str]
 ) -> None:
-    """Check the messages of these rules, which CEL workers evaluate here without an API server."""
+    """Check the messages of the CEL rules in the CRDs. Worker processes evaluate the rules here, without an API server."""
     document = as_object(find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema"), kind)
     schema = compile_schema(document, what=kind)
     assert schema.rules is not None

@@ -1,4 +1,4 @@
-"""Names of packages and of their releases."""
+"""Names of packages and of their releases: their form, their limits, and how they are printed."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Lookups of the references of a resource. Changes and logins are tested in test_controller_inputs."""
+"""Lookups of the objects to which a resource refers. Changes and logins are tested in tests/runtime/test_controller_inputs.py."""
 
 from pathlib import Path
 

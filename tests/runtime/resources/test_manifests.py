@@ -1,4 +1,4 @@
-"""The way from settings to manifests, without a cluster."""
+"""The inputs of a render (settings, values, platform), and the changes to rendered objects, without a cluster."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Packages that do not fit the resource that uses them."""
+"""Packages that do not fit their resource: they require themselves, contradict themselves, or are of another type."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The inputs of a revision, as its record stores them."""
+"""The inputs of a revision, as its record stores them: their encoding, their secrets, and their comparison."""
 
 from dataclasses import replace
 from typing import Final

@@ -1,4 +1,4 @@
-"""Owners of releases."""
+"""Owners of releases: the first package that claims a release owns it, and the next one is notified when it is free."""
 
 import pytest
 

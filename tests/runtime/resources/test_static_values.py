@@ -1,4 +1,4 @@
-"""Static values in an annotation of a Module."""
+"""Static values, which are read from an annotation of a Module. Invalid ones are refused."""
 
 import pytest
 

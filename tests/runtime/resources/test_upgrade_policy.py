@@ -1,4 +1,4 @@
-"""`spec.upgrade`, and the annotation that requests a rollback."""
+"""The parsing of `spec.upgrade`, and of the annotation that requests a rollback."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The machine of rounds: each row of its table, and every order of events."""
+"""The state machine of rounds: each row of its table, and random orders of events. A *turn* is one run of the afterAll hooks."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -221,7 +221,7 @@ class RoundsStory(RuleBasedStateMachine):
         self.asked = False
         """True if a round was requested from the scheduler and has not begun."""
         self.scopes: list[WorkScope] = []
-        """The turns that were enqueued and have not ended; the queue runs none whose scope is cancelled."""
+        """The scopes of enqueued turns that have not ended. The queue does not run a turn whose scope is cancelled."""
         self.made, self.values = 0, 0
         self.turns, self.in_a_row = 0, 0
 
@@ -287,7 +287,7 @@ class RoundsStory(RuleBasedStateMachine):
     @precondition(lambda self: self.running and not self.live())
     @rule(changes=st.booleans(), flags=FLAGS)
     def its_run_ends(self, changes: bool, flags: Mapping[str, bool]) -> None:
-        """End the run, but not before the turn of the previous round has ended, because both use the same lane."""
+        """End the run of the Module. The turn of the previous round has ended before, because both use the same lane."""
         self.running, self.wanted = False, flags
         self.values += changes
         self.send(RunEnded(str(self.values), flags))

@@ -1,4 +1,4 @@
-"""The state of rounds: it is frozen and small, and contains the current turn."""
+"""The state of rounds: it is frozen and small, and knows whether a turn (a run of the afterAll hooks) is superseded."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The metrics of the scheduler."""
+"""The metrics of the scheduler: each state of its nodes is counted."""
 
 from wharfinger.runtime.scheduler.engine_metrics import NODES, SCHEDULER_METRICS, scheduler_families
 from wharfinger.runtime.scheduler.scheduler import EngineCounts, Scheduler

@@ -22,6 +22,6 @@ def test_every_event_and_effect_is_frozen_and_documented(kind: type) -> None:
 
 
 def test_an_order_names_its_package() -> None:
-    """The inbox needs the name, because it keeps one entry for each package (`runtime.scheduler.pending_decisions`)."""
+    """Each effect needs the name of its package, because `runtime.scheduler.pending_decisions` has one entry for each package."""
     for kind in get_args(events.Effect):
         assert "name" in {field.name for field in dataclasses.fields(kind)}

@@ -79,8 +79,8 @@ def test_a_paused_module_still_occupies_its_group() -> None:
 
 
 def test_blocked_modules_name_the_paused_module_of_their_group() -> None:
-    """The message has to name the Module of the group that blocks the others. To disable another blocked Module would not
-    help.
+    """The message has to name the Module of the group that blocks the others. It would not help to disable another blocked
+    Module.
     """
     scheduler = started()
     scheduler.apply(NodeAdded(grouped("weave", "mesh", order=1)))
@@ -149,8 +149,8 @@ EVENTS = st.one_of(
 
 @given(st.lists(EVENTS, max_size=15))
 def test_decisions_do_not_depend_on_the_sequence_of_events(events: list[NodeAdded | NodeRemoved | IntentSet]) -> None:
-    """The first wanted Module of each group is on, and so is each wanted Module without a group. Only the last nodes and intents
-    matter.
+    """In each group, the first wanted Module is on, by order and then by name. Each wanted Module without a group is on. Only the
+    last node and the last intent of each name matter.
     """
     scheduler, nodes, intents = started(), dict[str, Node](), dict[str, bool | None]()
     for event in events:

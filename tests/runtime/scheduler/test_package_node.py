@@ -1,4 +1,4 @@
-"""The node of a package."""
+"""The scheduler's node of a package: its default decision, and its order."""
 
 from pathlib import Path
 

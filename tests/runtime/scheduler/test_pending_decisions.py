@@ -1,4 +1,4 @@
-"""Pending decisions: one entry for each package, with its last verdict and its last order to run."""
+"""Pending decisions: one entry for each package, with its last verdict, and its last request to run or to be disabled."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -342,9 +342,7 @@ def test_the_bundle_of_the_platform_enables_a_module(
 
 
 def test_messages_do_not_depend_on_the_order_of_requirements() -> None:
-    """The peer that spec/runtime describes iterates over a map. It reports a different one of several unmet requirements each
-    time.
-    """
+    """The peer that spec/runtime describes iterates over a map. So if several requirements are unmet, it reports a random one."""
     needs = ["zeta >=2", "alpha", "mid >=3"]
     members = ["nfs", "ceph >=2"]
     there = node("zeta"), node("ceph"), module("alpha")

@@ -1,4 +1,4 @@
-"""Snapshots of nodes. The tests of the scheduler's dump cover the rest."""
+"""Snapshots of nodes. More cases are in the tests of the dump, in test_scheduler.py."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_snapshots_of_all_nodes_equal_single_snapshots() -> None:
 
 
 def test_holders_of_a_tier_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lookup for each package would be too slow with ten thousand packages behind one tier."""
+    """A lookup for each package would be too slow if ten thousand packages waited for the packages of one order (a tier)."""
     world = World(node("first", order=1), *(node(f"n{number:03}") for number in range(100)))
     looks: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Counts of the packages that hold back each order."""
+"""Tiers: for each order, the number of its packages that hold back packages of higher orders."""
 
 import pytest
 from hypothesis import given

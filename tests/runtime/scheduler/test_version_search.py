@@ -77,7 +77,7 @@ def test_a_set_that_disables_another_package_is_rejected() -> None:
 
 
 def test_a_dependency_that_is_off_is_changed() -> None:
-    """The version of Kubernetes is the root cause, and it affects a package that shop needs indirectly."""
+    """The version of Kubernetes is the root cause, because db does not support it. Package api needs db, and shop needs api."""
     facts = Facts(kubernetes="1.30.0")
     graph = graph_of(node("db", kubernetes=">=1.31"), node("api", "db"), node("shop", "api"), facts=facts)
     assert found(graph, "shop", node("db", version="0.9.0")) == "these versions would work: db 0.9.0 (now 1.0.0)"

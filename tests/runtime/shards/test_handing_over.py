@@ -1,4 +1,4 @@
-"""The owner of an Application, which is written by compare-and-set."""
+"""The owner of an Application, which is written by compare-and-set, so that only one of two writers succeeds."""
 
 from pathlib import Path
 

@@ -59,7 +59,7 @@ def knows(world: World) -> bool:
 
 
 async def test_each_daemon_owns_its_namespaces_and_a_label_moves_them(tmp_path: Path) -> None:
-    """A move applies and removes nothing. Later changes, and the removal, are the work of the new owner."""
+    """A move does not change the objects of the package. After a move, only the new owner applies changes and the removal."""
     with one_error():
         async with open_ground(tmp_path) as ground, ground.open_world() as main, open_shard(ground, "blue") as blue:
             await prepared(main)
@@ -112,7 +112,7 @@ async def test_a_run_is_ended_before_its_package_moves(tmp_path: Path) -> None:
 
 async def test_state_recorded_by_the_previous_owner_is_used(tmp_path: Path) -> None:
     """A daemon lists the states of all packages when it starts. Later a hook changes the values of a package, and the package
-    moves to this daemon.
+    moves to this daemon. The daemon uses the changed values.
     """
     config = (
         "{configVersion: v1, kubernetes: [{apiVersion: v1, kind: ConfigMap, nameSelector: {matchNames: [trigger]}, "
@@ -188,7 +188,7 @@ def is_verified(world: World, name: str) -> bool:
 
 @pytest.mark.parametrize("arrives", [True, False])
 async def test_after_a_write_without_an_answer_the_owner_is_read_first(tmp_path: Path, *, arrives: bool) -> None:
-    """The label names the first shard again, but the Application in the watch does not contain the write yet."""
+    """A write of the owner gets no answer. Then the label is changed back, before the watch shows whether the write arrived."""
     with one_error():
         async with open_ground(tmp_path) as ground, open_shard(ground, "other") as world:
             await world.create("prod", "app", package="page")

@@ -1,4 +1,4 @@
-"""The shards that the labels of namespaces name."""
+"""The shards that the labels of namespaces name: each change of a label is reported."""
 
 import trio
 from trio.testing import MockClock

@@ -69,7 +69,7 @@ async def test_an_owner_with_an_invalid_name_has_no_lease(owner: str, caplog: py
 
 
 class Watched:
-    """Applications of the namespaces ``a``, ``b`` and so on, as the watch of the next shard shows them."""
+    """Applications in their own namespaces (``a``, ``b`` and so on), as the shard that takes them over sees them in its watch."""
 
     def __init__(self, client: ClusterClient) -> None:
         self.client = client

@@ -1,7 +1,7 @@
 """An audit of the daemon's writes: each write needs a cause, and a ready package stays ready unless something causes a change.
 
-A cause is an action of the script. It lists the paths that may be written because of it, until the world has settled. Between the
-causes, only the Lease and Kubernetes Events may be written.
+A cause is an action of the script (`tests/runtime/soak/script.py`). It lists the paths that may be written because of it, until
+the cluster has settled. At any time, the daemon may write its Lease and Kubernetes Events, and mark old revisions as superseded.
 """
 
 import json
@@ -79,7 +79,7 @@ class Audit:
     after: str = "nothing"
     allowed: list[Allows] = field(default_factory=list)
     excused: set[App] = field(default_factory=set)
-    """Applications that may become unready without a new desired state, because one of their Pods is broken for long."""
+    """Applications that may become unready without a new desired state, because a Pod is broken or the namespace is deleted."""
     told: dict[App, Told] = field(default_factory=dict)
 
     def noted(self, write: Write) -> None:

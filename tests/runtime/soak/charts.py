@@ -94,7 +94,7 @@ SCALED: Final[Mapping[str, tuple[str, str]]] = {
     "web": ("Deployment", "deployments"),
     "drawn": ("StatefulSet", "statefulsets"),
 }
-"""Charts with a workload that do not set its replicas."""
+"""Charts that contain a workload, and do not set its replicas."""
 
 
 def make_charts(folder: Path) -> dict[str, Path]:

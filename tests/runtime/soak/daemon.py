@@ -1,5 +1,5 @@
-"""The whole daemon in this process, on virtual time. It has its real parts, except for a client in memory and a simulated
-renderer.
+"""The whole daemon in this process, on virtual time. Its parts are real, except for what would need real time: its client is in
+memory, its renderer is simulated, and it uses neither threads nor child processes.
 """
 
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,7 @@
 """A day of a cluster, determined by a seed: actions of people and autoscalers, and failures, one after the other.
 
-After each event, the world has to settle: every desired Application is Ready, and every other Application is deleted. Then
-nothing happens for a while, and nothing may be written during this time.
+After each event, the cluster has to settle: every desired Application is Ready, and every other Application is deleted. Then
+nothing happens for a while. During this time, the daemon may write only what the audit always allows.
 """
 
 import random
@@ -25,10 +25,10 @@ from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITO
 CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 SECRET: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
 SETTLED_S: Final = 900.0
-"""The time limit for the world to settle; failures are retried with pauses of up to five minutes."""
+"""The time limit for the cluster to settle; failures are retried with pauses of up to five minutes."""
 LOOK_S: Final = 5.0
 AFTERWARDS_S: Final = 30.0
-"""The time after the world has settled in which writes still belong to a cause."""
+"""The time after the cluster has settled in which writes still belong to a cause."""
 
 
 class Script:
@@ -59,7 +59,7 @@ class Script:
     # -- the day
 
     async def begin(self) -> None:
-        """Create the namespaces and all Applications."""
+        """Create the namespaces, start the daemon, and create all Applications."""
         for number in range(self.people.namespaces):
             await self.people.make_namespace(f"team{number}")
         with self.audit.cause("the beginning", lambda _: True):
@@ -119,7 +119,7 @@ class Script:
                 await self._settled()
 
     async def rolled_out(self) -> None:
-        """Restart a rollout, as ``kubectl rollout restart`` does."""
+        """Begin a rollout of a workload, as ``kubectl rollout restart`` does."""
         if (app := self.people.any(SCALED)) is not None:
             with self._cause(f"a rollout of {'/'.join(app)}", status_of(app)):
                 annotations: JsonObject = {"kubectl.kubernetes.io/restartedAt": f"{trio.current_time()}"}
@@ -243,7 +243,7 @@ class Script:
             await self._settled()
 
     async def daemon_killed_at_work(self) -> None:
-        """Kill the daemon while it installs one Application, upgrades another, and removes a third."""
+        """Kill the daemon while it installs one Application, upgrades or reconfigures another, and removes a third."""
         with self._work() as apps:
             await self._begin_work(*apps)
             await trio.sleep(self.draw.choice([0.0, 0.01, 0.1, 1.0, 3.0, 6.0]))
@@ -253,7 +253,7 @@ class Script:
             await self._settled()
 
     async def server_lost_at_work(self) -> None:
-        """Stop the API server while one Application is installed, another upgraded, and a third removed."""
+        """Stop the API server while one Application is installed, another upgraded or reconfigured, and a third removed."""
         with self._work() as apps:
             await self._begin_work(*apps)
             await trio.sleep(self.draw.choice([0.0, 0.01, 0.1, 1.0, 3.0, 6.0]))
@@ -262,7 +262,7 @@ class Script:
             await self._settled()
 
     async def restarted_while_rolled_out(self) -> None:
-        """Restart the daemon in the middle of a rollout."""
+        """Scale a workload, and restart the daemon while the number of its Pods changes."""
         if (app := self.people.any(SCALED)) is not None:
             with self._cause(
                 f"a restart of the daemon while {'/'.join(app)} is scaled", start_of_daemon, status_of(app)
@@ -277,7 +277,7 @@ class Script:
 
     @contextmanager
     def _work(self) -> Iterator[tuple[App, App, App]]:
-        """Yield three Applications: one to be created, one to be upgraded, and one to be removed."""
+        """Yield three Applications: one to be created, one to be changed, and one to be removed."""
         new = (self.people.any_namespace(), f"app{self.people.names}")
         changed, gone = self.draw.sample(sorted(self.people.wanted), 2)
         words = "work on " + ", ".join(map("/".join, (new, changed, gone)))

@@ -25,7 +25,7 @@ def virtual_now() -> datetime:
 
 
 class Write(NamedTuple):
-    """A request that writes, with its virtual time in seconds."""
+    """A request that writes. ``at`` is its virtual time in seconds."""
 
     at: float
     method: str
@@ -53,7 +53,7 @@ class KnownStorage(MemoryStorage):
 
 
 class Server:
-    """One API server, which serves while `run` is running."""
+    """One API server, which `run` serves."""
 
     def __init__(self) -> None:
         self.storage = KnownStorage()
@@ -98,7 +98,7 @@ class Server:
 
 
 class Network(httpx.AsyncBaseTransport):
-    """The network between one client and the server. It reports each request that writes."""
+    """The network between one client and the server. It reports each request that writes, except for access reviews."""
 
     def __init__(self, server: Server, noted: Callable[[Write], None] = lambda _: None) -> None:
         self._server = server

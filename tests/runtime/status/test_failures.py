@@ -1,4 +1,4 @@
-"""The reason of each error, and whether a retry can help."""
+"""The reason that the status shows for each error, and whether a retry can help."""
 
 import pytest
 
@@ -93,7 +93,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (JournalError("x", transient=False), "JournalFailed", True),
 ]
 STAGES: dict[type[Exception], Stage] = {HookRunError: Stage.HOOKS}
-"""The stage of errors that do not fail the stage of their task."""
+"""The stage that fails because of an error, if it is not the stage of the failed task."""
 
 
 @pytest.mark.parametrize(("error", "reason", "permanent"), CASES, ids=lambda value: type(value).__name__)

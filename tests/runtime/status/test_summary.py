@@ -1,4 +1,4 @@
-"""The summary: a state, a message and a tip. These tests are about states that outrank the failures in test_conditions."""
+"""The summary: a state, a message and a tip. These tests check states that outrank the failures of test_conditions.py."""
 
 from itertools import product
 

@@ -217,7 +217,7 @@ def test_a_pending_version_ends_with_its_update() -> None:
 
 
 def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
-    """In both cases the package is not stalled, because it waits for other packages, and their changes are watched."""
+    """An installed package loses a requirement, and a new one never had it. Neither is stalled: both wait for other packages."""
     status = statuses.fresh(1, T0)
     for stage in (Stage.FETCHED, Stage.LOADED):
         status = statuses.succeeded(status, stage, T0)
@@ -416,7 +416,7 @@ def test_an_unhealthy_ready_package_is_degraded() -> None:
 
 
 def test_a_rollout_found_after_a_restart_keeps_the_summary_ready() -> None:
-    """The rollout is shown in the same way as the earlier process would have shown it."""
+    """The summary shows the rollout in the same way as the earlier process did."""
     written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
     status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
     for stage in Stage:

@@ -1,6 +1,6 @@
 """The times of status writes: soon enough, not too often, and without a lost status.
 
-The story drives the writer as the controller does, by the rules of the queue, with a simulated clock. Invariants:
+`Story` uses the writer as the controller does, with a model of the work queue and a simulated clock. Invariants:
 
 1. No status is lost: after all due checks, the written status is the last one.
 2. If two writes of a package follow each other within PAUSE_S, the second was urgent.
@@ -294,7 +294,7 @@ def test_pauses_of_many_simultaneous_writes_are_retained() -> None:
 
 
 class Story(RuleBasedStateMachine):
-    """One package, its controller, and the rules of the queue of names between them."""
+    """One package, its controller, and a model of the work queue between them, which holds the time of the next check."""
 
     def __init__(self) -> None:
         super().__init__()

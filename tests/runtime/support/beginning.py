@@ -1,6 +1,6 @@
-"""The initial state of the cluster in every test world: Wharfinger's own CRDs, and the namespace ``prod``.
+"""The initial state of the cluster in every test world (`world.py`): Wharfinger's own CRDs, and the namespace ``prod``.
 
-The state is created once in a process and then copied, because applying and establishing the CRDs takes as long as many a test.
+The state is created once in a process and then copied, because applying and establishing the CRDs takes longer than many tests.
 """
 
 import trio.testing

@@ -35,7 +35,7 @@ esac
 
 
 def hook(folder: Path, name: str, config: str, does: Mapping[str, str] = NOTHING) -> str:
-    """Return the script of a hook that notes its name, the reason of its run, and the colour that it sees.
+    """Return the script of a hook that notes its name, the reason of its run, and the value ``global.colour`` that it sees.
 
     ``does`` has additional commands for some bindings.
     """
@@ -86,7 +86,7 @@ class Notes:
         """Check that exactly these hooks run, in this order, and then clear the notes.
 
         First wait until as many hooks have run as are expected, and until all packages are idle. If ``apart`` is given, the hooks
-        of that package may run at any place, but not as the last.
+        of that package may run between the others, but not after all of them.
         """
         await self.until(len(expected))
         await self.rest()
@@ -111,5 +111,5 @@ class Notes:
         await self.world.client.apply(obj, field_manager="person", force=True)
 
     def tick(self, minute: int) -> None:
-        """Let the schedule with this minute and `NEVER` come due."""
+        """Run the tasks of the schedule that consists of this minute and `NEVER`, as if it were due."""
         self.world.runtime.submit(self.world.runtime.build_schedule_tasks(f"{minute} {NEVER}"))

@@ -1,6 +1,7 @@
 """The final state after an operation, without the times and numbers that differ between two equal runs.
 
-It contains all objects of a namespace, the links in a state folder, and the journal.
+It contains the objects of a namespace except for Events and Pods of ReplicaSets, the deployed packages in a state folder, and the
+journal.
 """
 
 import base64
@@ -27,7 +28,7 @@ OF_THE_MOMENT = frozenset({"resourceVersion", "modifiedAt", "createdAt", "wharfi
 
 
 async def outcome(client: ClusterClient, state: Path) -> JsonObject:
-    """Return all objects of the namespace ``default``, decoded, with the deployed packages and the journal of the last daemon."""
+    """Return the objects of the namespace ``default``, decoded, with the deployed packages and the journal of the last daemon."""
     with closing(JournalFile(state / "journal.db")) as file:
         operations: list[JsonValue] = [str(entry) for entry in Journal(file).entries()]
         groups: list[JsonValue] = [str(entry) for entry in ProcessLedger(file).entries()]

@@ -1,9 +1,9 @@
 """A package for crash trials: it has a hook at every stage of its life, a chart, settings, and values that its hooks change.
 
 Each hook notes that it ran, and whether an earlier hook process is still running. ``beforeHelm`` and ``afterHelm`` derive values
-from the version and the setting ``mode``, so each change of the version or the setting takes two rounds. Objects that
-``onStartup`` creates in the namespace are deleted when the package is removed. If the trial's moment is ``during N``, the hook
-that writes the N-th note kills the daemon, and then waits to be killed.
+from the version and the setting ``mode``, so after each change of the version or the setting, the chart is applied twice. Objects
+that ``onStartup`` creates in the namespace are deleted when the package is removed. If the trial's moment is ``during N``, the
+hook that writes the N-th note kills the daemon, and then waits to be killed.
 """
 
 from pathlib import Path

@@ -2,11 +2,11 @@
 
 A trial has its own state folder and its own control plane. The control plane runs in this process, is served over TCP, and keeps
 its state in an SQLite file. The state folder and the control plane begin as copies of those of an installed package. All trials
-of a ground use the same paths, one after the other, so that recorded paths are the same, too. The daemons are real processes
+of one `Ground` use the same paths, one after the other, so that recorded paths are the same, too. The daemons are real processes
 (`tests.runtime.support.crashing`), forked from a process that has imported their code (`tests.runtime.support.daemon_forks`).
 
-A daemon that has to die is killed by SIGKILL: before or after the N-th write of operation steps to its journal, after the N-th
-object that its package wants was written to the cluster, or by a running hook.
+A daemon that has to die is killed by SIGKILL: before or after the N-th write of operation steps to its journal, after the answer
+to the N-th write to the cluster for its package, or by a running hook.
 """
 
 import json

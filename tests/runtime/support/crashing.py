@@ -6,8 +6,8 @@
                   started or completed. Once the program is armed, it also appends writes to the journal and to the cluster
 ``CRASH_ARMED``   a file. Once it exists, the program is armed, so it counts writes
 ``CRASH_AT``      the moment at which the process kills itself with SIGKILL. ``before 3`` and ``after 3`` are the moments before
-                  and after the third write of operation steps. ``answered 3`` is the moment after the third object that a
-                  package wants was written to the cluster. With any other text, this program does not kill itself
+                  and after the third write of operation steps. ``answered 3`` is the moment after the answer to the third
+                  write to the cluster for packages. With any other text, this program does not kill itself
 
 Hooks find the process ID of the daemon in ``CRASH_DAEMON``. A write is one transaction. The kill comes before or after the
 write in the same thread, so only other threads can do anything in between.
@@ -85,7 +85,7 @@ class Killer:
             self._die("after", self._count("write"))
 
     def answered(self) -> None:
-        """Count an object that was written in the cluster."""
+        """Count a write to the cluster that was answered, and kill the process if this is the chosen moment."""
         if self._armed.exists():
             self._die("answered", self._count("request"))
 

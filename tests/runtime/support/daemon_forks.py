@@ -1,11 +1,11 @@
 """`python -m tests.runtime.support.daemon_forks DESCRIPTOR`: a process that imports the daemon once, and forks for each daemon.
 
-Importing the product takes longer than all other work of a daemon before it is ready. A fork is a real process: it has its own
+Importing the code takes longer than all other work of a daemon before it is ready. A fork is a real process: it has its own
 process ID, can be killed alone, and leaves behind what a killed daemon leaves. The process that forks has one thread, and runs no
-code of the product itself.
+code of the daemon itself.
 
-It gets requests as messages through a socket, and answers each of them. A request asks either for a fork, whose output goes to
-the descriptor in the message, or for the status of a fork that has ended.
+The process that forks gets requests as messages through a socket, and answers each of them. A request either asks for a fork,
+whose output goes to the descriptor in the message, or for the exit status of a fork. The exit status is sent when the fork ends.
 """
 
 import gc

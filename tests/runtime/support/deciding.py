@@ -1,4 +1,4 @@
-"""Helpers for tests that decide about a few nodes."""
+"""Helpers for tests of decisions about a few nodes of the scheduler."""
 
 from wharfinger.runtime.scheduler.gates import Decision, decide
 from wharfinger.runtime.scheduler.graph import Node, topology
@@ -8,7 +8,7 @@ FACTS = Facts("v1.31.4+k3s1", "1.70.2")
 
 
 def decisions(*nodes: Node, facts: Facts = FACTS, opinions: dict[str, Opinion] | None = None) -> dict[str, Decision]:
-    """Return the decisions by name. Facts that are not given are unknown."""
+    """Return the decisions about these nodes by name."""
     by_name = {each.name: each for each in nodes}
     return decide(by_name, topology(by_name), facts, opinions or {})
 

@@ -9,7 +9,7 @@ from wharfinger.formats.json.value import JsonObject, find_str
 
 
 def package(folder: Path, name: str, needs: str = "", *, version: str = "1.0.0", config: str = "") -> Path:
-    """Write a package that requires the Modules in ``needs``. Its hooks note when it is ``going``, and when it is ``gone``.
+    """Write a package that requires the Modules in ``needs``. Its delete hooks note ``going-NAME`` and then ``gone-NAME``.
 
     A package named ``shop`` is for an Application, and all others are for Modules. ``config`` contains commands that the hooks
     run first, also when they are run with ``--config``.

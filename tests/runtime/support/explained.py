@@ -1,4 +1,4 @@
-"""Helpers that create snapshots of packages and nodes, and explanations that know only these snapshots."""
+"""Helpers that create snapshots of packages and nodes, from which explanations are made."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ def condition(kind: str, status: str = "False", reason: str = "Pending", message
 
 
 def conditions(*said: ConditionSnapshot) -> tuple[ConditionSnapshot, ...]:
-    """Return the given condition of each stage, or True if none is given, and then the given external conditions."""
+    """Return a condition for each stage, which is True if none is given for it, and then the other given conditions."""
     by_type = {each.type: each for each in said}
     stages = tuple(by_type.pop(stage, condition(stage, "True", stage)) for stage in Stage)
     return (*stages, *by_type.values())
@@ -116,7 +116,7 @@ def node(
 
 
 def waiting(name: str, *lacked: str, order: int = 999) -> NodeSnapshot:
-    """Return a node that is parked on packages and tiers. ``order 10`` names a tier."""
+    """Return a node that waits for packages, or for all packages of an order (a tier), which ``order 10`` names."""
     lacks = tuple(
         LackSnapshot("tier", each.removeprefix("order "), "held")
         if each.startswith("order ")

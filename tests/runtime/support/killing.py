@@ -102,7 +102,7 @@ class Stall:
     address: RegistryAddress
     reached: threading.Event = field(default_factory=threading.Event)
     blobs: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    """Released once for each blob of which half was sent."""
+    """Released once for each blob when its first half was sent."""
     go_on: threading.Event = field(default_factory=threading.Event)
 
 

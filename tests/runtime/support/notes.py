@@ -1,4 +1,4 @@
-"""A Host that records the calls of tasks, and instances of packages without a world around them."""
+"""A `Host` that records the calls of tasks, and instances of packages without a runtime around them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

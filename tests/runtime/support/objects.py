@@ -1,4 +1,4 @@
-"""Custom resources for tests."""
+"""Helpers that return Wharfinger's custom resources for tests."""
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.runtime.resources.resources import FINALIZER
@@ -37,7 +37,7 @@ def module(name: str, *, package: str = "", version: str = "1.0.0", spec: JsonOb
 
 
 def repository(address: str, *, name: str = "default", scheme: str | None = "HTTP") -> JsonObject:
-    """Return a PackageRepository."""
+    """Return a PackageRepository whose source is a registry."""
     registry: JsonObject = {"repo": address}
     if scheme is not None:
         registry["scheme"] = scheme

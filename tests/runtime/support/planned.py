@@ -74,8 +74,8 @@ def spec(
 
 
 class Packages:
-    """Packages by the names that `spec` gives them. Each takes its own time to read, and a package that is not given cannot be
-    read.
+    """Packages by the names that `spec` gives them. Reading takes longer for some of them than for others, and a package that is
+    not given cannot be read.
     """
 
     def __init__(self, *nodes: Node) -> None:
@@ -99,7 +99,7 @@ def inputs(*specs: PackageSpec) -> Inputs:
 
 
 def planned(specs: Iterable[PackageSpec], nodes: Iterable[Node], facts: Facts | None = None, limit: int = 3) -> Plan:
-    """Return the plan of resources. The definitions of their packages are derived from nodes."""
+    """Return the plan for these resources. The definitions of their packages are derived from the nodes."""
 
     async def main() -> Plan:
         return await make_plan(inputs(*specs), Packages(*nodes).load, facts or Facts(), limit=limit)

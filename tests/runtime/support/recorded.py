@@ -1,4 +1,4 @@
-"""Random stories of packages, played to the real machines under a recorder. The same seed always gives the same story."""
+"""Random sequences of events, which real state machines process while a recorder observes them. A seed determines a sequence."""
 
 import contextlib
 from collections.abc import Callable
@@ -114,7 +114,7 @@ class _Lane:
 
 
 class Story:
-    """A story of a few packages. In each step, one thing happens to one of them."""
+    """A random story of a few packages: in each step, one event happens to one of them."""
 
     def __init__(self, seed: int, *, secrets: tuple[str, ...] = (), log: Log | None = None) -> None:
         self.random = Random(seed)  # noqa: S311 - a story

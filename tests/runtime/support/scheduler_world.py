@@ -9,7 +9,7 @@ from wharfinger.runtime.scheduler.state import Graph, Scheduled
 
 
 class World:
-    """A scheduler that is resumed unless a test says otherwise, and its effects. Each question discards the effects so far."""
+    """A scheduler and its effects. `said`, `scheduled`, `disabled` and `decided` return effects, and then discard all of them."""
 
     def __init__(self, *nodes: Node, resumed: bool = True) -> None:
         self.graph = Graph()
@@ -32,20 +32,20 @@ class World:
             self.tell(Completed(name, phase.run))
 
     def said(self) -> list[Effect]:
-        """Return all effects since the last question."""
+        """Return all effects since they were last discarded."""
         said, self.effects = self.effects, []
         return said
 
     def scheduled(self) -> list[str]:
-        """Return the names of the packages that were scheduled since the last question, in order."""
+        """Return the names of the packages that were scheduled since the effects were last discarded, in order."""
         return [effect.name for effect in self.said() if isinstance(effect, Schedule)]
 
     def disabled(self) -> list[Disable]:
-        """Return the Disable effects since the last question."""
+        """Return the Disable effects since the effects were last discarded."""
         return [effect for effect in self.said() if isinstance(effect, Disable)]
 
     def decided(self) -> Mapping[str, Decided]:
-        """Return the last decision about each node since the last question."""
+        """Return the last decision about each node since the effects were last discarded."""
         return {effect.name: effect for effect in self.said() if isinstance(effect, Decided)}
 
     def on(self) -> set[str]:
@@ -56,7 +56,7 @@ class World:
 
 
 def running(*nodes: Node) -> World:
-    """Return a world in which all nodes are active that can be active. The effects so far are discarded."""
+    """Return a world in which every node that can be active is active. The effects so far are discarded."""
     world = World(*nodes)
     while waiting := [name for name, entry in world.graph.entries.items() if isinstance(entry.phase, Scheduled)]:
         world.complete(*waiting)

@@ -33,7 +33,7 @@ async def open_shard(ground: Ground, shard: str, seizures: Seizures | None = Non
 
 
 async def label(world: World, shard: str | None, namespace: str = "prod") -> None:
-    """Let the label of a namespace name a shard. None removes the label."""
+    """Set the label that names the shard of a namespace. None removes the label."""
     patch: JsonObject = {"metadata": {"labels": {SHARD_LABEL: shard}}}
     await world.client.merge_patch(ObjectKey(NAMESPACE, "", namespace), patch)
 

@@ -2,9 +2,9 @@
 
 Nothing is mocked and nothing waits. The work of a task is a line in this module, and the caller that drives the model decides
 when a run of a task ends. Each effect of a machine is checked against the effects before it. The model does what the runtime
-does, but without a world. An update consists of Pause, Download, Install and Load. The success of Load begins a reconciliation,
-or a disable if the package is off. A removal consists of Uninstall and Undeploy. After it, the queue is removed, and then the
-package is forgotten.
+does, but without a cluster. An update consists of Pause (if a package is loaded), Download, Install and Load. The success of Load
+begins a reconciliation, or a disable if the package is off. A removal consists of Uninstall and Undeploy. After it, the queue is
+removed, and then the package is forgotten.
 """
 
 import itertools

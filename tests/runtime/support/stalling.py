@@ -1,8 +1,8 @@
 """Packages whose version 1.0.0 hangs in one stage, and whose version 2.0.0 is installed without a problem.
 
 Everything that hangs is real: a registry over HTTP that stops in the middle of a blob, a bash hook and its child that both ignore
-SIGTERM, a helm that does not return, a Deployment that is never ready, and a queue that waits a minute before a retry. Hooks and
-helm write to a FIFO that they hang, together with the IDs of their processes.
+SIGTERM, a helm that does not return, a Deployment that is never ready, and a queue that waits a minute before a retry. Before a
+hook or helm hangs, it writes the name of its package and the IDs of its processes to a FIFO.
 """
 
 import os
@@ -75,7 +75,7 @@ class Where(StrEnum):
 
 
 def make_package(folder: Path, name: str, where: Where, fifo: Path) -> Package:
-    """Write version 1.0.0 of a package, which hangs in this stage."""
+    """Write version 1.0.0 of a package. This version hangs in the stage ``where``."""
     match where:
         case Where.HOOK:
             hook = bash(ON_STARTUP, SLEEPING.format(name=name, fifo=shlex.quote(str(fifo))))
@@ -93,8 +93,10 @@ def make_package(folder: Path, name: str, where: Where, fifo: Path) -> Package:
 
 @dataclass(slots=True)
 class Shelf:
-    """The content of the registry, by path. Only half of a blob in ``stalled`` is sent, and its path is added to ``asked`` when
-    it is requested.
+    """The content of the registry, by path.
+
+    ``stalled`` has the paths of blobs of which the registry sends only the first half. If such a blob is requested, its path is
+    added to ``asked``.
     """
 
     contents: dict[str, tuple[str, bytes]] = field(default_factory=dict)
@@ -112,7 +114,7 @@ class Shelf:
             self.stalled.add(f"{path}/blobs/{package.layer.descriptor.digest}")
 
     def answer(self, log: TaskLog, request: Request) -> Reply:
-        """Answer a request as a registry does."""
+        """Answer a request as a registry does, except that the answer for a path in ``stalled`` stops halfway."""
         if request.path not in self.contents:
             return Reply(404)
         media_type, data = self.contents[request.path]
@@ -126,7 +128,7 @@ class Shelf:
 
 @dataclass(slots=True)
 class Stalled:
-    """A runtime with packages that hang. ``placed`` names the stage in which each package hangs."""
+    """A runtime with packages that hang. ``placed`` maps the name of each package to the stage in which it hangs."""
 
     runtime: Runtime
     source: RegistrySource
@@ -186,7 +188,7 @@ async def open_stalled(folder: Path, wheres: Sequence[Where], log: TaskLog) -> A
 
 @asynccontextmanager
 async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int, log: TaskLog) -> AsyncIterator[Runtime]:
-    """Open a runtime with a journal, as a daemon does. Its limits are so high that they are never reached."""
+    """Open a runtime with a journal, as a daemon does. The runtime's limits are so high that they are never reached."""
     helm = folder / "helm"
     helm.write_text(HELM.format(fifo=shlex.quote(str(fifo)), helm=shlex.quote(str(ground.helm))))
     helm.chmod(0o755)

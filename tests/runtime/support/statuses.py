@@ -1,4 +1,4 @@
-"""Statuses for each phase of a package's life, and their external conditions."""
+"""Package statuses for tests, and the conditions of a status as its resource shows them (*external conditions*)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -23,7 +23,10 @@ def ready(now: datetime = T0) -> PackageStatus:
 
 
 def before(stage: Stage, phase: Phase) -> PackageStatus:
-    """Return a status at generation 2. Everything before the stage is done, but the stage itself is not."""
+    """Return a status at generation 2. The stages before ``stage`` are done, and ``stage`` itself is not.
+
+    In the phase RECONCILE, all stages are done, and the installed version is the wanted one.
+    """
     if phase is Phase.RECONCILE:
         return replace(ready(), generation=2)
     status = ready() if phase is Phase.UPDATE else statuses.fresh(1, T0)

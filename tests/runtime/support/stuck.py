@@ -1,7 +1,7 @@
-"""Helpers for packages that get stuck: they create such packages, and find out that these are stuck.
+"""Helpers that create packages that get stuck, and that wait until the packages are stuck.
 
-In the worlds of `tests/runtime/test_why.py`, a failed task waits a minute for its next attempt. Each package is therefore seen
-after its first attempt.
+In `tests/runtime/test_why.py`, a failed task waits a minute for its next attempt, so each package is examined between its first
+attempt and its second one.
 """
 
 from collections.abc import Awaitable, Callable
@@ -39,10 +39,10 @@ Holds = Callable[[PackageSnapshot], bool]
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A situation that is explained.
+    """A situation that `wharfinger why` has to explain.
 
-    ``subject`` is explained as soon as ``holds`` is true for it. If there is an ``other`` package, ``is_so`` has to be true for
-    that package first.
+    ``begin`` creates the situation. The test waits until ``is_so`` is true for the package ``other`` (if there is one), and then
+    until ``holds`` is true for the package ``subject``. After that, it asks `wharfinger why` about ``subject``.
     """
 
     name: str
@@ -64,9 +64,9 @@ async def push(
     files: dict[str, str] | None = None,
     version: str = "1.0.0",
 ) -> None:
-    """Push a package with a ``package.yaml`` that requires Modules, each given as ``name constraint``.
+    """Push a package with a ``package.yaml`` that requires the Modules ``needs``, each given as ``name constraint``.
 
-    ``more`` is text that is added to the requirements.
+    ``more`` is text that is added to the requirements, and ``top`` is text that is added to the top level of the file.
     """
     wanted = ", ".join("{{name: {}, constraint: '{}'}}".format(*need.split(" ", 1)) for need in needs)
     text = (
@@ -89,7 +89,7 @@ async def push(
 
 
 async def app(world: World, name: str, *needs: str, more: str = "", spec: JsonObject | None = None) -> None:
-    """Create an Application in ``prod`` from its own package."""
+    """Push a package, and create an Application of the same name in the namespace ``prod``."""
     await push(world, name, *needs, more=more)
     await world.create("prod", name, package=name, more=spec)
 
@@ -103,13 +103,13 @@ async def mod(
     spec: JsonObject | None = None,
     top: str = "",
 ) -> None:
-    """Create a Module from its own package."""
+    """Push a package, and create a Module of the same name."""
     await push(world, name, *needs, kind="Module", hooks=hooks, files=files, top=top)
     await world.create_module(name, spec=spec)
 
 
 def says(reason: str) -> Holds:
-    """Return a check that a condition has this reason."""
+    """Return a check that at least one condition has this reason."""
     return lambda package: any(each.reason == reason for each in package.conditions)
 
 
@@ -144,7 +144,7 @@ def state(wanted: str) -> Holds:
 
 
 async def until_known(world: World, name: str, holds: Holds) -> None:
-    """Wait until the check holds for a package. The error shows the last state of the package."""
+    """Wait until the check holds for a package. If that takes too long, the AssertionError shows the package's last state."""
     found: PackageSnapshot | None = None
     inspector = RuntimeInspector("here", world.runtime.now(), world.runtime)
     with trio.move_on_after(PATIENCE_S):

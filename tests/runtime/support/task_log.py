@@ -18,8 +18,10 @@ from wharfinger.runtime.tasks.stage_task import ScopedHost, StageTask
 
 @dataclass(slots=True, eq=False)
 class TaskRun:
-    """One run of a task. ``over`` says how it ended, and is empty before. ``over_s`` says when, and is infinite before. Times are
-    trio's.
+    """One run of a task.
+
+    ``over`` says how the run ended ("done", "failed" or "interrupted"), and is empty until then. ``over_s`` is the time of the
+    end, and is infinite until then. All times are times of trio's clock.
     """
 
     package: str
@@ -32,8 +34,8 @@ class TaskRun:
 
 @dataclass(slots=True)
 class TaskLog:
-    """The runs of each package, in the order in which they began. ``on_start`` is called with each run before the run does
-    anything.
+    """The task runs of each package, in the order in which they began. ``on_start`` is called with each run before its task is
+    executed.
     """
 
     on_start: Callable[[TaskRun], None] = lambda _run: None
@@ -67,7 +69,7 @@ class TaskLog:
         monkeypatch.setattr(StageTask, "execute", logged)
 
     def tell(self) -> None:
-        """Let the waiting tests check their conditions again."""
+        """Wake up all calls of `until`, so that they check their conditions again."""
         self._changed.set()
         self._changed = trio.Event()
 

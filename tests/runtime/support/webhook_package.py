@@ -1,6 +1,6 @@
 """A package with a validating, a mutating and a conversion hook, for a kind that the package itself defines.
 
-The hooks are written with the shell library.
+The hooks are written with the shell library of shell-operator (``shell_lib.sh``).
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ RULES = (
 
 
 def shell_hook(config: str, body: str) -> str:
-    """Return a hook that uses the shell library."""
+    """Return the script of a hook that loads the shell library."""
     return (
         f"#!/usr/bin/env bash\nsource \"$FRAMEWORK_DIR/shell_lib.sh\"\n__config__() {{\n  cat <<'END'\n{config}END\n}}\n"
         f'{body}\nhook::run "$@"\n'
@@ -88,7 +88,9 @@ HOOKS = {"validating.sh": validating(), "mutating.sh": MUTATING, "conversion.sh"
 
 
 def write_package(folder: Path, hooks: dict[str, str], *, kind: str = "Module", definition: bool = True) -> Path:
-    """Write version 1.0.0 of a package ``crons`` with these hooks and one ConfigMap."""
+    """Write version 1.0.0 of a package ``crons`` with these hooks and one ConfigMap, and with the CRD of CronTab if
+    ``definition`` is true.
+    """
     files = {
         "package.yaml": f"apiVersion: v1\ntype: {kind}\nname: crons\nversion: 1.0.0\n",
         "templates/out.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: crons}\ndata: {a: b}\n",

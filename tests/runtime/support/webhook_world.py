@@ -1,4 +1,4 @@
-"""A world with an admission server, and with a package whose webhooks this server serves."""
+"""A world (`tests/runtime/support/world.py`) with an admission server, and with a package whose webhooks this server serves."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The world, the admission server, and the webhooks of hooks."""
+    """A world, its admission server, and the webhooks that hooks of packages declare."""
 
     world: World
     server: AdmissionServer
@@ -36,7 +36,7 @@ class Served:
         await self.world.until_state("", "crons", "Ready")
 
     async def try_to_create(self, name: str, image: str = "repo.example.com/x", cron: JsonValue = "* *") -> str:
-        """Create a CronTab, and return why it was refused, or "" if it was not."""
+        """Create a CronTab. Return the error if it is refused, and "" otherwise."""
         try:
             await self.world.client.create(crontab(name, image, cron))
         except ApiError as error:
@@ -56,7 +56,10 @@ async def open_served(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     through: Callable[[ClusterClient], ClusterClient] = lambda client: client,
 ) -> AsyncIterator[Served]:
-    """Open all parts, and wait until the certificate is served. The requests for packages go through the wrapper ``through``."""
+    """Yield a world as soon as its admission server serves its certificate.
+
+    The tasks of packages and the release engine send their requests through ``through(client)``.
+    """
     with one_error():
         async with open_ground(folder) as ground:
             webhooks = HookWebhooks(ground.client, "wharfinger")

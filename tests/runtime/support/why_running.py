@@ -1,6 +1,6 @@
 """Problems while packages are installed, run and removed. They are created for real, and then explained by `wharfinger why`.
 
-All situations share one world, so each has its own package names.
+All situations share one control plane and one daemon, so each has its own package names.
 """
 
 from tests.runtime.support.objects import repository
@@ -116,7 +116,7 @@ async def in_maintenance(world: World) -> None:
 
 
 async def ready_and_to_be_run_again(world: World) -> None:
-    """Create a package that subscribes to a package that it requires. The new version of the required package fails."""
+    """Create ``reader``, which requires ``source`` and subscribes to it. Then update ``source`` to a version that fails."""
     await mod(world, "source")
     await push(world, "reader", "source >=1.0", top="subscriptions: [source]\n")
     await world.create("prod", "reader", package="reader")

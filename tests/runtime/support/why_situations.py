@@ -1,6 +1,6 @@
 """Requirements of packages that are not met. They are created for real, and then explained by `wharfinger why`.
 
-Situations that do not disturb each other share a world, so each has its own package names.
+Situations that do not disturb each other share one control plane and one daemon, so each has its own package names.
 """
 
 from tests.runtime.support.stuck import (
@@ -33,7 +33,7 @@ async def missing_dependency(world: World) -> None:
 
 
 async def missing_application(world: World) -> None:
-    """Create a package with a missing requirement that its resource names, not the package itself."""
+    """Create an Application that requires a missing Application. Its resource names the requirement, and its package has none."""
     needs: JsonObject = {"kind": "Application", "name": "backend", "version": ">=1.0"}
     await app(world, "frontend", spec={"dependsOn": [needs]})
 
@@ -50,7 +50,7 @@ async def cycle(world: World) -> None:
 
 
 async def cycle_by_resource(world: World) -> None:
-    """Create two packages that are on, and then close a cycle by a dependency in one of the resources."""
+    """Create ``egg``, whose resource requires ``hen``. Once both are on, let the resource of ``hen`` require ``egg``."""
     await app(world, "hen")
     await app(world, "egg", spec={"dependsOn": [{"kind": "Application", "name": "hen", "version": ">=1.0"}]})
     await world.until_state("prod", "egg", "Ready")
@@ -128,7 +128,7 @@ async def script_error(world: World) -> None:
 
 
 async def newer_version_is_read(world: World) -> None:
-    """Create a package whose enabled script failed in the first version. In the new version, a hook does not answer."""
+    """Create a Module whose enabled script fails. Then update it to a version with a hook that never prints its configuration."""
     await mod(world, "quota", files={"enabled": "#!/usr/bin/env bash\nexit 7\n"})
     await until_known(world, "quota", says("EnabledScriptError"))
     await push(world, "quota", kind="Module", hooks={"a.sh": f"#!/usr/bin/env bash\n{SLEEPING}\n"}, version="2.0.0")
@@ -247,7 +247,7 @@ REQUIREMENTS = (
 )
 
 
-# Packages that wait for other packages, each in its own world
+# Packages that wait for other packages, each group with its own control plane and daemon
 
 
 async def tier_barrier(world: World) -> None:
@@ -271,8 +271,8 @@ SLOTS = (Situation("slot_limit", "hungry", slot_limit, lambda package: package.w
 
 
 async def has_definitions(world: World) -> None:
-    """Create a Module with a CRD and with a hook that answers, while an earlier daemon runs. For the next daemon,
-    the hook hangs.
+    """Create a Module with a CRD and a hook, and wait until it is Ready. Then make the hook hang when the next daemon asks for
+    its configuration.
     """
     config = f'[ ! -e "{world.folder}/hang" ] || exec sleep 1000; echo "{ON_STARTUP}"; exit 0'
     hook = f'#!/usr/bin/env bash\nif [ "${{1:-}}" = --config ]; then {config}; fi\n'
@@ -303,7 +303,7 @@ async def platform_version(world: World) -> None:
 
 
 async def disabled_by_default(world: World) -> None:
-    """Create a Module that is not part of the bundle, and that no user enables."""
+    """Create a Module that is not part of the bundle, and that is not enabled in another way either."""
     await tell_facts(world)
     await mod(world, "extra")
 

@@ -1,6 +1,7 @@
 """A world for runtime tests: a control plane in this process, a real registry, real helm, and a real store on disk.
 
-Only the connection to the cluster has no socket. `until` watches objects, so it waits for what a user can see.
+Only requests to the control plane use no socket: they are passed in memory. `World.until` watches an object, so it waits for
+changes that a user can see as well.
 """
 
 import base64
@@ -78,12 +79,12 @@ VERIFY_S = 0.0
 STATUS_PAUSE_S = 0.1
 """The pause between two minor writes of a status; it is short, so that tests need not wait for them."""
 SOON = BackoffPolicy(initial_s=1.0, max_s=2.0)
-"""The backoff of failed tasks, for tests that wait for their next attempt."""
+"""A short backoff of failed tasks, for tests that wait until a failed task runs again."""
 
 
 @dataclass(slots=True)
 class World:
-    """The world, and the parts that a test uses."""
+    """A control plane, a registry, and the runtime and controllers of a daemon, with methods that act as a user does."""
 
     folder: Path
     address: RegistryAddress
@@ -157,7 +158,7 @@ class World:
         self.generations[(namespace, name)] = find_int(changed, "metadata", "generation")
 
     async def request(self, namespace: str, name: str) -> None:
-        """Request that everything of a resource is checked again, and return once the request was accepted."""
+        """Request a complete reconciliation of a resource, and return once the runtime has accepted the request."""
         self.requests += 1
         annotations: JsonObject = {REQUESTED: str(self.requests)}
         await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": annotations}})
@@ -179,8 +180,9 @@ class World:
                 await trio.lowlevel.checkpoint()
 
     async def allow_cluster(self, namespace: str = "prod", *, allowed: bool = True) -> None:
-        """Allow the Applications of a namespace to change the whole cluster, as a user with access to the namespace can, or
-        forbid it again.
+        """Allow the Applications of a namespace to change the whole cluster, or forbid it again if ``allowed`` is false.
+
+        The method changes a label of the Namespace.
         """
         labels: JsonObject = {CLUSTER_SCOPE_LABEL: ALLOWED if allowed else None}
         await self.client.merge_patch(ObjectKey(NAMESPACE, "", namespace), {"metadata": {"labels": labels}})
@@ -190,7 +192,7 @@ class World:
         await self.client.delete(_key(namespace, name))
 
     async def until(self, namespace: str, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
-        """Wait until ``holds`` is true for the resource. The error shows the last state of the resource."""
+        """Wait until ``holds`` is true for the resource. If that takes too long, the AssertionError shows its last state."""
         key, informer = _key(namespace, name), self._informer(namespace)
         last: JsonObject | None = None
         with trio.move_on_after(PATIENCE_S), informer.changes() as changes:
@@ -202,13 +204,16 @@ class World:
         raise AssertionError(f"{namespace}/{name} did not become as wanted; last: {last}")
 
     async def until_runtime(self, holds: Callable[[], bool]) -> None:
-        """Wait for a state of the runtime that no object shows. A restart without changes, for example, writes nothing."""
+        """Wait until ``holds`` is true, for states of the runtime that no object in the cluster shows.
+
+        For example, a restart without changes writes nothing to the cluster.
+        """
         with trio.fail_after(PATIENCE_S):
             while not holds():
                 await trio.testing.wait_all_tasks_blocked(0.005)
 
     async def until_state(self, namespace: str, name: str, state: str) -> JsonObject:
-        """Wait until the current generation has this summary state."""
+        """Wait until the status reports this summary state for the newest generation."""
 
         least = self.generations.get((namespace, name), 1)
 
@@ -282,7 +287,7 @@ class World:
 
 
 async def lose_repository(client: ClusterClient, name: str = "default") -> None:
-    """Delete a PackageRepository even while it is in use, as a user would do by removing its finalizer."""
+    """Delete a PackageRepository even if packages use it, and remove its finalizer, as a user could do."""
     key = ObjectKey(PACKAGE_REPOSITORY, "", name)
     if not await client.delete(key):
         with suppress(NotFoundError):
@@ -302,9 +307,7 @@ async def open_world(
     grace_s: float = GRACE_S,
     observers: Observers = UNOBSERVED,
 ) -> AsyncIterator[World]:
-    """Open a world with the namespace ``prod`` and without packages. The controllers' requests go through the wrapper
-    ``through``.
-    """
+    """Open a world without packages. The controllers send their requests through ``through(client)``."""
     with one_error():
         async with (
             open_ground(folder, through, with_password=with_password) as ground,
@@ -315,9 +318,10 @@ async def open_world(
 
 @contextmanager
 def one_error() -> Iterator[None]:
-    """Raise the only error of nested groups.
+    """Unwrap the exception of a test's body: raise the innermost exception if each nested group contains only one.
 
-    Every service around a test's body wraps the error in one more group. The report would end before it shows the error itself.
+    Every service around the body wraps the exception in one more group. With so many groups, pytest's report would end before
+    the exception itself.
     """
     try:
         yield
@@ -335,7 +339,7 @@ async def open_ground(
     *,
     with_password: bool = False,
 ) -> AsyncIterator["Ground"]:
-    """Open everything except the inner part of a daemon, so that several daemons can run one after the other."""
+    """Open everything except the runtime and the controllers of a daemon, so that several daemons can run one after the other."""
     helm = shutil.which("helm")
     assert helm is not None, "helm is not on PATH: `make setup` brings it"
     downloads: list[str] = []
@@ -376,7 +380,7 @@ def _program(name: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The parts that a runtime needs. `open_daemon` runs the inner part of a daemon: its runtime and its controllers."""
+    """The parts that a daemon needs, such as a client, a store and helm. `open_daemon` runs its runtime and its controllers."""
 
     folder: Path
     client: HttpClusterClient
@@ -412,7 +416,7 @@ class Ground:
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
-        """Run the inner part of a daemon, and yield a world for a test."""
+        """Run the runtime and the controllers of a daemon, and yield a world for a test."""
         async with (
             self.open_daemon() as runtime,
             open_informer(self.client, APPLICATION) as applications,

@@ -1,5 +1,5 @@
-"""Objects that are applied, and objects that are not: repeated reconciliations, users' changes, suspension, maintenance, and
-removal policies.
+"""The objects that the daemon applies, corrects, keeps or deletes: at repeated reconciliations, after changes by users, during
+suspension and maintenance, and under each removal policy.
 """
 
 import dataclasses
@@ -94,7 +94,7 @@ class CountedClient(LimitedClient):
 
 
 def look_again(world: World, *names: str) -> None:
-    """Reconcile packages again without a change."""
+    """Let the scheduler order another reconciliation of packages, without a change of these packages."""
     for name in names:
         world.runtime.packages.send(Rescheduled(name, "again"))
 
@@ -144,7 +144,10 @@ async def test_the_same_content_in_another_version_updates_only_the_version(tmp_
 
 
 class Looking:
-    """A renderer whose charts look up objects in the cluster, so their output may change at any time."""
+    """A renderer that reports each chart as one that has looked up objects in the cluster.
+
+    The output of such a chart may change at any time, so it has to be rendered at each reconciliation.
+    """
 
     def __init__(self, inner: Renderer) -> None:
         self._inner = inner
@@ -222,7 +225,10 @@ async def test_drift_of_a_suspended_package_is_corrected_after_resume(tmp_path: 
 
 
 async def test_objects_applied_before_a_suspension_are_managed_after_resume(tmp_path: Path) -> None:
-    """The package is suspended between its apply and its afterHelm hook. After the resumption, its drift is corrected."""
+    """The package is suspended after its objects were applied, while its afterHelm hook runs.
+
+    After the package is resumed, drift of these objects is corrected.
+    """
     os.mkfifo(tmp_path / "held")
     after = held_hook(tmp_path, "{configVersion: v1, afterHelm: 1}", "after")
     out = ObjectKey(CONFIG_MAP, "prod", "out")
@@ -260,7 +266,7 @@ async def test_drift_is_not_checked_during_maintenance(tmp_path: Path) -> None:
 
 
 async def left(world: World, namespace: str, release: str) -> set[str]:
-    """Return the names of the release's objects that still exist."""
+    """Return the names of those of the release's three objects that still exist."""
     found: set[str] = set()
     for key in (
         ObjectKey(CONFIG_MAP, namespace, release),
@@ -314,8 +320,8 @@ async def test_a_disabled_module_leaves_objects_by_policy_and_adopts_them_again(
 
 @pytest.mark.slow
 async def test_a_changed_policy_applies_to_a_waiting_removal(tmp_path: Path) -> None:
-    """An object that cannot be deleted blocks the removal. The user ends the removal with the policy Orphan, which leaves the
-    remaining objects.
+    """An object with a finalizer blocks the removal. The user ends the removal with the policy Orphan, which leaves all remaining
+    objects in the cluster.
     """
     stuck = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stuck, finalizers: [example.com/held]}\n"
     async with open_shop(tmp_path, None, {**FILES, "templates/stuck.yaml": stuck}) as world:

@@ -1,4 +1,4 @@
-"""Check that exactly the objects that hooks created are deleted with the release."""
+"""Objects that a hook writes: if the hook created the object, it is deleted with the release; otherwise it stays."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ KEEP: JsonObject = {"annotations": {"helm.sh/resource-policy": "keep"}}
 
 
 def operation(how: str, name: str, *, kind: str = "ConfigMap", **more: JsonValue) -> str:
-    """Return an operation that creates an object, as one line of JSON."""
+    """Return an object operation of a hook (``Create``, ``CreateIfNotExists`` or ``CreateOrUpdate``) as one line of JSON."""
     metadata: JsonObject = {"name": name, **(KEEP if name == "kept" else {})}
     obj: JsonObject = {"apiVersion": "v1", "kind": kind, "metadata": metadata, **more}
     return encode_json({"operation": how, "object": obj}).decode()

@@ -1,4 +1,6 @@
-"""Settings of older versions, wherever they are used: in comparisons, in scripts and hooks, and as hidden values."""
+"""Settings in the format of an older version. They are converted before they are compared, or passed to scripts and hooks, and
+values that come from Secrets stay hidden.
+"""
 
 import dataclasses
 import json
@@ -56,7 +58,7 @@ async def push(world: World, version: str, files: dict[str, str], hooks: dict[st
 
 
 def telling(note: Path, binding: str, *, what: str = "$CONFIG_VALUES_PATH") -> str:
-    """Return a hook that notes its settings as one line per run."""
+    """Return a hook that appends the settings that it gets to the file ``note``, as one line per run."""
     return bash(f"{{configVersion: v1, {binding}: 1}}", f'jq -c .hooked "{what}" >>{note}')
 
 
@@ -207,8 +209,9 @@ async def test_hooks_of_a_removal_after_a_restart_see_converted_settings(tmp_pat
 
 @pytest.mark.slow
 async def test_a_package_without_an_adopted_state_is_removed_with_its_settings(tmp_path: Path) -> None:
-    """The repository is missing, so no desired state is adopted before the deletion. The settings of the deleted resource are
-    used.
+    """After a restart, the repository is missing, so the daemon adopts no desired state before the Application is deleted.
+
+    The hook of the removal still gets the converted settings of the deleted Application.
     """
     note = tmp_path / "note"
     async with open_ground(tmp_path) as ground:
@@ -267,7 +270,11 @@ async def test_a_package_waiting_since_a_restart_is_removed_with_its_orphans(tmp
 
 @pytest.mark.slow
 async def test_a_package_disabled_at_a_restart_is_uninstalled_with_its_settings(tmp_path: Path) -> None:
-    """The settings were changed too, and were not validated. This neither blocks the removal nor affects later comparisons."""
+    """While no daemon runs, the Module is disabled, and its immutable setting is changed.
+
+    The new settings are not validated. They neither block the uninstall, nor count as former settings when the Module is enabled
+    again.
+    """
     note = tmp_path / "note"
     hook = bash("{configVersion: v1, beforeDeleteHelm: 1}", f'jq -c .harbour "$CONFIG_VALUES_PATH" >>{note}')
     size: JsonObject = {"settings": {"size": 10}, **OF_1}
@@ -298,7 +305,7 @@ async def test_a_package_disabled_at_a_restart_is_uninstalled_with_its_settings(
 
 @dataclasses.dataclass(slots=True)
 class Dying:
-    """Filters whose worker dies as often as a test wants."""
+    """jq filters whose worker dies once for each entry of ``times``."""
 
     filters: Filters
     times: list[bool]
@@ -341,7 +348,7 @@ async def test_a_dying_worker_does_not_make_a_removal_skip_hooks(tmp_path: Path)
 async def test_a_package_with_unconvertible_settings_is_removed_without_hooks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, skipped: bool
 ) -> None:
-    """The settings can never be converted, or they cannot be converted now and the user skips the hooks."""
+    """There are two cases: the settings can never be converted, or the conversion fails now and the user skips the hooks."""
     note, dying = tmp_path / "note", list[bool]()
     async with open_ground(tmp_path) as given:
         ground = dataclasses.replace(given, filters=Dying(given.filters, dying))

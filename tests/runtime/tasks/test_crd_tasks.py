@@ -1,4 +1,4 @@
-"""CRDs are established before they are used, and a broken CRD blocks only its own package."""
+"""The CRDs of packages. They are established before they are used, and a broken CRD blocks only its own package."""
 
 from pathlib import Path
 
@@ -176,7 +176,7 @@ def state_of(world: World, name: str) -> str:
 async def test_a_module_enabled_and_upgraded_at_once_applies_only_the_new_crds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The CRDs of the old version are not applied, because the new version is about to replace it."""
+    """The CRDs are applied once, from the new version, because this version replaces the old one before anything is applied."""
     log = TaskLog()
     log.watch(monkeypatch)
     async with open_world(tmp_path) as world:
@@ -242,7 +242,7 @@ async def test_broken_crds_are_still_a_failure_after_a_settings_change(
 async def test_a_wait_for_failed_crds_does_not_clear_the_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The CRDs are retried in their own lane. Until a retry succeeds, the failure remains, even if the settings change."""
+    """The CRDs are applied again in their own lane. Until that succeeds, the Module stays Failed, even if its settings change."""
     monkeypatch.setattr(crd_tasks, "ESTABLISHED_S", 0.0)
     log = TaskLog()
     log.watch(monkeypatch)

@@ -1,4 +1,4 @@
-"""Event hooks in their lanes: the events that they get, the rate of their runs, and their failures."""
+"""Hooks that run at events, in their lanes: the events that they get, the rate of their runs, and their failures."""
 
 from pathlib import Path
 from typing import cast
@@ -60,7 +60,7 @@ async def test_a_version_0_hook_gets_each_event_in_a_separate_run(tmp_path: Path
 
 
 async def test_a_failure_lasts_until_its_own_lane_succeeds(tmp_path: Path) -> None:
-    """A success of another hook in another lane does not clear the failure."""
+    """A hook fails in one lane. The success of another hook in another lane does not clear this failure."""
     hooks = {
         "bad.sh": noting(tmp_path, WATCHING % "one", "bad"),
         "good.sh": noting(tmp_path, WATCHING % "two", "good"),
@@ -168,7 +168,7 @@ def throttled(interval: str) -> Hook:
 
 
 async def begun(hook: Hook, one: Instance, queue: str = "main") -> float:
-    """Return the time at which the run for a waiting event begins. The run itself fails at once."""
+    """Return the time at which the hook is run for a waiting event. The run fails immediately."""
     inbox = Inbox(hook, queue)
     inbox.add(Occurrence(hook.config.kubernetes[0], None))
     with pytest.raises(TaskFailed):

@@ -25,7 +25,7 @@ async def impatient(folder: Path) -> AsyncIterator[World]:
 
 @pytest.mark.slow
 async def test_a_broken_beforeall_hook_blocks_packages_for_some_attempts(tmp_path: Path) -> None:
-    """After a few attempts, packages run with the values that are known by then, while the hook is still retried."""
+    """After some failed attempts of the hook, packages run without its values, and the hook is retried further."""
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1') + f"[ -e {tmp_path}/mended ]\n"})
     a_module(tmp_path, "alpha", {"own.sh": hook(notes, '"afterHelm": 1')})

@@ -1,4 +1,4 @@
-"""Health rules, evaluated in the real CEL workers."""
+"""Health rules of packages (CEL expressions), evaluated in the real CEL workers."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

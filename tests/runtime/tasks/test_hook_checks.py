@@ -1,4 +1,4 @@
-"""A package that is one executable with several hooks. The executable also checks settings and readiness."""
+"""A package whose hooks are all in one executable. The executable also checks the settings, and whether the package is ready."""
 
 from pathlib import Path
 

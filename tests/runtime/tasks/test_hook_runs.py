@@ -143,7 +143,7 @@ async def test_hooks_of_an_application_are_limited_to_their_namespace(tmp_path: 
 
 @pytest.mark.slow
 async def test_the_reloader_rolls_a_deployment_when_its_config_map_changes(tmp_path: Path) -> None:
-    """The test follows the example package from its push to an annotation in the pod template."""
+    """The example package ``reloader`` is installed. A new ConfigMap then leads to an annotation in the pod template."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(ROOT / "examples" / "reloader", "reloader", "1.0.0")
@@ -210,7 +210,7 @@ async def test_a_schedule_runs_its_hooks_with_snapshots(tmp_path: Path) -> None:
 
 @dataclass
 class Watched:
-    """A runner that runs no hooks, and records how they would have been run."""
+    """Tools with a hook runner that runs no hook, but records each run that is requested."""
 
     runs: list[HookRun] = field(default_factory=list)
     prints: int = 0
@@ -234,8 +234,9 @@ class Watched:
 async def test_a_hook_gets_the_state_at_the_start_of_its_run(
     tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """The hook does not get the state from the beginning of its wait for a slot, and the wait does not count as a part of the
-    run.
+    """The run waits for a slot, and values and events change during the wait. The hook gets the changed ones.
+
+    The wait is not part of the measured duration of the run.
     """
     one, watched, told = instance(), Watched(), ["old"]
     put(one, files={"definition": read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")})

@@ -22,7 +22,7 @@ from wharfinger.runtime.tasks.install_tasks import DOWNLOAD
 
 @pytest.mark.slow
 async def test_invalid_packages_are_reported_and_affect_no_other_package(tmp_path: Path) -> None:
-    """Each kind of invalid package gives one clear line, and the valid package next to them is Ready."""
+    """The status of each invalid package has one line that names the problem, and the valid package is Ready."""
     bad_hook = hooked(
         tmp_path / "badhook", {"a.sh": bash("configVersion: v1\nkubernetes: [{kid: Pod}]", "")}, name="badhook"
     )
@@ -67,7 +67,7 @@ async def test_invalid_packages_are_reported_and_affect_no_other_package(tmp_pat
 
 
 async def test_a_hook_without_execute_permission_is_a_warning(tmp_path: Path) -> None:
-    """The hook never runs, and nothing else fails."""
+    """The package becomes Ready without this hook, and its status has a warning."""
     source = hooked(tmp_path / "web", {"a.sh": bash("configVersion: v1\nonStartup: 1", "")}, name="web")
     (source / "hooks" / "off.sh").write_text("#!/bin/sh\n")
     async with open_world(tmp_path) as world:
@@ -80,7 +80,7 @@ async def test_a_hook_without_execute_permission_is_a_warning(tmp_path: Path) ->
 
 
 async def test_a_failed_load_clears_warnings_of_the_earlier_version(tmp_path: Path) -> None:
-    """If the warnings stayed, they would look like the cause of the failure, which `wharfinger why` explains."""
+    """If the old warnings stayed, `wharfinger why` would show them as if they had caused the failure."""
     source = hooked(tmp_path / "web", {"a.sh": bash("configVersion: v1\nonStartup: 1", "")}, name="web")
     (source / "hooks" / "off.sh").write_text("#!/bin/sh\n")
     broken = bash("configVersion: v1\nkubernetes: [{kid: Pod}]", "")
@@ -123,7 +123,7 @@ def reasoned(obj: JsonObject) -> str:
 
 
 def damage(folder: Path, package: str) -> None:
-    """Damage every layer that contains this package's name, by a change of its last byte."""
+    """Change the last byte of each layer in the registry's folder that contains the name of this package."""
     damaged = 0
     for blob in folder.glob("registry/**/blobs/sha256/*/*/data"):
         data = blob.read_bytes()

@@ -1,4 +1,4 @@
-"""Objects that the workloads of a package leave behind. They are deleted with the package if it declares their kinds."""
+"""Objects that the workloads of a package have created. They are deleted with the package if the package declares their kinds."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ SCHEMA = (
 
 
 def left(kind: str, name: str, **metadata: JsonValue) -> JsonObject:
-    """Return an object that a workload of prod/app created."""
+    """Return an object with the label that the workloads of prod/app give to the objects that they create."""
     labels: JsonObject = {"app.kubernetes.io/instance": "app"}
     body: JsonObject = {"name": name, "namespace": "prod", "labels": labels, **metadata}
     return {"apiVersion": "v1", "kind": kind, "metadata": body}
@@ -83,7 +83,7 @@ async def test_an_invalid_declaration_is_skipped(tmp_path: Path, caplog: pytest.
 
 
 class Refusing(LimitedClient):
-    """A client that records deletions, and refuses some of them as often as a test wants."""
+    """A client that records deletions. It refuses the deletion of an object once for each error in ``refused``."""
 
     def __init__(self, client: ClusterClient) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -130,7 +130,7 @@ async def test_a_refused_deletion_is_retried_and_delays_no_other(tmp_path: Path)
 
 
 async def test_an_object_deleted_by_another_client_is_no_error(tmp_path: Path) -> None:
-    """The object is missing, or a new object has the same name. This is no error, and the deletion is not retried."""
+    """The API server answers that the object is missing, or that another object has its name. Neither deletion is retried."""
     async with refusing_world(tmp_path) as (world, client):
         await installed(world, tmp_path, [{"kind": "ConfigMap", "version": "v1"}])
         for name in ("another", "gone"):

@@ -1,4 +1,4 @@
-"""A render is stored in the record of its release, so a chart does not draw new random values for the same inputs."""
+"""The render of a chart is stored in the record of its release, so the same inputs never lead to new random values."""
 
 import zlib
 from dataclasses import replace
@@ -173,7 +173,7 @@ def test_the_newest_render_is_used_unless_another_was_deployed_later() -> None:
     assert found(record(1, done, other), record(2, failed, mine)) == 2
     assert found(record(1, old, mine), record(2, done, other)) == 0
     assert found(record(1, old, mine), record(2, done)) == 0
-    # the last revision was written by a user
+    # a user wrote the last revision
     assert found(record(1, old, mine, holder=""), record(2, done, other, holder="")) == 1
     assert found(record(1, failed, mine), record(2, ReleaseStatus.PENDING_INSTALL, mine)) == 2
 
@@ -207,7 +207,7 @@ FAILING: Final = {
 
 
 def elsewhere(ground: Ground, name: str) -> Ground:
-    """Return the ground of a daemon on another host, without the renders and the journal of the earlier daemon."""
+    """Return the parts of a daemon on another host, which has neither the renders nor the journal of the earlier daemon."""
     (ground.folder / name).mkdir()
     return replace(ground, renders=ground.folder / name / "renders", journal=Journal(None))
 
@@ -217,7 +217,7 @@ async def drawn(world: World) -> str:
 
 
 async def begin(world: World, files: dict[str, str], state: str = "Ready") -> str:
-    """Install a chart that draws a password, and return the password."""
+    """Install a chart that generates a random password, and return the password."""
     await world.push("web", "1.0.0", files)
     await world.repository()
     await world.create("prod", "shop")
@@ -236,7 +236,7 @@ async def verified(world: World) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_failed_install_retains_its_random_values(tmp_path: Path) -> None:
-    """Somebody may already use the random value of the failed install."""
+    """The next attempt uses the same password, because a client may already use the password of the failed install."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             before = await begin(world, DRAWING | FAILING, "Failed")

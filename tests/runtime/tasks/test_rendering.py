@@ -1,4 +1,4 @@
-"""The rendered objects of a package, with the overrides of its user and the labels for maintenance."""
+"""The rendered objects of a package, with the overrides in its resource, and with the label that marks maintenance."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ FRONT = (
 
 
 async def test_the_manifest_contains_the_applied_objects(tmp_path: Path) -> None:
-    """The manifest contains the overrides of the spec and the labels for maintenance, too."""
+    """The stored manifest has the overrides of the spec and the label for maintenance, as the applied objects do."""
     more: JsonObject = {
         "maintenance": "NoResourceReconciliation",
         "resourceRequests": [{"kind": "Deployment", "name": "front", "replicas": 2}],
@@ -49,7 +49,7 @@ async def test_the_manifest_contains_the_applied_objects(tmp_path: Path) -> None
 
 
 async def test_rendering_on_request_does_not_change_the_release(tmp_path: Path) -> None:
-    """The render shows what the next apply would write. The applied objects and their record do not change."""
+    """The render has the objects that the next apply would write. The applied objects and the release's records do not change."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

@@ -1,4 +1,4 @@
-"""The task Run with its rounds, and removals."""
+"""The task Run, which repeats its passes (render, apply, afterHelm hooks) while hooks change values, and removals."""
 
 import dataclasses
 import os
@@ -80,7 +80,9 @@ async def test_hooks_run_before_and_after_the_uninstall(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_release_missing_in_the_cluster_is_applied_again(tmp_path: Path) -> None:
-    """A user uninstalled the release between two daemons. The interrupted afterHelm hook then runs for the new release."""
+    """While no daemon runs, a user deletes the release. The next daemon applies it again, and then runs the afterHelm hook, which
+    had failed before.
+    """
     hook = bash("{configVersion: v1, afterHelm: 1}", f'[ -e "{tmp_path}/works" ]')
     async with open_ground(tmp_path) as ground:
         with closing(JournalFile(tmp_path / "journal.db")) as file:
@@ -103,7 +105,7 @@ async def test_a_release_missing_in_the_cluster_is_applied_again(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_restart_without_changes_writes_nothing_to_the_journal(tmp_path: Path) -> None:
-    """Only a later change of the settings is written to the journal."""
+    """The restarted daemon writes to the journal only when the settings change later."""
     seen: list[Effect] = []
 
     def observe(_package: str, _before: State, _event: Event, _after: State, effects: tuple[Effect, ...]) -> None:
@@ -146,8 +148,9 @@ fi
 async def test_an_interrupted_afterhelm_hook_of_a_round_without_an_apply_runs_again(
     tmp_path: Path,
 ) -> None:
-    """The first round of the request changes nothing in the cluster, and the hook is interrupted in the second round. It runs
-    again with the values of the second round.
+    """A user requests a reconciliation. Its first pass changes no object, but the afterHelm hook changes a value.
+
+    The daemon ends while the hook runs in the second pass. The next daemon runs the hook again, with the changed value.
     """
     os.mkfifo(tmp_path / "held")
     hook = bash("{configVersion: v1, afterHelm: 1}", REACTING.format(folder=tmp_path))
@@ -172,7 +175,10 @@ async def test_an_interrupted_afterhelm_hook_of_a_round_without_an_apply_runs_ag
 
 @pytest.mark.slow
 async def test_a_release_with_an_interrupted_uninstall_is_installed_again(tmp_path: Path) -> None:
-    """The daemon ended after the deletion of the release and before the last hook, so the release must not count as installed."""
+    """The daemon ends while the afterDeleteHelm hook runs, when the release is already deleted.
+
+    The Module is enabled again, so the next daemon has to install the release, and must not take it for installed.
+    """
     os.mkfifo(tmp_path / "held")
     hooks = {
         "a.sh": noting(tmp_path, "{configVersion: v1, afterHelm: 1}", "helm"),

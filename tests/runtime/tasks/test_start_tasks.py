@@ -125,7 +125,7 @@ async def test_a_binding_without_waiting_is_synchronised_in_its_own_lane(tmp_pat
 
 
 async def test_an_unknown_kind_is_waited_for(tmp_path: Path) -> None:
-    """The CRD of the kind may be created later. Then the package is installed."""
+    """A hook watches a kind that does not exist. Once the CRD of the kind is created, the package is installed."""
     watching = "configVersion: v1\nkubernetes: [{kind: Crontab, apiVersion: example.com/v1}]\n"
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -174,7 +174,10 @@ def test_queues_of_hooks_have_their_own_lanes(queue: str) -> None:
 
 @pytest.mark.slow
 async def test_values_of_a_late_synchronisation_are_applied_when_it_ends(tmp_path: Path) -> None:
-    """The values are applied even if another desired state has superseded the operation long before."""
+    """The Synchronization ends long after a change of the settings has superseded its operation.
+
+    The values that the hook sets then are still applied.
+    """
     os.mkfifo(tmp_path / "go")
     config = (
         "configVersion: v1\nkubernetes:\n"

@@ -34,7 +34,7 @@ NOTE = """jq -r '.[] | "\\(.type) \\([.objects[]?, .] | map(.filterResult.a // e
 
 
 class Always(Ground):
-    """A ground whose daemons run all Synchronizations at every start."""
+    """The parts of a daemon that runs all Synchronizations at every start."""
 
     def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
         return replace(Ground.make_tools(self, services, releases, limits), synchronization=Repeat.ALWAYS)
@@ -47,9 +47,7 @@ def told(folder: Path) -> list[str]:
 
 @asynccontextmanager
 async def watching(tmp_path: Path) -> AsyncIterator[Ground]:
-    """Yield a ground with a package whose hook notes the events of one ConfigMap. The daemon that installed it
-    has already ended.
-    """
+    """Install a package whose hook notes the events of one ConfigMap, and stop the daemon. Yield the parts for other daemons."""
     with one_error():
         async with open_ground(tmp_path) as ground:
             async with ground.open_world() as world:
@@ -91,7 +89,9 @@ async def test_changes_during_a_restart_cause_a_synchronization(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_handled_events_are_recorded_only_once_hooks_are_idle(tmp_path: Path) -> None:
-    """Nothing is recorded while events are handled, because the process may be killed before the hook has ended."""
+    """While the hook handles events, the record does not say that the hook is up to date, because the process may be killed
+    before the hook has ended.
+    """
     async with watching(tmp_path) as ground:
         async with ground.open_world() as world:
             await ready(world)
@@ -148,7 +148,7 @@ async def test_only_the_binding_with_changes_is_synchronized(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_a_module_enabled_again_is_synchronized(tmp_path: Path) -> None:
-    """The results of the hooks were deleted with the release, so the hooks have to get all objects again."""
+    """The disable deleted everything that the hooks had created, so they have to get all objects again."""
     watching = CONFIG.replace("kind: ConfigMap", "kind: ConfigMap, namespace: {nameSelector: {matchNames: [prod]}}")
     hooks = {
         "watch.sh": bash(watching, f"{NOTE} >>{tmp_path}/notes"),
@@ -174,7 +174,7 @@ def test_only_module_folders_are_synchronized_at_every_start() -> None:
 
 
 class HeldClient(LimitedClient):
-    """A client whose writes wait until they are released."""
+    """A client whose PUT requests wait for the event ``go_on``."""
 
     def __init__(self, client: ClusterClient) -> None:
         super().__init__(client, Slots(SlotLimits()))

@@ -1,5 +1,5 @@
-"""Patches of values and settings by hooks. A patch of the settings changes the resource if the layout of the
-package allows it.
+"""Patches that hooks make to values and to settings. A patch of settings changes ``spec.settings`` of the resource, if the layout
+of the package allows that.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ def patching(operations: str) -> str:
 
 
 def module_folder(folder: Path, operations: str) -> None:
-    """Write the test case of addon-operator: the settings of a user, and a hook that changes them (spec hook-protocol §6.4)."""
+    """Write a module of addon-operator with a hook that changes the user's settings (the example of spec/hook-protocol §6.4)."""
     hook = patching(operations)
     write(folder, {"openapi/config-values.yaml": SCHEMA, "templates/out.yaml": MAP, "hooks/set.sh": hook})
     (folder / "hooks" / "set.sh").chmod(0o755)
@@ -92,7 +92,7 @@ async def test_hooks_of_a_package_may_not_change_its_settings(tmp_path: Path) ->
 
 
 async def test_patches_of_a_failed_run_are_discarded(tmp_path: Path) -> None:
-    """If one of the two patch files is refused, neither is applied."""
+    """The hook writes one patch of settings and one of values. One of them is refused, so neither is applied."""
     both = bash(
         "{configVersion: v1, beforeHelm: 1}",
         f"echo '{REPEATABLE}' >\"$CONFIG_VALUES_JSON_PATCH_PATH\"\n"

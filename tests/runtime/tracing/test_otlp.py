@@ -1,4 +1,4 @@
-"""Traces at a receiver. They are sent over HTTP on loopback, and decoded as a collector would decode them."""
+"""Exported traces: the tests receive them over HTTP on loopback, and decode them as a collector does."""
 
 import logging
 import re
@@ -31,7 +31,7 @@ SECRET = "hunter2-in-a-trace"
 
 @dataclass
 class Receiver:
-    """A receiver of traces."""
+    """An HTTP server that keeps the traces that are sent to it."""
 
     address: str
     status: int = 200

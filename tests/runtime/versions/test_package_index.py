@@ -1,4 +1,4 @@
-"""The index of a package: which tags are versions, and the form of the index as an object."""
+"""The index of a package: the tags that count as versions, and the index's form as a Kubernetes object."""
 
 import pytest
 from hypothesis import given

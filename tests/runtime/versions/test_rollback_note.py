@@ -1,4 +1,4 @@
-"""`status.rollback`: the desired version, and the running version."""
+"""The note about a rollback in `status.rollback`, with the desired version and the running version."""
 
 import pytest
 

@@ -149,8 +149,8 @@ RANGES = st.sampled_from((">=0", "^1", "~1.2", "<2", "=1.1", ">=1, <3", "^0.1 ||
 def test_the_choice_is_possible_stable_and_no_downgrade(
     tags: frozenset[str], text: str, mode: Mode, installed: str, data: st.DataObject
 ) -> None:
-    """If a version is installed, another one is chosen only if it is allowed and possible. An allowed version is not downgraded,
-    and a second choice is the same.
+    """If a version is installed, another one is chosen only if the range allows it and it is possible. An installed version that
+    the range allows is not downgraded. A second choice, after the first one is installed, does not change the version.
     """
     possible = data.draw(st.frozensets(st.sampled_from(sorted(tags)))) if tags else frozenset()
     wanted = parse_constraint(text)

@@ -1,4 +1,4 @@
-"""Parts of which causes are composed."""
+"""The functions and types from which the causes of `wharfinger why` are composed."""
 
 from datetime import UTC, datetime
 

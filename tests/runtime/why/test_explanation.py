@@ -1,4 +1,4 @@
-"""Chains of causes: which root cause is chosen, and that there is one in every case."""
+"""Chains of causes: the choice of the root cause, of which there is one in every case."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -68,7 +68,7 @@ def test_failing_objects_are_mentioned_for_ready_and_other_packages() -> None:
 
 
 def test_warnings_are_mentioned_beside_causes() -> None:
-    """A user's helm uninstall is a warning, and may cause later failures."""
+    """For example, a user's helm command leads to a warning. It is not the cause of the state, but may cause failures later."""
     text = "release: a helm command changed it last"
     told = why("db", replace(ready("db"), warnings=(text,)))
     assert (told.ready, told.also) == (True, (f"db: warning: {text}",))
@@ -295,7 +295,9 @@ NAMES = [f"m{number}" for number in range(8)]
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[list[PackageSnapshot], list[NodeSnapshot]]:
-    """Draw packages that wait for any other packages, which may be missing. Some fail, some are at work, and some are ready."""
+    """Draw packages that wait for random other packages, which may be missing. Some packages fail, and some are at work, ready or
+    off.
+    """
     packages, nodes = [], []
     for name in NAMES:
         others = draw(st.lists(st.sampled_from([*NAMES, "absent"]), max_size=3, unique=True))
@@ -332,7 +334,7 @@ def test_every_chain_has_one_root_one_remedy_and_distinct_packages(
                 for cause in found.causes
                 if not cause.state.startswith(("waits for m", "needs", "waits for absent"))
             ]
-            assert roots in ([], [found.causes[-1]])  # in a circle, only the circle itself is a root
+            assert roots in ([], [found.causes[-1]])  # there is no root if the packages wait for each other in a circle
             assert roots or "these packages wait for each other" in found.causes[-1].message
 
 
@@ -340,7 +342,7 @@ def test_every_chain_has_one_root_one_remedy_and_distinct_packages(
 def test_the_root_cause_is_the_nearest_one_for_users(
     world: tuple[list[PackageSnapshot], list[NodeSnapshot]],
 ) -> None:
-    """The expected root cause is found by a simple search of the snapshots, level by level."""
+    """A simple breadth-first search of the snapshots finds the expected root cause."""
     packages, nodes = world
     on = {each.name for each in nodes if each.decision == "Enable"}
     needs = {

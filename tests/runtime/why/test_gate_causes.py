@@ -1,4 +1,4 @@
-"""The scheduler's decisions about a package, as causes."""
+"""The causes in `wharfinger why` that explain the scheduler's decision about a package."""
 
 from dataclasses import replace
 
@@ -115,7 +115,7 @@ def test_an_overruled_vote_is_no_cause() -> None:
 
 
 def test_only_the_deciding_vote_has_the_age_of_the_decision() -> None:
-    """The other vote has the age of the condition, which became False for another reason long before."""
+    """The other votes have the age of the condition, which has been False since before the decision."""
     kubernetes, off = forbidden("KubernetesRequirementsUnmet", "k"), forbidden("DynamicallyDisabled", "d")
     shop = replace(node("shop.web", votes=(kubernetes, off)), since=NOW)
     assert [cause.since for cause in votes(known(shop), shop)] == [NOW, SINCE]

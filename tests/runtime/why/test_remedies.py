@@ -1,4 +1,4 @@
-"""Remedies as commands that a user can type."""
+"""The remedies of `wharfinger why`, as commands that a user can type."""
 
 import json
 import shlex

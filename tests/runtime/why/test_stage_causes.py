@@ -1,4 +1,4 @@
-"""The stages and tasks of a package, as causes."""
+"""The causes in `wharfinger why` that come from the stages and tasks of a package."""
 
 from dataclasses import replace
 
@@ -97,7 +97,7 @@ def at_rest(error: str, condition_says: str = "DynamicallyDisabled", name: str =
 
 @pytest.mark.parametrize("said", ["DynamicallyDisabled", "PackageHookFailed"])
 def test_a_failure_of_a_disable_is_a_cause(said: str) -> None:
-    """The condition contains either the failure, or the decision if this was reported later."""
+    """The condition has either the failure, or the decision to disable the package, if the decision was reported later."""
     cause = gate_failure(NOBODY, at_rest(FAILED, said))
     assert cause is not None
     assert cause.line == (
@@ -284,7 +284,7 @@ def test_a_removal_may_wait_for_a_slot() -> None:
 
 
 def test_a_held_removal_leads_to_leaving_dependents() -> None:
-    """Only dependents that are being removed block the removal, not those that stay or were deleted."""
+    """The cause leads to the dependent that is being removed, and not to a dependent that stays or that is deleted already."""
     held = package("db", condition(REMOVED, "False", "WaitingForDependents", "it waits"))
     db = replace(node("db"), dependents=("shop.cache", "shop.gone", "shop.web"))
     going = package("shop.web", condition(REMOVED, "False", "Removing"), state="Removing")
@@ -317,7 +317,7 @@ def test_a_version_is_being_installed_until_it_is_read(said: tuple[ConditionSnap
 
 
 def test_crds_that_the_api_server_never_establishes_have_a_remedy() -> None:
-    """Such a package once had the remedy "nothing to do: it continues automatically"."""
+    """The remedy must not be "nothing to do: it continues automatically", because nothing would continue."""
     message = (
         "CustomResourceDefinition.apiextensions.k8s.io a.example.test: the API server has not established it for 20 s"
     )

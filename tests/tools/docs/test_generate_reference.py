@@ -1,4 +1,4 @@
-"""The reference pages are those that the generator makes from the current code."""
+"""The pages in docs/reference are those that the generator makes from the current code."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The links of pages, and what they become on the site."""
+"""The replacement of links in pages for the site."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""The generator of internal_types.json, which reads Go files and writes rows."""
+"""The generator of internal_types.json. It reads the structs in Go files."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The generator of list_types.json, which turns published definitions into the letters of that file."""
+"""The generator of list_types.json. It turns published definitions into the codes of that file."""
 
 from tools.kubernetes.generate_list_types import Json, Object, build, short
 

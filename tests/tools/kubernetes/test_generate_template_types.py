@@ -1,4 +1,4 @@
-"""The file template_types.json and its generator. The file has every type that hashing needs."""
+"""The file template_types.json and its generator. The file has every type that the hash of a pod template needs."""
 
 import json
 

@@ -1,12 +1,12 @@
 """An HTTP session with an API server: credentials, time limits, size limits, and retries.
 
-All limits are enforced here: concurrent requests, seconds per request, bytes per answer, and attempts after `429 Too Many
-Requests` or a `Retry-After`.
+All limits are enforced here: concurrent requests, seconds per request, bytes per answer, and the attempts and delays after
+`429 Too Many Requests` or a `Retry-After`.
 
-The number of concurrent requests is not limited by the connection pool, because a capped httpx pool permanently loses slots when
-a waiting request is cancelled (encode/httpcore #961). This limit adapts to the load that the server can take
-(:mod:`~wharfinger.cluster.traffic.pacer`). A request that was refused keeps its slot until its next attempt. A long stream (a
-watch) occupies a slot only while it is opened.
+The connection pool does not limit the number of concurrent requests, because a capped httpx pool permanently loses slots when
+a waiting request is cancelled (encode/httpcore #961). Instead, :mod:`~wharfinger.cluster.traffic.pacer` limits this number, and
+adapts the limit to the load that the server can take. A request that was refused keeps its slot until its next attempt. A long
+stream (a watch) occupies a slot only while it is being opened.
 """
 
 import math
@@ -55,7 +55,7 @@ _SOCKET_OPTIONS: Final[list[SocketOption]] = [
 ]
 """The socket options by which a vanished peer is noticed after a minute, even on an idle connection.
 
-When a connection is closed, also by the death of the process, data that the peer has not received is discarded (SO_LINGER).
+When a connection is closed, even because the process dies, data that the peer has not received is discarded (SO_LINGER).
 Otherwise the kernel could deliver a write of a dead daemon minutes later, when the network works again.
 """
 _IMPERSONATE: Final = "impersonate-"
@@ -74,7 +74,7 @@ def unguarded(_what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """The bounds of a client. Times in seconds. ``random`` returns a number in [0, 1), for jitter (a test injects its own)."""
+    """The limits of a client, with times in seconds. ``random`` returns a number in [0, 1), for jitter; tests replace it."""
 
     concurrency: int = 32
     connect_s: float = 10.0
@@ -83,8 +83,8 @@ class ClientOptions:
     watch_jitter_s: int = 20
     watch_grace_s: float = 30.0
     watch_silence_s: float = 150.0
-    """The longest silence of a watch, in which two bookmarks should have come. Watches of kinds without bookmarks may be silent
-    to their end.
+    """The longest time in which a watch may receive nothing; two bookmarks should arrive in this time. A watch of a kind without
+    bookmarks may receive nothing until it ends.
     """
     max_response_bytes: int = 64 * 1024 * 1024
     attempts: int = 6
@@ -93,11 +93,11 @@ class ClientOptions:
     authorization_age_s: float = 30.0
     catalog_age_s: float = 60.0
     user_agent: str = f"wharfinger/{__version__}"
-    """The user agent. The API server takes its first word as the field manager of every write that names no field manager."""
+    """The user agent. Its part before the first ``/`` is the field manager of every write that names no field manager."""
     random: Callable[[], float] = field(default=random)
     before_write: Callable[[str], None] = unguarded
-    """A callback that is called with the description of a request that may change something, just before it is sent; may raise a
-    ClusterError.
+    """A callback that is called just before a request that may change something is sent, with the description of the request;
+    may raise a ClusterError.
     """
 
 
@@ -114,11 +114,11 @@ class Call:
     accept: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
     comment: str = ""
-    """The suffix of the user agent, which the audit log of the server contains."""
+    """The suffix of the user agent; the server's audit log contains the user agent."""
     repeatable: bool = True
-    """False if even a GET must not be sent again over another connection."""
+    """False if the request must not be sent again after its connection failed, although it is a GET."""
     timed: bool = False
-    """True if the time of the answer shows how busy the server is: a request about a single object."""
+    """True for a request about a single object: the time until its answer shows how busy the server is."""
 
     commands: bool = False
     """True for a GET that runs a command, and so may change something."""
@@ -164,7 +164,7 @@ class _Attempts:
         asked = failure.retry_after_s()
         if asked is None and failure.status == HTTPStatus.TOO_MANY_REQUESTS:
             asked = 1.0
-        # The number of these retries is not limited, because the server works; only the time limit of the request ends them.
+        # The number of these retries is not limited, because the server works; only the sum of their delays is.
         overloaded = failure.status == HTTPStatus.TOO_MANY_REQUESTS
         if asked is None or (self._left <= 0 and not overloaded) or asked > self._patience_s:
             return None
@@ -256,7 +256,7 @@ class HttpSession:
 
     @contextmanager
     def _patience(self, call: Call) -> Iterator[None]:
-        """Limit the time of a request, and convert a timeout into an UnreachableError."""
+        """Convert a timeout in the block into an UnreachableError."""
         try:
             yield
         except trio.TooSlowError as error:
@@ -313,7 +313,7 @@ class HttpSession:
         if any(name.lower() == _USER for name, _ in call.headers):
             own = tuple(
                 each for each in own if not each[0].lower().startswith(_IMPERSONATE)
-            )  # the server takes the first
+            )  # the server uses the first of two headers with one name
         headers += [*own, *call.headers]
         if call.body:
             headers.append(("content-type", call.content_type))
@@ -379,10 +379,10 @@ class HttpSession:
 
 
 async def _ask_before_sending(permit: Callable[[], None], event: str, _about: object) -> None:
-    """Call ``permit`` just before the first byte of a request through httpx's own transport; ``permit`` raises to stop it.
+    """Call ``permit``, which may raise to stop the request, just before httpx's own transport sends the request's first byte.
 
     That transport is used for proxies that ServerTransport does not support. httpcore calls this function at every step of a
-    request, and passes errors on. The request for a tunnel needs the permission, too.
+    request, and passes its errors on. The CONNECT request for a tunnel needs the permission, too.
     """
     if event.endswith(".send_request_headers.started"):
         permit()
@@ -423,7 +423,7 @@ async def _end(chunks: AsyncIterator[bytes]) -> None:
     """Finish the generators of a body that its reader abandoned.
 
     httpx, httpcore and a transport nest asynchronous generators; closing the outermost generator would leave the inner ones
-    to the garbage collector. If the generators are resumed inside a cancelled scope, they all end at once, the innermost
+    to the garbage collector. If the generators are resumed inside a cancelled scope, they all end immediately, the innermost
     first.
     """
     with trio.CancelScope(shield=True) as scope, suppress(httpx.TransportError, httpx.StreamError):
@@ -454,7 +454,7 @@ class _Credentials:
             return self._value
 
     async def renew(self, refused: str) -> bool:
-        """Renew the header after a 401 for ``refused``; return whether there is another header now."""
+        """Renew the header after the server answered 401 to ``refused``; return whether the header is another one now."""
         if isinstance(self._source, StaticAuthorization):
             return False
         async with self._lock:

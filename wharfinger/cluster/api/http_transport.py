@@ -33,10 +33,10 @@ MAX_REASON: Final = 200
 READ_BYTES: Final = 64 * 1024
 MAX_HEAD_BYTES: Final = 100 * 1024
 UPGRADED: Final = "wharfinger_upgraded"
-"""The extension of an answer with status 101 that has the connection, a trio stream."""
+"""The extension of an answer with status 101; its value is the connection, a trio stream."""
 BEFORE_SENDING: Final = "wharfinger_before_sending"
-"""The extension of a request that has a function without arguments. The function is called when the connection exists, just
-before the first byte is sent; if the function raises, nothing is sent.
+"""The extension of a request; its value is a function without arguments. The function is called when the connection exists,
+just before the first byte is sent; if the function raises, nothing is sent.
 """
 
 SocketOption: TypeAlias = tuple[int, int, int] | tuple[int, int, bytes]
@@ -65,7 +65,7 @@ class ServerTransport(httpx.AsyncBaseTransport):
             tls.set_alpn_protocols(["http/1.1"])
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the head of the answer, whose body is read from the connection; closing the body releases the connection."""
+        """Return the answer once its head was read. Closing the body of the answer releases the connection."""
         content = await request.aread()
         times = _Times(request.extensions.get("timeout") or {})
         line = await self._take()
@@ -177,7 +177,7 @@ class _Line:
     async def ask(
         self, request: httpx.Request, content: bytes, times: _Times
     ) -> h11.Response | h11.InformationalResponse:
-        """Send the request in one piece; return the head of the answer, or of the answer that changes the protocol."""
+        """Send the request in one piece; return the head of the final answer, or of the 101 that changes the protocol."""
         headers = request.headers.raw
         with _explained(httpx.WriteTimeout, httpx.WriteError):
             pieces = [

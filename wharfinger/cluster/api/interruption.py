@@ -1,7 +1,7 @@
 """Interruption of all waits of a release engine, when the program that uses it stops.
 
-A stop ends all waits at once and lets each write finish, because a wait may never end (a definition that is never
-established, a hook's Job that never ends), but a write always does. So the record of the release contains what an operation
+When the program stops, all waits end immediately, but each write finishes. A wait may last forever (a definition that is never
+established, a hook's Job that never ends), but a write always ends. So the record of the release contains what an operation
 has done so far. Code that waits does so inside a block:
 
     with interruption.waiting("hook Job migrate"):
@@ -43,7 +43,9 @@ class Interruption:
 
     def error(self, what: str) -> WaitInterruptedError:
         """Return the error of a wait that is ended."""
-        return WaitInterruptedError(f"interrupted while waiting for {what}: {self._cause}; the next start continues")
+        return WaitInterruptedError(
+            f"interrupted while waiting for {what}: {self._cause}; the operation continues at the next start"
+        )
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:

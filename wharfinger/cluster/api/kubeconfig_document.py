@@ -29,7 +29,7 @@ user name.
 
 
 async def current_kubeconfig(connection: Connection, *, credentials: bool = True) -> JsonObject:
-    """Return a kubeconfig that is valid now; without ``credentials`` it only contains the address of the cluster.
+    """Return a kubeconfig that is valid now; without ``credentials``, it contains no credentials that a server accepts.
 
     Raises ConnectionConfigError.
     """
@@ -57,7 +57,7 @@ def _anonymous(connection: Connection) -> Connection:
 def kubeconfig_document(connection: Connection, authorization: str) -> JsonObject:
     """Return the kubeconfig of one cluster, one user and one context. ``authorization`` is the header's value, "" for no header.
 
-    Over plain HTTP, clients drop credentials but send those in the server's address, so the credentials are put into the address.
+    Over plain HTTP, clients send only the credentials that are in the server's address, so the credentials are put there.
     Reads the certificates, so it blocks. Raises ConnectionConfigError for a header that no kubeconfig can express, and for a
     certificate that cannot be read.
     """

@@ -1,12 +1,13 @@
 """The newest Event about an object, or about Pods made for it: ``FailedScheduling: 0/3 nodes are available``.
 
-An object that does not become ready seldom contains the reason. The scheduler, a volume's provisioner or a kubelet reports
-the reason in an Event; for a workload, in an Event about its Pods. An Event that was written by the newer API (events.k8s.io)
-is listed by the older API too, with its time in other fields, so one list of ``v1`` Events contains all of them.
+The reason why an object does not become ready is seldom in the object. The scheduler, a volume's provisioner or a kubelet
+reports the reason in an Event; for a workload, in an Event about its Pods. An Event that was written by the newer API
+(events.k8s.io) is listed by the older API too, with its time in other fields, so one list of ``v1`` Events contains all of them.
 
-An Event about a Pod does not name the Pod's workload. So the warnings in the namespace of a workload are searched for names of
-the form that its controller gives to Pods, ReplicaSets and claims. If there are none, or the object is no workload, the Events
-about the object itself are listed. The caller sets the deadline.
+An Event about a Pod does not name the Pod's workload. So, for a workload, all warnings in its namespace are listed. A warning
+counts if it is about the workload, or about an object whose name has the form that the workload's controller gives to Pods,
+ReplicaSets or claims. If no warning counts, or if the object is no workload, the Events about the object itself are listed. The
+caller sets the deadline.
 """
 
 import re
@@ -58,7 +59,7 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 async def last_event(client: ClusterClient, key: ObjectKey, uid: str = "") -> str:
     """Return the newest event as ``Reason: message``; "" if there is no event. Raises ClusterError.
 
-    ``uid``: events about an earlier object of that name do not count.
+    ``uid``: the UID of the object, so that events about an earlier object with the same name do not count.
     """
     events = await client.resource_type("v1", "Event")
     namespace = key.namespace or CLUSTER_NAMESPACE
@@ -83,8 +84,8 @@ async def last_event(client: ClusterClient, key: ObjectKey, uid: str = "") -> st
 
 
 async def list_events(client: ClusterClient, namespace: str, terms: Mapping[str, str]) -> tuple[JsonObject, ...]:
-    """Return the Events that have these fields, oldest first, at most about MAX_EVENTS; the namespace "" stands for all
-    namespaces.
+    """Return the Events whose fields have the values in ``terms``, oldest first, at most about MAX_EVENTS; the namespace ""
+    stands for all namespaces.
 
     Events that cannot be read are left out. Raises ClusterError.
     """

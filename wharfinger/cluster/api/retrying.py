@@ -2,7 +2,7 @@
 
 These retries are for single requests of callers without a reconciler; a reconciler retries by itself. A ``Retry-After`` of
 the server is obeyed; otherwise the delays double, with jitter. An error about the object itself (404, 409, 422, 403) is
-raised at once.
+raised without a retry, unless the caller lists it in ``also``.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,8 +1,8 @@
 """Parsing of a watch's bytes into events: one JSON document per line (API concepts, "Efficient detection of changes").
 
-Pure. Chunks have the sizes in which the network delivers them; a line may span many of them. The length of a line is
-bounded: an API server stores no object over 1.5 MiB by default (etcd's request limit), so a line over :data:`MAX_LINE_BYTES`
-is not a watch event.
+Pure. A chunk is what one read from the network returned, so a line may span many chunks. The length of a line is bounded: an
+API server stores no object over 1.5 MiB by default (etcd's request limit), so a line over :data:`MAX_LINE_BYTES` is not a watch
+event.
 """
 
 from typing import Final

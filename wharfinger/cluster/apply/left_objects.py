@@ -2,10 +2,11 @@
 
 A release's records are in its namespace. If that namespace or only the records are deleted, nothing lists the release's other
 objects any more: objects without a namespace, and objects in other namespaces. Each of these objects has a label with its
-release, so the search lists each kind by that label. The search takes some hundred requests, and is made only to remove a
-release that has no record.
+release, so the search lists each kind by that label. The search takes at least one request for each served kind, and is made
+only to remove a release that has no record.
 
-A label and annotations may be copies, so an object belongs to the release only if we applied it (:func:`is_ours`).
+The label and the annotations of an object may be copied from another object, so an object belongs to the release only if we
+applied it (:func:`~wharfinger.cluster.apply.removal.is_ours`).
 """
 
 import logging
@@ -30,7 +31,7 @@ _UNWATCHED = DriftPolicy(DriftMode.OFF)
 
 
 async def find_remaining(client: ClusterClient, owner: Owner, manager: str) -> tuple[DesiredObject, ...]:
-    """Return the rows of all objects of a release that were applied under ``manager``, as they are now.
+    """Return a row for each existing object of a release that was applied under ``manager``, with its present content.
 
     Objects that are being deleted are left out. Kinds that cannot be listed (not permitted, or their API server does not
     answer) are skipped, with a warning: the release most probably has no objects of these kinds, and the deletion of a

@@ -34,7 +34,7 @@ from wharfinger.formats.json.value import JsonObject, as_object, find_list, find
 from wharfinger.kube.resource import ObjectKey
 
 FRESH_S: Final = 30.0
-"""The age in seconds at which a passed-on live object is read again, because hooks may have run since."""
+"""The age in seconds at which an object that a caller read is read again, because hooks may have changed it since."""
 
 
 class InterruptedApplyError(ClusterError):
@@ -141,7 +141,7 @@ class ApplyOperations:
         return self._left.get(identity, ())
 
     def interrupt(self, identity: Identity) -> None:
-        """Stop waiting for a running apply, and discard everything recorded for the row, which is not wanted any more."""
+        """Cancel the apply of a row that is not wanted any more, and discard what was recorded for its next apply and delete."""
         self._last_reads.pop(identity, None)
         self._before.pop(identity, None)
         self._planned.pop(identity, None)
@@ -160,7 +160,8 @@ class ApplyOperations:
     async def update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
         """Apply the object.
 
-        Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, BeingDeletedError, and the client's errors.
+        Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, BeingDeletedError, InterruptedApplyError, and the
+        client's errors.
         """
         if attempt.refreshing and self._corrections_paused(attempt.row.owner):
             await trio.lowlevel.checkpoint()  # the refresh was requested before the corrections were paused
@@ -187,7 +188,7 @@ class ApplyOperations:
 
         written = await self._write(attempt, before)
         _check_staying(row.key, written.live)
-        # No await from here on: everything that is known about the object must be of one moment.
+        # No await from here on, so that no other task sees only a part of the new state of the object.
         self._applied.record(identity, written.live, partial=bool(written.left))
         self._answered(row.key, written.live)
         if known is not None and self._before.get(identity) is known:

@@ -1,9 +1,9 @@
 """The rules for deleting and keeping objects, for upgrades, uninstalls and pruning. No other module makes these decisions.
 
-An object that leaves its release is deleted, with three exceptions: the object belongs to another release, or to no release,
-by now; its author set ``helm.sh/resource-policy: keep`` (in the chart or on the object); or its kind holds data that cannot
-be recreated, and the deletion was not requested explicitly. Every object is deleted by its UID, so an object that took the
-name meanwhile is not affected.
+An object that leaves its release is deleted, with three exceptions: the object now belongs to another release, or to no
+release; its author set ``helm.sh/resource-policy: keep`` (in the chart or on the object); or its kind holds data that cannot
+be recreated, and the deletion was not requested explicitly. Every object is deleted by its UID, so a new object with the same
+name is not affected.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace
 
 
 def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner, *, delete_protected: bool) -> str:
-    """Return why an object that left its release is kept; "" if it is deleted. ``wanted`` is the object in its chart."""
+    """Return why an object that left its release is kept; "" if it is deleted. ``wanted`` is the object as it was applied."""
     found = owner_of(live)
     if found != owner:
         return f"belongs to {found}" if found.name else "does not belong to a release any more"
@@ -45,7 +45,7 @@ class RemovalDecision:
 
     ``to_delete``: the objects to delete, each with its UID. ``kept``: the objects to keep, each with the reason. ``absent``:
     objects that do not exist, but that an apply under way may create until their rows are removed. An object in none of the three
-    still belongs to the release, under another name. ``delete_protected``: objects of protected kinds may be deleted.
+    still belongs to the release, in another API group. ``delete_protected``: objects of protected kinds may be deleted.
     """
 
     to_delete: dict[Identity, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ async def judge_leaving(
 ) -> RemovalDecision:
     """Read the object of each row, and decide whether it is deleted or kept.
 
-    ``staying``: UIDs of objects that belong to the release under another name (group) of their kind.
+    ``staying``: UIDs of objects that remain in the release, because another row has the same object in another API group.
     """
     decision = RemovalDecision(delete_protected=delete_protected)
 
@@ -105,7 +105,7 @@ async def delete_exactly(client: ClusterClient, key: ObjectKey, uid: str) -> Del
 
 
 async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
-    """Remove our label from an object that is kept, since it is not watched any more. An object that is gone is ignored."""
+    """Remove our label from an object that is kept, so that our watches no longer report it; do nothing if it is gone."""
     with suppress(NotFoundError):
         live = await look_up(client, key)
         if live is not None and owner_of(live) == owner and find_str(live, "metadata", "labels", RELEASE_LABEL):
@@ -116,8 +116,8 @@ async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
 def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
     """Return whether a release owns an object that is not being deleted: it has our label and annotations, and we applied it.
 
-    The label and the annotations alone may be a copy: some tools copy whole objects, and controllers copy metadata of
-    parents. A copy was not applied under ``manager``.
+    The label and the annotations alone prove nothing: some tools copy whole objects, and controllers copy metadata of parents.
+    A copy was not applied under ``manager``.
     """
     return (
         owner_of(obj) == owner
@@ -131,7 +131,7 @@ def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
 class PruneReport:
     """The report of a prune, by release: the deleted objects (``gone``), and objects that could not be deleted, with the error.
 
-    ``cut_off``: the prune ended before it had read all kinds, so objects without an error in this report may still fail.
+    ``cut_off``: the prune ended before it had read all kinds, so an object that earlier prunes could not delete may be missing.
     """
 
     gone: dict[Owner, list[ObjectKey]] = field(default_factory=dict)
@@ -146,9 +146,9 @@ def ignore_report(_report: PruneReport) -> None:
 class Pruner:
     """A pruner of objects that we applied under ``manager``, with our label and without a row.
 
-    ``whole`` returns whether all objects of a release are in rows; no objects of other releases are deleted. ``told`` is called
-    with the report of each prune, including one that fails. ``client`` lists objects. ``acting`` returns the client that deletes
-    for a release; without it, ``client`` deletes, too.
+    ``whole`` returns whether all objects of a release are in rows; if it returns False, no object of the release is deleted.
+    ``told`` is called with the report of each prune, including one that fails. ``client`` lists objects. ``acting`` returns the
+    client that deletes for a release; without it, ``client`` deletes, too.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Server-side apply of one object: the rules for fields to take over, for fields to leave to other managers, and for conflicts.
 
-1. Fields written by a user's helm become ours first (:mod:`wharfinger.cluster.fields.adoption`), so that fields that left
-   the chart are removed.
+1. Fields that a user's helm wrote become ours first (:mod:`wharfinger.cluster.fields.adoption`), so that the apply removes
+   those that are no longer in the chart.
 2. Ignored fields that another manager holds are left out, so that they are neither taken over nor given up.
 3. A conflict is either about fields that were ours (the chart had them before, and another manager took them: drift), or
    about fields that were never ours. In case of drift, the field is taken back if the policy is to correct drift; otherwise
@@ -42,8 +42,8 @@ class Written:
 class ObjectWriter:
     """A writer under one field manager. ``force`` takes every field from all other managers.
 
-    ``dry_run``: the API server returns the object as an apply would leave it, and stores nothing. With ``dry_run``, step 1 of
-    the module is left out, because that step would be a write.
+    ``dry_run``: the API server returns the object as an apply would leave it, and stores nothing. With ``dry_run``, the first
+    rule of this module does not apply, because making the fields ours would be a write.
     """
 
     client: ClusterClient

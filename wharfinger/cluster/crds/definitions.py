@@ -1,12 +1,11 @@
 """The definitions of a chart's ``crds/``: applied first, always upgraded, and waited for until they are established.
 
-Helm installs them once and never changes them again; here each upgrade brings them up to date, after a check that it loses no
-stored data (:mod:`wharfinger.cluster.releases.preflight`). Definitions belong to no release: they have no release label and
-no row in the desired table, and are neither pruned nor uninstalled. Several releases may contain the same definition. A
-definition that is part of another release is upgraded by that release.
+Helm installs them once and never changes them again. Here each upgrade of a package also upgrades its definitions, after a
+check that no stored data is lost (:mod:`wharfinger.cluster.releases.preflight`). Definitions belong to no release: they have no
+release label and no row in the desired table, and are neither pruned nor uninstalled. Several releases may contain the same
+definition. A definition that is in the manifest of another release is upgraded by that release.
 
-A definition that is up to date already is not written again: the comparison uses what we wrote last, or, after a restart,
-what the server has.
+A definition is not written if the live definition already has the wanted content.
 """
 
 import logging
@@ -39,8 +38,8 @@ log = logging.getLogger(__name__)
 NOBODY = Owner("", "")
 TOUCHED: Final = "wharfinger.dev/establish-asked-at"
 TOUCH_S: Final = 10.0
-"""The time after which a definition that is not established is touched once; with several API servers, establishing it usually
-takes 5 s."""
+"""The time after which a definition that is not established is annotated, once (:func:`await_established`). With several API
+servers, establishing a definition usually takes 5 s."""
 OVERDUE_S: Final = 20.0
 SHOWN: Final = 3
 _POLICY = DriftPolicy(DriftMode.WARN)
@@ -79,9 +78,9 @@ class Definitions:
     ) -> tuple[ObjectKey, ...]:
         """Apply the definitions and return their keys, once all are established.
 
-        ``lives``: the existing definitions, by name, as the preflight's `Survey` contains them. Raises ForeignObjectError if
-        a release other than ``owner`` has the definition in its manifest and the contents differ; CrdError,
-        FieldConflictError, and the client's errors.
+        ``lives``: the existing definitions, by name (``Survey.definitions`` of :mod:`~wharfinger.cluster.releases.preflight`).
+        Raises ForeignObjectError if a release other than ``owner`` has the definition in its manifest and the contents differ;
+        CrdError, FieldConflictError, and the client's errors.
         """
 
         writer = replace(self._writer, client=self._acting(owner))
@@ -127,8 +126,8 @@ async def await_established(
     """Wait until definitions are established. Raises CrdError for a definition that will never be established.
 
     An API server that was restarted while it established a definition can forget it: the definition remains ``Installing``
-    until it changes once more. So after TOUCH_S a definition gets an annotation, once; after OVERDUE_S the progress names a
-    remedy for users. The annotation has no meaning and is not part of a chart, so nothing else changes.
+    until it changes once more. So after TOUCH_S the definition gets an annotation, once; after OVERDUE_S the progress names a
+    remedy for users. The annotation changes nothing else: it has no meaning, and no chart contains it.
     """
     waits = _Waits(progress)
     async with trio.open_nursery() as nursery:
@@ -163,7 +162,7 @@ class _Waits:
             return state
         return InProgress(
             f"the API server has not established it for {OVERDUE_S:.0f} s ({state.message}); `kubectl annotate crd {key.name} "
-            "--overwrite look=again` makes it try again; if it still does not, its log has the reason",
+            "--overwrite look=again` makes it try again; if that does not help, read the log of the API server",
             overdue=True,
         )
 

@@ -1,10 +1,10 @@
 """The definitions of ``crds/`` after they were applied: a deleted definition is noticed, reported, and restored.
 
 Definitions do not belong to releases and have no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the drift monitor does
-not cover them. Therefore this module records which owner applied which definition. While definitions are kept, one watch of all
-definitions reports deleted ones. A missing definition is drift of every owner that applied it: it is reported, and restored if
-drift of one of these owners is corrected. Afterwards the custom resources that are in charts are restored, like any object that
-drifted.
+not cover them. Therefore this module records which owner applied which definition; that owner *keeps* the definition. While an
+owner keeps any definition, one watch of all definitions reports deleted ones. A missing definition is drift of every owner that
+applied it: it is reported, and restored if drift of one of these owners is corrected. Afterwards the custom resources that are
+in charts are restored, like any object that drifted.
 
 Invariants:
 
@@ -51,7 +51,7 @@ ATTEMPT_S: Final = 60.0
 FIRST_PAUSE_S: Final = 15.0
 LAST_PAUSE_S: Final = 600.0
 QUIET_S: Final = 600.0
-"""The time since the last restoration after which a deletion counts as the first one again."""
+"""A deletion that comes later than this time after the last restoration counts as the first one again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ class _Restored:
 @dataclass(slots=True)
 class _Known:
     applied: dict[tuple[Owner, str], dict[str, _AppliedDefinition]] = field(default_factory=dict)
-    """The definitions by owner and step (a name that the caller chooses), then by the definition's name; the latest is last."""
+    """The definitions by owner and step (a name that the caller chooses), then by the definition's name; the step that was
+    applied last is last.
+    """
     there: set[str] = field(default_factory=set)
     """The names of all definitions that exist according to the watch."""
     missing: dict[str, None] = field(default_factory=dict)
@@ -184,7 +186,7 @@ class KeptDefinitions:
     # -- one definition
 
     def _applied(self, name: str) -> Mapping[Owner, _AppliedDefinition]:
-        """Return the definition of this name in the form of each of its owners; the latest owner is last."""
+        """Return, for each owner of a definition, the form of it that the owner applied; the latest owner is last."""
         return {of: applied[name] for (of, _), applied in self._known.applied.items() if name in applied}
 
     def _is_gone(self, name: str) -> None:
@@ -213,7 +215,7 @@ class KeptDefinitions:
             self._told(owner, after)
 
     async def _look(self, key: ObjectKey) -> None:
-        """Read whether a definition exists; if the API server does not answer, requeue the definition."""
+        """Look up whether a definition exists; if the API server does not answer, requeue the definition."""
         try:
             is_there = await look_up(self._client, key) is not None
         except ClusterError as error:
@@ -292,8 +294,8 @@ class KeptDefinitions:
             self._begun.set()
 
     async def _look_after_lists(self) -> None:
-        """Queue the definitions that the first list lacks, because no event reports a deletion between their apply and
-        the list.
+        """Queue the kept definitions that the first list of the watch lacks: the watch does not report a deletion before that
+        list.
         """
         while True:
             await self._begun.wait()
@@ -301,7 +303,7 @@ class KeptDefinitions:
             if (subscription := self._subscription) is None:
                 continue
             with trio.CancelScope() as self._listing:
-                # Without a list each definition is read by itself; the watch continues to retry.
+                # If the list fails, all kept definitions are queued, and each is read separately; the watch tries again.
                 with suppress(ClusterError, ShapeError):
                     await subscription.wait_first_list()
                 for name in {name for applied in self._known.applied.values() for name in applied}:

@@ -2,12 +2,13 @@
 
 Pure. The schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped
 ("pruned") unless the schema preserves it, so removing a property loses data, just as forbidding a value refuses data. The
-module finds the changes that Carvel's kapp and OLM v1 refuse, and further changes that narrow a structural schema. A schema
-that accepts everything the old one accepted never gives a finding, except for defaults: a changed default changes the meaning
-of existing objects.
+module finds the changes that Carvel's kapp and OLM v1 refuse, and further changes that narrow a structural schema. A changed
+default is a finding, too, because it changes the meaning of existing objects.
 
-Below `allOf`, `anyOf`, `oneOf` and `not` no fields are dropped, so a property there is only a condition on its value. Below the
-first level it is not determined whether one such condition follows from another, so any difference counts as narrower.
+It is not determined whether a pattern, a validation rule, `oneOf` or `not` accepts more than another one: a new or changed one
+counts as narrower. Below `allOf`, `anyOf`, `oneOf` and `not` no fields are dropped, so a property there is only a condition on
+its value. If a condition contains further conditions, these are only compared for equality, and any difference counts as
+narrower.
 """
 
 from collections.abc import Iterator, Mapping
@@ -157,7 +158,7 @@ def _enum(old: JsonObject, new: JsonObject, path: str) -> _Found:
         return
     allowed = [_text(value) for value in find_list(new, "enum")]
     if find(old, "enum") is None:
-        yield Narrowing(CrdRule.ENUM, path, f"only {listed(allowed, NAMED)} are allowed now; every value was allowed")
+        yield Narrowing(CrdRule.ENUM, path, f"every value was allowed, and now only {listed(allowed, NAMED)}")
     elif gone := [text for text in map(_text, find_list(old, "enum")) if text not in allowed]:
         yield Narrowing(CrdRule.ENUM, path, f"{listed(gone, NAMED)} is not allowed any more")
 
@@ -256,13 +257,13 @@ def _choices(schema: JsonObject) -> list[JsonObject]:
 
 
 def _alone(schema: JsonObject) -> tuple[JsonObject, ...]:
-    """Return the schema without its allOf, because the schema's own keywords are one condition beside those in allOf."""
+    """Return the schema's own keywords, without allOf and default, as one condition beside those in allOf."""
     return ({name: value for name, value in schema.items() if name not in {"allOf", "default"}},)
 
 
 def _follows(old: JsonObject, new: JsonObject, place: _Place) -> bool:
-    """Return whether the new condition follows from the old condition. Below the first level, only equal conditions count as
-    following.
+    """Return whether the new condition follows from the old condition. Inside another condition, only an equal condition counts
+    as following.
     """
     return old == new or (not place.condition and next(_schema(old, new, "", _Place(condition=True)), None) is None)
 
@@ -324,7 +325,9 @@ def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
     if rest is not None:
         yield from _schema(kept, rest, f"{path}.*", place.inside())
     elif "object" in _taken(new):
-        yield Narrowing(CrdRule.CLOSED, path, "fields that its schema does not name were kept; they would be dropped")
+        yield Narrowing(
+            CrdRule.CLOSED, path, "fields that the schema does not name were kept, and would be dropped now"
+        )
     before = find_object(old, "properties")
     for name, schema in find_object(new, "properties").items():
         if name not in before:

@@ -2,7 +2,7 @@
 
 Helm never upgrades definitions, since an upgrade may do unnoticed damage: an API server accepts a definition whose schema
 drops a field, and the field is removed from an object the next time the object is written. So every upgrade is checked before
-it is made, as in OLM v1 and Carvel's kapp. The refused changes are theirs and some further ones:
+it is made, as in OLM v1 and Carvel's kapp. The check refuses the changes that these two programs refuse, and some further ones:
 
 * the scope, or a name by which objects and clients know the kind, changes;
 * a version is removed that objects may still be stored in (``status.storedVersions``);
@@ -10,7 +10,7 @@ it is made, as in OLM v1 and Carvel's kapp. The refused changes are theirs and s
 * a subresource is removed that controllers write;
 * a version that is served or stored accepts less than before (:mod:`~wharfinger.cluster.crds.narrowing`).
 
-Pure: :mod:`wharfinger.cluster.releases.preflight` calls this check and refuses the release. Authors who know that their upgrade
+Pure. :mod:`wharfinger.cluster.releases.preflight` calls this check and refuses the release. Authors who know that their upgrade
 does no harm set :data:`ALLOW_UNSAFE` on the new definition.
 """
 
@@ -22,7 +22,7 @@ from wharfinger.cluster.crds.narrowing import CrdRule, narrowings
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 
 ALLOW_UNSAFE: Final = "wharfinger.dev/allow-unsafe-crd-upgrade"
-"""The annotation on a new definition; if its value is ``"true"``, the definition replaces the old one despite `crd_problems`."""
+"""An annotation of a new definition. If its value is ``"true"``, the definition replaces the old one despite all problems."""
 MAX_PROBLEMS: Final = 20
 """The largest number of reported problems; users do not read more."""
 
@@ -117,8 +117,8 @@ def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdP
 def _conversion_is_others(live: JsonObject, manager: str) -> bool:
     """Return whether the live conversion was not set by an apply of this manager.
 
-    Another manager may have set it, such as a certificate injector, or a patch of this manager, which adds the webhooks of a
-    package's hooks. Such a conversion is kept unless the new definition has its own.
+    It may have been set by another manager, such as a certificate injector, or by a patch of this manager, which adds the
+    webhooks of a package's hooks. Such a conversion is kept unless the new definition has its own.
     """
     owners = [
         "" if find_str(entry, "operation") == "Update" else find_str(entry, "manager")

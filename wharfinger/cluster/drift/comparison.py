@@ -1,6 +1,6 @@
 """Fields of an object that differ from what we applied, and their writers, judged by ownership.
 
-A comparison of a chart's object with the live object would give endless false alarms: the server fills in defaults, normalises
+A comparison of a chart's object with the live object would give endless false alarms: the server fills in defaults, normalizes
 quantities and drops nulls, and other managers rightly own fields beside ours. So the two documents are never compared.
 
 Instead, drift is found by ownership, which the server records in ``metadata.managedFields``. When another manager changes or
@@ -79,8 +79,8 @@ def is_in_doubt(row: DesiredObject, live: JsonObject, manager: str) -> bool:
     """Return whether we applied a live object for a row other than ``row``. In that case, the object's fields are ours, and
     may have other values.
 
-    The row is recognised by the annotation DIGEST_ANNOTATION. False if the object lacks it, or if another manager wrote it, so
-    that no other manager can hide drift.
+    The row is recognized by the annotation DIGEST_ANNOTATION. The result is False if the object lacks the annotation, or if
+    another manager wrote the annotation, so that no other manager can hide drift.
     """
     if text_at(live, "metadata", "annotations", DIGEST_ANNOTATION) in {"", row.digest}:
         return False

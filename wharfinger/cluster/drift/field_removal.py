@@ -1,8 +1,8 @@
 """Removal of other managers' fields from the object that we apply, if a rule leaves these fields to them.
 
-An apply takes a field from the manager that set it. If the field is left out while both managers own it, we only give up our
-share, and the other manager keeps the field. So exactly the leaf fields that other managers own are left out; a field that no
-other manager set stays ours.
+An apply that contains a field takes the field from the manager that set it, or conflicts. If the apply leaves the field out
+while both managers own it, only our ownership ends, and the other manager keeps the field. So exactly the leaf fields that
+other managers own are left out; a field that no other manager set stays ours.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from wharfinger.kube.field_sets import FieldSet
 
 
 def without_fields(obj: JsonObject, segments: Sequence[str], others: FieldSet) -> JsonObject:
-    """Return a copy without the fields that ``others`` own at and below a pointer (its segments, ``*`` for any)."""
+    """Return a copy without the fields in ``others`` at and below a pointer; the segment ``*`` matches all members and items."""
     left = _left(obj, segments, others)
     return left if isinstance(left, dict) else {}
 
@@ -57,7 +57,7 @@ def _items_left(value: list[JsonValue], segments: Sequence[str], others: FieldSe
 
 
 def _kept(inner: JsonValue, element: str, segments: Sequence[str], others: FieldSet) -> Maybe:
-    """Return the remaining part of a member or item, whose path element is ``element``; ``others`` are the others' fields."""
+    """Return the remaining part of a member or item with the path element ``element``; ``others`` as in `without_fields`."""
     rest, below = segments[1:], others.below(element)
     if not rest and element in others.members and not below:
         return ABSENT  # others own all of it
@@ -65,7 +65,7 @@ def _kept(inner: JsonValue, element: str, segments: Sequence[str], others: Field
 
 
 def _with_keys(kept: Maybe, item: JsonObject, element: str) -> JsonObject:
-    """Return the remaining part of an item together with its keys, so that it can still be distinguished."""
+    """Return the remaining part of an item together with its keys, which distinguish it from the other items."""
     keys = keys_of(element)
     left = kept if isinstance(kept, dict) else {}
     return {name: left.get(name, value) for name, value in item.items() if name in left or name in keys}

@@ -2,7 +2,8 @@
 
 The first corrections are right. But continuing at that pace would only load the API server, hide that two controllers disagree,
 and make everything that depends on the field flap. So after ``limit`` corrections of one object within ``window_s`` a fight
-begins: it is reported with the other writer's name, and each further correction waits twice as long as the one before.
+begins: it is reported with the other writer's name, and each further correction waits twice as long as the one before, up to
+``max_delay_s``.
 
 ::
 
@@ -15,8 +16,8 @@ begins: it is reported with the other writer's name, and each further correction
                       a window without drift: FightsChanged       drifted
 
 A *bout* is the recent history of one object. Invariants: in a fight at most one correction is made per delay; a drift is
-eventually corrected, however long the delay; a bout contains the times of at most ``limit`` corrections, and is discarded a
-window after its last drift.
+eventually corrected, however long the delay; a bout contains the times of at most ``limit`` corrections, and is discarded
+``window_s`` after its last event.
 """
 
 from collections.abc import Iterator
@@ -122,7 +123,10 @@ FightEffect: TypeAlias = Correct | FightsChanged
 
 @dataclass(frozen=True, slots=True)
 class Bout:
-    """The history of one object: its recent corrections, its last drift, whether it waits, and the fight."""
+    """The history of one object: the times of its recent corrections and of its last event, and the fight.
+
+    ``waits``: the object has drifted, and will be corrected at ``next_at``.
+    """
 
     corrections: tuple[float, ...]
     last_at: float

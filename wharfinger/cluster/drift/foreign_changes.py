@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 class ForeignChanges:
     """The changes of releases' records by other writers.
 
-    ``left_alone`` is called at once with the owner of a release that is not ours any more; ``told`` is called with the owner,
-    the changed revision, and the writer in words.
+    ``left_alone`` is called immediately, with the owner of the changed release. ``told`` is called with the owner, the changed
+    revision, and the writer in words.
     """
 
     def __init__(

@@ -5,19 +5,20 @@ again.
     live.listen(monitor.changed)
     nursery.start_soon(monitor.run)
 
-Every event of every object of ours passes :meth:`DriftMonitor.changed`. Most events are a change of status; these are
-dismissed by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). The others are
-judged (:mod:`~wharfinger.cluster.drift.comparison`), and an object that seems to have drifted is a *suspicion*. A watch lags
-behind our own writes, so the object is read to confirm the suspicion. In addition, all objects are compared one after the
-other, at long intervals. This comparison finds drift that a lost event or an unchanged entry hid, and it is the first check
-after a restart.
+Every event of every object of ours passes :meth:`DriftMonitor.changed`. Most events are a change of status. An event is
+dismissed if the *mark* of the object, a checksum of our entry in ``managedFields``, is unchanged
+(:mod:`~wharfinger.cluster.objects.applied_objects`). The other events are judged (:mod:`~wharfinger.cluster.drift.comparison`),
+and an object that seems to have drifted is a *suspicion*. A watch lags behind our own writes, so the object is read to confirm
+the suspicion. In addition, all objects are compared one after the other, at long intervals. This comparison finds drift that a
+lost event or an unchanged entry hid, and it is the first check after a restart.
 
 Invariants:
 
-* A drift is reported and corrected once, however often the object changes until it is applied again. The apply ends the drift.
-* While a row waits to be applied, or is being applied, nothing is judged, because both sides of the comparison are about to
-  change. The suspicion is kept until the row is settled, and is dropped if our own write is newer.
-* The monitor keeps only the baseline of each object, and a drift for as long as it lasts.
+* A drift is corrected once, however often the object changes until it is applied again. A drift is reported when it begins, when
+  its fields change, and when it ends. The apply ends the drift, except for fields that the apply leaves to other managers.
+* While a row waits to be applied, or is being applied, its object is not judged, because both sides of the comparison are about
+  to change. A suspicion is kept until the row is settled, and is dropped if our own write is newer.
+* No live object is kept. The monitor uses the baseline of each object, and keeps suspicions and drifts as long as they last.
 * An object without a baseline is not judged if it was applied for a row other than the present one. This happens if a process
   was killed while it made a revision, and left no record of the revision. The next upgrade decides about such an object.
 """
@@ -72,7 +73,7 @@ DriftReport: TypeAlias = Callable[[Owner, tuple[Drift, ...], tuple[Fight, ...]],
 class DriftStatistics:
     """The counts of a monitor. ``open`` is the number of drifted objects now, ``fights`` that of fights now.
 
-    All others count since the start.
+    The other counts are totals since the start.
     """
 
     open: int
@@ -108,15 +109,15 @@ class _Known:
     """The monitor's knowledge apart from the baselines."""
 
     suspects: dict[Identity, str] = field(default_factory=dict)
-    """The suspected objects with the resourceVersion that seemed to have drifted; "" if missing, or if a check was
-    requested.
+    """The suspected objects, each with the resourceVersion at which it seemed to have drifted; "" if the object is missing, or
+    if a check was requested.
     """
     open: dict[Identity, _Open] = field(default_factory=dict)
     left_alone: set[Owner] = field(default_factory=set)
     ending: set[Identity] = field(default_factory=set)
-    """The objects that are being deleted, as the watch reported them last."""
+    """The objects that are being deleted, according to the last report of the watch."""
     stopping: bool = False
-    """True once nothing is corrected any more, because the daemon stops."""
+    """True once no correction is begun any more, because the daemon stops."""
 
 
 class DriftMonitor:
@@ -351,7 +352,7 @@ class DriftMonitor:
             self._queue.failed(identity)
             return
         self._queue.succeeded(identity)
-        # No await from here on: both sides of the comparison must be of one moment.
+        # No await from here on, because neither side of the comparison may change before the result is recorded.
         if self._row(identity) is not row or self._applied.get(identity) is not applied or not self._settled(identity):
             self._queue.add(identity)  # the row or the baseline changed meanwhile
             return
@@ -427,7 +428,7 @@ class DriftMonitor:
                 await self._filled_again()
 
     async def _filled_again(self) -> None:
-        """Wait until the table is being filled again, since its new rows will have no baselines."""
+        """Wait until the table is being filled again. Its new rows will have no baselines, so they must be compared soon."""
         while True:
             watch = self._table.watch()
             if not self._table.snapshot().initialized:

@@ -5,8 +5,8 @@ or, if there are several, a line ``conflicts with "ann":`` and a line ``- .data.
 escaping (``.metadata.annotations.example.test/a``), so it cannot be split without more information. Therefore the path is
 resolved against an object that has the field: each step selects the member whose name the remaining text begins with.
 
-Pure. Text from a server is foreign: text that is not understood is not treated as a path, and a conflict without paths is not
-resolved.
+Pure. The text comes from a server, so it is not trusted: text that is not understood is not treated as a path, and a conflict
+without paths is not resolved.
 """
 
 import re

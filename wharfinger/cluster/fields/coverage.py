@@ -1,7 +1,7 @@
 """Wanted fields of an object that we do not own: the drift that can be found without the answer to our apply.
 
 The wanted object and the field sets of the live object are walked side by side. The sets themselves show which lists are
-keyed, and by which keys, so no schema is needed. Three cases cannot be distinguished without the schema. A list that no
+keyed, and by which keys, so no schema is needed. In three cases, the result is less exact than with a schema. A list that no
 manager owns any more is reported as a whole. A map that no manager owns any more is reported by its members, although it may
 change only as a whole. An empty map that another manager applied is assumed to change only as a whole. None of these cases
 leads to a false report of drift.
@@ -99,7 +99,7 @@ def _walk(wanted: JsonValue, live: Maybe, owned: _Owned, path: FieldPath) -> Ite
 
 
 def _items(wanted: list[JsonValue], live: Maybe, owned: _Owned) -> Iterator[tuple[str, JsonValue, Maybe]]:
-    """Yield each wanted item with its path element and the live item. For an item that is not ours, the element is made up."""
+    """Yield each wanted item with its path element and the live item. If we do not own the item, its element is computed."""
     mine = sorted(owned.applied.members | owned.applied.children.keys())
     names = {index: element for element, index in match_items(mine, wanted).items()}
     keys = {name for element in owned.elements() if element.startswith("k:") for name in keys_of(element)}

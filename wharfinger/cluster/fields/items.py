@@ -2,7 +2,8 @@
 
 The set itself shows which lists are keyed, and by which keys: its elements are ``k:{"name":"a"}``. So an element means the
 item that has these keys. The server may have filled in a key that the item leaves out (``protocol: TCP`` of a port); such a
-key counts as equal unless another item matches better. Nothing here fails: a path that leads nowhere is absent.
+key counts as equal unless another item matches better. No function here raises an error: the value of a path that leads nowhere
+is ABSENT.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -95,9 +96,7 @@ def _steps(elements: Sequence[str], value: Maybe) -> Iterator[tuple[str, Maybe]]
 def _by_present_keys(
     keyed: Sequence[str], items: Sequence[JsonValue]
 ) -> dict[frozenset[str], dict[_Key, dict[int, None]]]:
-    """Return a map from the names of the keys that an item has, and then from the values of these keys, to the positions of such
-    items.
-    """
+    """Return the positions of the items, first by the names of the keys that an item has, then by the values of these keys."""
     groups: dict[frozenset[str], dict[_Key, dict[int, None]]] = {}
     for names in {frozenset(keys_of(element)) for element in keyed}:
         for at, item in enumerate(items):

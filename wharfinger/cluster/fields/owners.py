@@ -125,13 +125,13 @@ def read_owners(live: JsonObject, manager: str) -> FieldOwners | None:
 
 
 def text_at(live: JsonObject, *path: str) -> str:
-    """Return the text at a path of a foreign object, "" if it is missing. Never raises, whatever the server sent."""
+    """Return the text at a path of an object; "" if the value is missing or not a text. Raises nothing, whatever was sent."""
     value = find(live, *path)
     return value if isinstance(value, str) else ""
 
 
 def below(fields: FieldSet, path: FieldPath) -> FieldSet:
-    """Return the paths of the set below one path, without that path."""
+    """Return the part of the set below one path; its paths begin after that path."""
     for element in path:
         fields = fields.below(element)
     return fields

@@ -1,14 +1,14 @@
 """The facts about each live object of a release, and tasks that determine the facts that the object alone does not show.
 
-Most objects are judged at once when they are reported. Two kinds of objects cannot be judged at once, and are *open* until a
-task has judged them:
+Most objects are judged immediately when they are reported. Two kinds of objects cannot be judged immediately, and are *open*
+until a task has judged them:
 
 * objects for which their release has a rule: expressions run in a worker (:mod:`~wharfinger.cluster.health.rules`);
 * custom objects without a status: their definition, which is read once, shows whether the kind declares one.
 
 A task that cannot finish, because the worker died or the API server does not answer, retries after :data:`RETRY_S`; until
-then the former state is kept, and counts as not certain. The newest state of an object that waits for a task is kept, and is
-discarded once it was judged.
+then the former readiness is kept, and counts as not certain. If an object waits for a task, its newest content is kept until it
+was judged.
 """
 
 from collections.abc import Callable
@@ -34,8 +34,8 @@ GRACE_S: Final = 30.0
 """The time after the creation of an object in which the object may lack the status that its kind declares."""
 RETRY_S: Final = 5.0
 GUARD_S: Final = 30.0
-"""The time after an apply in which older states from the watch are ignored. The time is limited, because a restored etcd
-counts versions anew.
+"""The time after an apply in which older states from the watch are ignored. The time is limited, because versions start again
+at a lower number if etcd is restored from a backup.
 """
 JUDGES: Final = 4
 """The number of objects that are judged at a time."""
@@ -146,7 +146,7 @@ class HealthFacts:
             self._open(identity, _Case(key, None))
 
     def _judge_now(self, identity: Identity, case: _Case, seen: Sighting) -> None:
-        """Judge the object at once, or let a task judge it."""
+        """Judge the object immediately, or let a task judge it."""
         obj, rule, held = case.obj or {}, self._rule_of(identity), self._facts.get(identity)
         if held is not None and held.seen == seen and held.rule == rule and seen.version >= 0:
             return  # this state is known already
@@ -246,7 +246,7 @@ class HealthFacts:
         self._put(identity, replace(self._fact(case.key.resource, obj, seen, state, rule), guarded=held.guarded))
 
     async def _declares_status(self, resource: ResourceType) -> bool:
-        """Return whether the kind's definition has the status subresource; False without a definition that we may read."""
+        """Return whether the kind's definition has the status subresource; False if there is no definition that we may read."""
         try:
             crd = await self._client.get(ObjectKey(CRD, "", f"{resource.plural}.{resource.group}"))
             versions = [one for one in find_list(crd, "spec", "versions") if find_str(one, "name") == resource.version]

@@ -1,9 +1,9 @@
 """The health of a release: its objects that are not as wanted, with the reasons; and the fact about one object.
 
-Pure. Of each live object, only a few words are kept. States of one object have two sources: the watch, and the answers to
-applies. For some time after an apply the watch may still report the state before it. Such states are recognised by their
-resourceVersion (comparable within a kind, KEP-5504) and ignored, so that a wait which begins after an apply never ends on the
-state before it.
+Pure. Of each live object, only a small `Fact` is kept. States of one object have two sources: the watch, and the answers to
+applies. For some time after an apply the watch may still report the state before the apply. Such states are recognized by their
+resourceVersion (comparable within a kind, KEP-5504) and ignored, so that a wait which begins after an apply never ends because
+of the state before the apply.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from wharfinger.kube.resource import ObjectKey
 
 
 class HealthState(StrEnum):
-    """The health of a release in one word (spec runtime §8.8)."""
+    """The health of a release in one word."""
 
     UNKNOWN = "Unknown"
     """The release has no objects, or some objects were not looked up yet."""

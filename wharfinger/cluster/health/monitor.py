@@ -8,17 +8,17 @@ rules is determined during that report. Readiness by a release's own rules is de
 worker and may take long. Invariants:
 
 * ``told`` is called for a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`.
-  ``told`` is not called before all objects of the release were looked up, because an object that was not looked up does not
-  count as unready. If :meth:`HealthMonitor.health` has returned another health since the last report, the release is reported
-  again, even if its health is now the last reported one.
+  ``told`` is not called before all objects of the release were looked up, because the readiness of an object is not known
+  before. If :meth:`HealthMonitor.health` has returned another health since the last report, the release is reported again, even
+  if its health is the last reported one again.
 * A wait ends only on a state that is certain: never on a state from before an apply that was reported to
   :meth:`HealthMonitor.applied`, nor on a state that is being determined. A wait ends at the first failure; a cancelled wait
   leaves nothing behind.
 * A release is Degraded only for a cause that lasts: an object that failed, or one that stalled
   (:mod:`~wharfinger.cluster.health.stall`). Until then, a release with an unready object is Reconciling.
 * A kind that cannot be looked up does not block others: its objects are laggards, and the message gives the reason.
-* The controller of a custom kind that declares a status has :data:`GRACE_S` from an object's creation to write one; after that,
-  the object counts as an object that never gets a status.
+* The controller of a custom kind that declares a status has :data:`~wharfinger.cluster.health.facts.GRACE_S` from an object's
+  creation to write the status; after that, the object counts as Current, like an object of a kind without a status.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -64,7 +64,7 @@ OnHealth: TypeAlias = Callable[[Owner, Health], None]
 
 @dataclass(frozen=True, slots=True)
 class HealthStatistics:
-    """The counts of a monitor. ``objects``: live objects whose readiness is known; ``open``: objects whose readiness is being
+    """The counts of a monitor. ``objects``: all live objects that were reported; ``open``: those whose readiness is being
     determined.
     """
 

@@ -14,7 +14,8 @@ complete object as ``self``. An object that is being deleted, or is not observed
 evaluation. Otherwise the expressions are evaluated in the order ``inProgress``, ``failed``, ``current``, and the first true
 expression decides; if no expression is true, the object is in progress.
 
-Expressions are foreign programs. They are evaluated behind :class:`Expressions`; here they are only text.
+Expressions are written by users, so they are not trusted. An implementation of :class:`Expressions` evaluates them in another
+process; this module only passes them on as text.
 """
 
 from collections.abc import Iterable

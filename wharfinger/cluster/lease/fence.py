@@ -1,11 +1,11 @@
 """The fence around writes: a request that may change the cluster is sent only while the Lease is held.
 
 A client asks the fence just before the first byte of a write is sent (``ClientOptions.before_write``), after all waits (for a
-turn, a retry or a connection). A write may be delayed in this process for long, because the process was stopped, starved or
-suspended. Such a write is not sent if another daemon may hold the Lease by then.
+turn, a retry or a connection). A write may be delayed in this process for a long time, because the process was stopped, starved
+or suspended. Such a write is not sent if another daemon may hold the Lease by then.
 
-The permission ends at the deadline of the Lease, by two clocks: the monotonic one, and one that also counts while the
-machine is suspended. No task has to run for the permission to end.
+The permission ends when one of two clocks reaches the deadline of the Lease: the monotonic clock, or a clock that also counts
+while the machine is suspended. No task has to run for the permission to end.
 """
 
 import math

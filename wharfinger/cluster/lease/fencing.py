@@ -1,17 +1,18 @@
 """The check whether the writer of a pending record may still be at work, so that a dead writer does not block operations.
 
-Without this check, the refusal "another operation is in progress" could last for ever after the writer died.
+Without this check, the refusal "another operation is in progress" could last forever after the writer died.
 
 A daemon writes into each record its identity, its fence (:mod:`~wharfinger.cluster.lease.lease`) and the Lease that gave it
-the fence. So it is known who wrote a pending record, and when this writer no longer works on it:
+the fence. A *family* is a group of Leases whose holders divide the releases among themselves (:class:`Holder`). So it is known
+who wrote a pending record, and when this writer no longer works on it:
 
 =============================================  =======================================================================
 the writer of the record                       the writer no longer works on the record
 =============================================  =======================================================================
-our identity (this process or an earlier one)  at once, because the state folder is ours now; but not if the record's
-                                               fence is greater than ours
-a former holder of our Lease                   at once, because its fence is smaller than ours
-a holder of another Lease of our family        at once, because its daemon has handed the release over to us
+our identity (this process or an earlier one)  already now, because the state folder is ours; but not if the record's fence is
+                                               of our Lease and greater than ours
+a former holder of our Lease                   already now, because its fence is smaller than ours
+a holder of another Lease of our family        already now, because its daemon has handed the release over to us
 a holder of any other Lease                    when this Lease is deleted, has another holder or fence, or was seen
                                                unchanged for as long as it is granted
 a user's helm, or a daemon without a Lease     when the record was seen unchanged for :data:`ABANDONED_AFTER_S`
@@ -36,11 +37,11 @@ from wharfinger.formats.json.value import ShapeError
 from wharfinger.kube.resource import ObjectKey
 
 ABANDONED_AFTER_S: Final = 600.0
-"""The time without a change after which a pending record of a user's helm counts as left by a killed process."""
+"""The time without a change after which the writer of a pending record counts as killed, if the writer has no Lease."""
 MIN_GRANT_S: Final = 15.0
 """The shortest time for which a Lease counts as granted, even if its duration is shorter."""
 MAX_SIGHTINGS: Final = 10_000
-"""The number of records and Leases for which the time of the first reading is remembered."""
+"""The largest number of records, and of Leases, for which the time of the first reading is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ def judge(theirs: Holder, ours: Holder) -> Verdict | None:
     if theirs.lease and same_lease:
         if theirs.fence < ours.fence:
             return Abandoned(f"{theirs} does not hold the Lease any more: {ours.identity} holds it")
-        return AtWork(str(theirs), "it took the Lease over from that daemon")
+        return AtWork(str(theirs), "it took the Lease over from this daemon")
     if ours.family and _is_of_family(theirs.lease, ours):
         return Abandoned(f"{theirs} has handed the release over")
     return None

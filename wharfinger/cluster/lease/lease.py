@@ -5,11 +5,12 @@
 
 The block begins when the Lease is held. Each holder has a number, its *fence*, which is greater than the fence of the holder
 before it. If the Lease cannot be renewed in time, or is taken or deleted, the block is cancelled and LeaseLostError is raised.
-So the next holder waits at most for the duration of the Lease. At a clean end the Lease is given back, so that the next holder
-need not wait at all.
+The next holder has to wait until the Lease was not renewed for its duration. At a clean end the Lease is given back, so that the
+next holder need not wait.
 
-No two processes may have the same ``identity`` at once (it belongs to a state folder that only one process can lock), because a
-Lease that this identity held before a restart is acquired at once. The state machine is :mod:`~wharfinger.cluster.lease.machine`.
+A Lease that this identity held before a restart is acquired immediately. Therefore, no two processes may have the same
+``identity`` at the same time (it belongs to a state folder that only one process can lock). The state machine is
+:mod:`~wharfinger.cluster.lease.machine`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -64,7 +65,9 @@ async def open_lease(
     fence: Fence | None = None,
     seen: Callable[[LeaseRecord], None] = lambda _: None,
 ) -> AsyncGenerator[Lease, None]:
-    """Wait until the Lease is held, and hold it. ``waiting`` is called with the holder or the error, each time it changes.
+    """Acquire the Lease, however long that takes, and hold it for the block.
+
+    ``waiting`` is called with the reason for the wait (the present holder, or an error) each time the reason changes.
 
     ``fence`` permits writes while the Lease is held. ``seen`` is called with each reading of the Lease.
 
@@ -123,7 +126,7 @@ class _Keeper:
         self._seen = seen
         self._told = ""
         self._sent = fence.moment()
-        """When the last write was begun, by both clocks."""
+        """The time at which the last write began, by both clocks of the fence."""
         self._state: core.State
         self._effect: core.Effect
         self._state, self._effect = core.START

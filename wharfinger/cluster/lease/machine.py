@@ -10,16 +10,17 @@ event. ``now`` is the candidate's own monotonic clock, in seconds; no clock of a
       └─────────────────────────┘                       │       taken, deleted
                                      Woke: renew, Refused or Failed: look, then renew
 
-A Lease is free in three cases:
+A Lease is free in four cases:
 
+* it does not exist, and this candidate has never seen it;
 * it has no holder;
 * this identity holds it, from an earlier process; the provider of identities makes sure that two processes with one identity
-  never run at once;
+  never run at the same time;
 * its :attr:`~LeaseRecord.mark` has not changed for the duration of the Lease since *this* candidate first saw the mark.
 
-Two candidates never rely on the Lease at once. A holder relies on it until ``deadline_s`` after it *began* the last write that
-succeeded. The server received that write later, and all other candidates saw it even later and wait ``duration_s`` from then.
-This holds as long as the clocks run at rates that differ by less than ``duration_s / deadline_s``.
+Two candidates never rely on the Lease at the same time. A holder relies on it until ``deadline_s`` after it *began* the last
+write that succeeded. The server received that write later, and all other candidates saw it even later and wait ``duration_s``
+from then. This holds as long as no clock runs faster than another one by a factor of ``duration_s / deadline_s``.
 
 Each write names the resourceVersion that was read, so if two candidates claim the Lease, one of them is refused. Each claim
 has a fence greater than any fence that the candidate has seen.

@@ -1,8 +1,9 @@
 """A Lease (``coordination.k8s.io/v1``) as its candidates read and write it.
 
-Candidates compare the contents on the server, never times: ``renewTime`` is the wall clock of another machine and only
-informs users. Two readings of one Lease differ in their :attr:`LeaseRecord.mark` whenever its holder renewed it in between,
-even if that holder's clock stands still or goes backwards (:func:`lease_spec` advances the stamp by a microsecond at least).
+Candidates only check whether the contents have changed, and never compare a time in them with a clock: ``renewTime`` is from
+the wall clock of another machine. Two readings of one Lease differ in their :attr:`LeaseRecord.mark` whenever its holder renewed
+it in between, even if that holder's clock stands still or goes backwards (:func:`lease_spec` advances ``renewTime`` by at least
+a microsecond).
 """
 
 import math
@@ -18,7 +19,7 @@ MAX_FENCE: Final = 2**31 - 1
 """The largest fence: ``leaseTransitions`` is an int32."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_US: Final = 250_000_000_000_000_000
-"""The year 9892: later times are replaced by this one, so that a stamp can still be advanced."""
+"""A time in the year 9892: later times are replaced by this one, so that ``renewTime`` can still be advanced."""
 _LAST_US: Final = 253_402_214_400_000_000
 """9999-12-31: a later time is ignored."""
 

@@ -1,8 +1,8 @@
 """The service accounts that releases act as.
 
 Requests for the objects of a release (apply, delete, and the reads of single objects before them) are made as the release's
-service account, if it has one, by impersonation. Lists, watches, discovery and the release's records stay requests of the
-daemon itself.
+service account, if it has one, by impersonation. The daemon makes all other requests as itself: lists, watches, discovery, and
+reads and writes of the release's records.
 
 If accounts are required and the account of a release is not known, :class:`NoAccountError` is raised. The daemon's own rights are
 never used instead.

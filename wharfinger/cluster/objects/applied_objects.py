@@ -1,7 +1,7 @@
 """The server's answer to an apply, in the few bytes that are needed to judge drift.
 
 That answer is the baseline: the fields that were ours then, and their values as the server stored them after defaulting,
-normalisation and admission. The text of the chart cannot be the baseline: "1000m" is stored as "1", ``stringData`` not at all.
+normalization and admission. The text of the chart cannot be the baseline: "1000m" is stored as "1", ``stringData`` not at all.
 A few hundred bytes are kept of each object: the packed fields, a checksum of four bytes for each value, and a *mark*, which is
 a checksum of our own entry in ``managedFields``. If an event leaves the mark unchanged, as changes of the status do, the event
 is dismissed without reading the fields or the other checksums.
@@ -64,7 +64,8 @@ class Applied:
         return known and int(self.resource_version) > int(other)
 
     def is_marked(self, live: JsonObject, manager: str) -> bool:
-        """Return whether this is the same object with the same entry of our fields, so that nothing can have drifted.
+        """Return whether this is the same object with an unchanged entry of our fields. Such an object is assumed not to have
+        drifted.
 
         The check misses a value that changed while our entry stayed the same; a webhook can make such a change.
         """
@@ -112,7 +113,7 @@ class AppliedObjects:
         self.manager = manager
         self._applied: dict[Identity, Applied] = {}
         self._shared: set[Identity] = set()
-        """The objects in which another manager has fields, by the answer to the last apply and all events since then."""
+        """The objects in which another manager has fields, according to the answer to the last apply or an event since then."""
         self._listener: Callable[[Identity], None] | None = None
 
     def listen(self, listener: Callable[[Identity], None]) -> None:

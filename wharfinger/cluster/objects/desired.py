@@ -1,4 +1,4 @@
-"""The desired objects: one row for each object of every release, in one table that all parts share.
+"""The desired objects: one row for each object of every release, in one table.
 
 The engine writes the rows; the reconciler makes the cluster match them; drift and health are judged against them. A row has
 all that is needed to apply its object, so no chart or record is read again. An object is identified without its version
@@ -21,7 +21,7 @@ from wharfinger.formats.json.value import JsonObject, as_object, checksum, encod
 from wharfinger.kube.resource import ObjectKey
 
 DIGEST_ANNOTATION: Final = "wharfinger.dev/applied-digest"
-"""The annotation with the digest of the row for which an object was applied, if no record announced that row."""
+"""The annotation with the digest of the row for which an object was applied, set if no record contained that row yet."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,8 +46,9 @@ def identity_of(key: ObjectKey) -> Identity:
 class DesiredObject:
     """One row: the object to apply, with labels and annotations; ``digest`` is the digest of its text.
 
-    ``wave``: its place among the objects of its owner; ``orphan``: removing the row does not delete the object. ``marked``: the
-    object is applied with DIGEST_ANNOTATION, so that every later process knows that it was applied for this row.
+    ``wave``: the wave in which the object is applied (:mod:`~wharfinger.cluster.objects.install_order`). ``orphan``: removing
+    the row does not delete the object. ``marked``: the object is applied with DIGEST_ANNOTATION, so that every later process
+    knows that it was applied for this row.
     """
 
     key: ObjectKey

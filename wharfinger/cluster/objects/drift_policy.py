@@ -9,8 +9,8 @@ pointers, and a target that selects the objects::
         target: {kind: Deployment, name: "web-.*"}
 
 ``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions (Go's, in linear time) that must match
-the complete text; a missing expression matches everything. A pointer selects the field and all below it; a segment ``*``
-selects every member or item, which Flux does not have.
+the complete text; a missing expression matches everything. A pointer selects the field and all below it. A segment ``*``, which
+Flux does not have, selects every member or item.
 """
 
 from collections.abc import Mapping
@@ -50,8 +50,8 @@ class DriftMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """Fields that other managers may change. ``paths`` are the fields, as JSON pointers ("" is the whole object); the rule
-    applies to the objects that all its other members match.
+    """Fields that other managers may change. ``paths`` are the fields, as JSON pointers ("" is the whole object). The attributes
+    from ``group`` to ``annotation_selector`` select the objects to which the rule applies.
 
     Only built-in rules have ``subresource``, ``by`` and ``not_by``. Such a rule covers only writes through that subresource, by
     managers whose complete name matches ``by`` and not ``not_by``.

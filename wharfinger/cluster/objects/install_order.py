@@ -5,13 +5,13 @@ that Helm does not know (custom resources) come last; removal uses the reverse o
 
 Helm writes one kind after another. Most of that order has no effect: a ConfigMap and a ClusterRole never need each other. A
 *wave* is a group of kinds that can be written at the same time, so a release of six kinds takes three or four waits rather than
-six. Two kinds share a wave only if neither's admission reads the other:
+six. Two kinds share a wave only if the admission of neither kind reads objects of the other. The waves, in order:
 
 CLASSES    Namespace, PriorityClass, StorageClass, IngressClass
 BOUNDS     NetworkPolicy, ResourceQuota, LimitRange, PodSecurityPolicy, PodDisruptionBudget, ServiceAccount,
            PersistentVolume: they need a namespace, and a volume needs its class
-DATA       Secret, ConfigMap, PersistentVolumeClaim, ClusterRole, Role: quotas and limits count and default them, and a token's
-           Secret needs its account; CustomResourceDefinition, which is waited for until it is established
+DATA       Secret, ConfigMap, PersistentVolumeClaim, ClusterRole, Role: quotas and limits apply to them, and a token's Secret
+           needs its account; CustomResourceDefinition, which is waited for until it is established
 WIRING     ClusterRoleBinding, RoleBinding, Service: a binding is refused without its role
 WORKLOADS  DaemonSet, Pod, ReplicationController, ReplicaSet, Deployment, HorizontalPodAutoscaler, StatefulSet, Job, CronJob:
            a pod gets the list of services when it starts

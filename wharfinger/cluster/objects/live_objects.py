@@ -20,7 +20,7 @@ Invariants:
 * If a kind is no longer served, its objects do not exist any more. A watch does not report this; it fails instead. So a kind
   whose watch fails is looked up, and if the server does not know it, all its objects are reported as gone. The watch keeps
   trying, because the kind may come back.
-* An object that cannot be read is only counted, and reported as neither present nor gone. So it does not block other objects.
+* An object that cannot be read is only counted: it is reported neither as present nor as gone. So it does not block others.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -80,7 +80,7 @@ class _Followed:
     stack: ExitStack
     subscription: WatchSubscription
     told: str | None = None
-    """The last report to the tasks that wait for the kind."""
+    """The last result reported to the `OnLookedUp` callbacks; None if no result was reported."""
     keys: set[ObjectKey] = field(default_factory=set)
     waits: set[trio.CancelScope] = field(default_factory=set)
 
@@ -289,7 +289,7 @@ async def open_live_objects(
 ) -> AsyncGenerator[LiveObjects, None]:
     """Serve the live objects that ``selector`` (a label selector) selects, for as long as the block runs.
 
-    Resources: a subscription to a shared watch for each kind that is attended, and one task.
+    Resources: a subscription to a shared watch for each attended kind, one task, and a task for each kind until its first list.
     """
     async with trio.open_nursery() as nursery:
         live = LiveObjects(client, watches, selector, unmarked, nursery)

@@ -1,8 +1,8 @@
 """The owner of an object: Helm's label and annotations, which make an object part of one release and of no other.
 
-Pure. An object that already exists is taken over only if its annotations name this release: Helm adopts objects by the same rule,
-and users can write these annotations by hand. Kinds whose loss cannot be undone, and objects annotated ``helm.sh/resource-policy:
-keep``, are never deleted unless requested.
+Pure. An object that already exists is taken over only if its annotations name this release: Helm adopts objects by the same
+rule, and users can write these annotations by hand. When an object leaves its release, it is not deleted if it is annotated
+``helm.sh/resource-policy: keep``; an object of a kind whose loss cannot be undone is deleted only on request.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ RELEASE_NAME: Final = "meta.helm.sh/release-name"
 RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"
 RESOURCE_POLICY: Final = "helm.sh/resource-policy"
 RELEASE_LABEL: Final = "wharfinger.dev/release"
-"""The label on every object of a release; its value is the release's name. Watches select by it."""
+"""The label on every object of a release; its value is the release's name. Watches select objects by this label."""
 
 PROTECTED: Final = frozenset(
     {
@@ -28,7 +28,7 @@ PROTECTED: Final = frozenset(
         "CustomResourceDefinition.apiextensions.k8s.io",
     }
 )
-"""Kinds (``ResourceType.group_kind``) that hold data which cannot be recreated."""
+"""The kinds (``ResourceType.group_kind``) with data that cannot be recreated."""
 
 
 class ForeignObjectError(ReleaseError):
@@ -37,7 +37,7 @@ class ForeignObjectError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The release that an object belongs to by its annotations; a missing annotation is an empty string."""
+    """The release to which an object belongs according to its annotations; a missing annotation is an empty string."""
 
     name: str
     namespace: str
@@ -54,7 +54,7 @@ def owner_of(obj: JsonObject) -> Owner:
 
 
 def owned(obj: JsonObject, owner: Owner) -> JsonObject:
-    """Return a copy with the label and the annotations of the owner."""
+    """Return a copy with the labels and annotations of a release's objects, which name the owner."""
     metadata = find_object(obj, "metadata")
     labels: JsonObject = {**find_object(metadata, "labels"), MANAGED_BY: "Helm", RELEASE_LABEL: owner.name}
     annotations: JsonObject = {

@@ -2,13 +2,13 @@
 
 The release of an Application is confined to its namespace unless a label of the namespace or an option of the daemon allows more.
 A confined release may have only objects of namespaced kinds in its namespace: no object of a cluster-scoped kind, no object of
-another namespace, no definition in ``crds/``, and no hook that is such an object. The scope of a kind comes from discovery,
-because a manifest cannot be trusted to state it. A kind that discovery does not know is judged once it is known, because none of
-its objects can be written before.
+another namespace, no definition in ``crds/``, and no chart hook that is such an object. Whether a kind is namespaced is taken
+from discovery, because a manifest cannot be trusted to state it. A kind that discovery does not know is judged once it is known,
+because none of its objects can be written before.
 
-The scope is enforced twice. `check_scope` checks a complete request before its first write, so that no request is carried out in
-part. `check_key` checks every single apply, even for a row that was made from a record, because a tenant can write records in the
-namespace.
+The scope is enforced twice. `check_scope` checks all objects of an install or upgrade before the first write, so that no
+operation is carried out in part. `check_key` checks every single apply, even for a row that was made from a record, because
+users of the namespace may be able to write records.
 """
 
 import logging
@@ -28,7 +28,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, 
 log = logging.getLogger(__name__)
 
 CLUSTER_SCOPE_LABEL: Final = "wharfinger.dev/cluster-scope"
-"""A label of a namespace: ``allowed`` lets the Applications in it reach the whole cluster."""
+"""A label of a namespace; its value ``allowed`` lets the Applications in the namespace have objects in the whole cluster."""
 ALLOWED: Final = "allowed"
 MAX_NAMED: Final = 5
 """The number of objects that an error names."""
@@ -38,7 +38,7 @@ Confined = Callable[[Owner], bool]
 
 
 class OutsideNamespaceError(ReleaseError):
-    """A release that is confined to its namespace contains an object outside of it; permanent until this is allowed."""
+    """A release that is confined to its namespace contains an object outside of it; permanent until such objects are allowed."""
 
 
 def unconfined(_owner: Owner) -> bool:
@@ -74,8 +74,8 @@ async def check_scope(
 ) -> None:
     """Check that none of these objects lies outside of the namespace.
 
-    Raises OutsideNamespaceError, naming the first of them. In ``objects``, Lists were replaced by their items;
-    ``definitions`` are those of ``crds/``. Kinds that no server serves are ignored. Raises the errors of the client.
+    Raises OutsideNamespaceError, which names the first objects outside, and the errors of the client. ``objects`` contains the
+    items of Lists, not the Lists themselves; ``definitions`` are those of ``crds/``. Kinds that no server serves are ignored.
     """
     outside = [key for key in await _keys(client, owner, [*definitions, *objects]) if is_outside(key, owner)]
     if outside:

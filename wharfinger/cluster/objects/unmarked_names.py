@@ -1,10 +1,9 @@
-"""The names of objects that do not belong to a release, but have a kind that releases have.
+"""The names of *unmarked* objects: objects without the label of a release, of the kinds that releases contain.
 
 An install must not write to an existing object that has another owner. One watch for each kind shows the existing objects to all
-installs, instead of a GET for each object. The watch reports only the metadata of the objects that lack the label of a release,
-and only names are kept.
+installs, instead of a GET for each object. The watch reports only the metadata of unmarked objects, and only names are kept.
 
-A watch lags behind the server, usually by milliseconds. A GET before the first write has the same gap, because records, hooks
+A watch lags behind the server, usually by milliseconds. A GET before the first write would not be safer, because records, hooks
 and earlier waves come between the GET and the write.
 """
 

@@ -4,8 +4,8 @@ Progress is reported as one revision (all rows up to it were attempted, or all r
 revision has to be known at any time. Revisions are usually added in ascending order, which is cheap for a heap.
 
 Invariants: every revision held is in the heap; all other revisions in the heap were discarded, and are removed once they are
-at the top or are more than half of it. An empty collection has no containers, because there are a dozen collections for each
-release, and nearly all are empty.
+at the top, or once they outnumber the revisions held by more than :data:`_STALE`. An empty collection has no containers,
+because there are a dozen collections for each release, and nearly all are empty.
 """
 
 import heapq
@@ -16,11 +16,11 @@ from typing import Final, Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 _STALE: Final = 64
-"""The number of discarded revisions that may always be in the heap."""
+"""The number by which discarded revisions may outnumber the revisions held."""
 
 
 class Lowest(Generic[K]):
-    """Keys by revision. A revision belongs to one key of a table, so it is never held for two."""
+    """Keys by revision. A revision belongs to one key of a table, so it is never held for two keys."""
 
     __slots__ = ("_heap", "_keys")
 

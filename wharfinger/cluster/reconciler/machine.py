@@ -1,5 +1,5 @@
-"""The reconciler as a pure machine: which operations are due, in which order, and what an outcome means. No waiting, clock
-or operations.
+"""The reconciler as a pure machine: which operations are due, in which order, and what an outcome means. The machine does not
+wait, read a clock or perform operations.
 
 A key is in one place (:class:`Place`) and has one status (:class:`Kind`)::
 
@@ -14,8 +14,8 @@ A key is in one place (:class:`Place`) and has one status (:class:`Kind`)::
 
 Invariants, which tests/cluster/reconciler/test_model.py checks with random histories:
 
-* a key is at most once in a line or with a worker, so two operations never run at once for it;
-* an outcome counts only if the row has not changed since the attempt began (compare and set on its revision): otherwise it is
+* a key is in at most one line or with one worker, so two operations for one key never run at the same time;
+* an outcome counts only if the row has not changed since the attempt began (its revision is the same); otherwise the outcome is
   dropped, and the present row is attempted, with no failures counted;
 * no change and no retry can be lost: each key that is not Done is in a line, is with a worker, is due at a known time, is held
   back by a prune, or has a change that is still to be read;
@@ -44,7 +44,7 @@ R = TypeVar("R")
 class Machine(Generic[K, R]):
     """The state machine of one reconciler. ``consumed``: the machine has read all changes up to this revision of the table.
 
-    The times passed to it never decrease.
+    The times that callers pass must never decrease.
     """
 
     def __init__(self, owner: Callable[[R], Hashable], options: ReconcilerOptions) -> None:
@@ -86,7 +86,7 @@ class Machine(Generic[K, R]):
         return owner.attempted(self.consumed) if owner else self.consumed
 
     def low_watermark(self, name: Hashable) -> int:
-        """Return the lowest revision of this owner whose last attempt failed; 0 if no attempt failed."""
+        """Return the lowest revision of this owner whose last attempt failed; 0 if there is no such revision."""
         owner = self._owners.get(name)
         return owner.failing.lowest() if owner else 0
 
@@ -114,13 +114,14 @@ class Machine(Generic[K, R]):
         return min((owner.attempted(self.consumed) for owner in self._owners.values()), default=self.consumed)
 
     def all_low_watermark(self) -> int:
-        """Return the lowest revision of all owners whose last attempt failed; 0 if no attempt failed."""
+        """Return the lowest revision, of any owner, whose last attempt failed; 0 if there is no such revision."""
         return min((low for owner in self._owners.values() if (low := owner.failing.lowest())), default=0)
 
     def unsettled(self, revision: int, *, attempted: bool) -> Hashable | None:
-        """Return an owner that has a row up to this revision which is neither Done nor hopeless; None if there is no such owner.
+        """Return an owner whose rows up to this revision were not all attempted or are not settled (:meth:`settled`); None if
+        there is no such owner.
 
-        ``attempted``: only rows that were not attempted yet count.
+        ``attempted``: the rows only have to be attempted.
         """
         for name, owner in self._owners.items():
             if owner.attempted(self.consumed) < revision:
@@ -137,7 +138,7 @@ class Machine(Generic[K, R]):
         return owner.open_keys() if owner else ()
 
     def revision(self, key: K) -> int:
-        """Return the last revision of a row that was read; 0 if the row is unknown, or its deletion was read."""
+        """Return the newest revision that was read of a row; 0 if the row is unknown, or its deletion was read."""
         record = self._records.get(key)
         return 0 if record is None or record.deleting else record.revision
 
@@ -223,8 +224,8 @@ class Machine(Generic[K, R]):
         return owner
 
     def _move(self, record: Record[K, R], owner: Owner[K, R]) -> None:
-        """Give the row another owner. If a worker has the row, the row counts for the old owner until the worker is done (see
-        `finish`).
+        """Give the row another owner. If a worker has the row, its operation counts for the old owner until the worker is done
+        (see `finish`).
         """
         old = record.owner
         if record.place in {Place.FRESH, Place.DUE}:
@@ -405,8 +406,8 @@ class Machine(Generic[K, R]):
     def tick(self, now: float) -> list[K]:
         """Move due keys into their lines: at most ``round_size`` retries, and as many refreshes as the rate allows.
 
-        Late operations give up their places. Return the keys whose operations must be cut off early because too few slow
-        places are free.
+        Operations that have become late move to slow places (:mod:`~wharfinger.cluster.reconciler.turns`). Return the keys
+        whose operations must be cut off early because too few slow places are free.
         """
         for _ in range(self._options.round_size):
             key = self._retries.pop_due(now)
@@ -425,9 +426,10 @@ class Machine(Generic[K, R]):
     # --- refreshing --------------------------------------------------------------------------------------------------------
 
     def refresh(self, key: K, now: float) -> None:
-        """Attempt this key again: at the rate for refreshes if it is Done, without its long pause if it failed permanently.
+        """Attempt a key again that is Done, or that failed permanently, as soon as the rate for refreshes allows.
 
-        If a worker has the key, it is attempted again after that. A key that is due for an attempt anyway is left as it is.
+        If a worker has the key, it is attempted again after that. Any other key is left as it is, because an attempt at it is
+        planned anyway.
         """
         record = self._records.get(key)
         if record is not None and not record.deleting:
@@ -452,7 +454,7 @@ class Machine(Generic[K, R]):
 
     def hold(self, present: Snapshot[K, R]) -> None:
         """Begin a prune that knows these rows. Until it ends, no update of any other row begins, because the prune could
-        undo it.
+        delete the object.
         """
         self._pruned = present
 

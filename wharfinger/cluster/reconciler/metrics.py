@@ -18,15 +18,15 @@ class Operation(StrEnum):
 
 
 class ReconcilerMetrics(Protocol):
-    """The receiver of each operation of reconcilers, by the reconciler's name. Must not block or raise."""
+    """A receiver of metrics. Each call gets the name of the reconciler that makes it. The methods must not block or raise."""
 
     def performed(self, name: str, operation: Operation, took_s: float, *, failed: bool) -> None:
         """Record the end of an operation."""
         ...
 
     def failing(self, name: str, operation: Operation, count: int) -> None:
-        """Record present failures: for UPDATE, the number of objects whose update or deletion fails; for PRUNE, 1 if the last
-        prune failed, else 0.
+        """Record the present failures: for UPDATE, the number of objects whose update or deletion fails; for PRUNE, 1 if the
+        last prune failed, else 0.
         """
         ...
 
@@ -43,7 +43,7 @@ class MemoryMetrics:
         self._tallies.setdefault((name, operation), Tally()).add(took_s, failed=failed)
 
     def failing(self, name: str, operation: Operation, count: int) -> None:
-        """Keep the number."""
+        """Keep the present number of failures."""
         self._failing[name, operation] = count
 
     def of(self, name: str) -> Mapping[Operation, Performed]:
@@ -51,5 +51,5 @@ class MemoryMetrics:
         return {operation: tally.snapshot() for (one, operation), tally in self._tallies.items() if one == name}
 
     def current_errors(self, name: str, operation: Operation = Operation.UPDATE) -> int:
-        """Return the number of objects that fail now."""
+        """Return the number that :meth:`failing` received last; 0 if it received none."""
         return self._failing.get((name, operation), 0)

@@ -1,9 +1,10 @@
-"""The operations on the object of a row: the interface between a reconciler and its target.
+"""The interface between a reconciler and its target: the operations on the object that a row describes.
 
-Operations must be idempotent: an operation may run again although it succeeded (the process died, or its row changed meanwhile).
-Two operations never run at once for the same key. A failure is a ClusterError, whose ``transient`` says whether a retry can help,
-or a FormatError, which only a change of the row can end. Any other exception is a failure of that row as well: it is logged with
-its traceback when it is new, and retried. Cancellation, KeyboardInterrupt and SystemExit pass through.
+Operations must be idempotent: an operation may run again although it succeeded (the process died, or the row changed
+meanwhile). Two operations never run at the same time for the same key. A failure is a ClusterError, whose ``transient`` says
+whether a retry can help, or a FormatError, which only a change of the row can end. Any other exception is a failure of that row
+as well: the operation is retried, and the traceback is logged, unless the last error of the row had the same text.
+Cancellation, KeyboardInterrupt and SystemExit pass through.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -19,13 +20,13 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Attempt(Generic[K, R]):
-    """One attempt at one row; not to be changed. (The class is not frozen, because an instance is made for each operation,
-    and an instance that is not frozen is made three times faster.)
+    """One attempt to apply or delete the object of one row. Treat an attempt as immutable. (The class is not frozen, because an
+    instance is made for each operation, and an instance that is not frozen is made three times faster.)
 
     ``row``: the row at ``revision``; if ``deleting``, the row that was deleted at ``revision``. ``number`` counts from 1, and
-    starts again when the row changes. ``refreshing``: the object matched the row, and is to be checked again. ``replaces``: the
-    row was removed and inserted anew since it was last Done, and no delete was completed in between. If the target identifies
-    objects by more than their key, it has to replace the object.
+    starts again when the row changes. ``refreshing``: the attempt belongs to a refresh, so the row has not changed since an
+    earlier attempt. ``replaces``: the row was removed and inserted anew since it was last Done, and no delete was completed in
+    between. A target that identifies objects by more than their key has to replace the object then.
     """
 
     key: K
@@ -49,13 +50,13 @@ class Operations(Protocol[K, R]):
         ...
 
     async def prune(self, snapshot: Snapshot[K, R]) -> None:
-        """Remove all of our objects that have no row in this snapshot. Meanwhile no operation begins for other keys."""
+        """Remove all of our objects that have no row in this snapshot. Meanwhile, no update of any other row begins."""
         ...
 
 
 class BatchOperations(Protocol[K, R]):
-    """Operations on many objects at a time, all of one owner. Failures are returned by key. A key that the answer lacks
-    counts as failed.
+    """Operations on many objects at a time. All attempts of one call have the same owner. Failures are returned by key. A key
+    that is missing in the result counts as failed.
     """
 
     async def update_batch(self, attempts: Sequence[Attempt[K, R]]) -> Mapping[K, ClusterError | None]:
@@ -63,7 +64,7 @@ class BatchOperations(Protocol[K, R]):
         ...
 
     async def delete_batch(self, attempts: Sequence[Attempt[K, R]]) -> Mapping[K, ClusterError | None]:
-        """Remove objects."""
+        """Delete objects whose rows are gone. The value for a key is None if its deletion succeeded."""
         ...
 
 

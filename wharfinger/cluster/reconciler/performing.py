@@ -102,7 +102,7 @@ class Performer(Generic[K, R]):
         return whole
 
     def cut_off(self, keys: Iterable[K]) -> None:
-        """End the operations under way for these keys, because they are late, and too many operations are late."""
+        """Cancel the operations under way for these keys, because they are late, and too many operations are late."""
         for key in keys:
             if (scope := self._running.get(key)) is not None:
                 scope.cancel(reason="the operation is late, and too many others are late as well")
@@ -140,7 +140,7 @@ def as_outcome(failure: Exception) -> ClusterError:
 
 
 def bad_row(failure: FormatError) -> ClusterError:
-    """Turn a FormatError into an error that operations may raise."""
+    """Turn a FormatError into a permanent ClusterError with the same text."""
     error = BadRowError(str(failure))
     error.__cause__ = failure.with_traceback(None)
     return error

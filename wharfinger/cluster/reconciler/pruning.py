@@ -1,10 +1,11 @@
-"""The times of prunes: once the table is initialized, then at an interval, on demand, and again soon after a failure.
+"""The times of prunes: as soon as the table is initialized, then at an interval, on demand, and again soon after a failure.
 
 A prune deletes objects that have no row; :mod:`wharfinger.cluster.apply.removal` decides which.
 
 * No prune begins before the table is initialized, because an object without a row yet could be mistaken for an unwanted object.
 * A prune that was requested before the table is initialized, or while another prune runs, is done as soon as possible.
-* A prune that failed is retried after a pause that doubles (cilium's statedb waits for the next tick, an hour later).
+* A prune that failed is retried after a pause, which doubles with each failure (cilium's statedb waits for the next tick, an
+  hour later).
 """
 
 from dataclasses import dataclass, replace
@@ -32,14 +33,14 @@ class Pruning:
 
     @property
     def next_at(self) -> float:
-        """Return when a prune is due, if the table is initialized; minus infinity: now."""
+        """Return when the next prune is due (minus infinity: now), provided that the table is initialized by then."""
         if self.running:
             return NEVER
         return -NEVER if self.asked else self.due_at
 
 
 def begun(options: ReconcilerOptions) -> Pruning:
-    """Return the state at the start: the first prune is due at once, which is as soon as the table is initialized."""
+    """Return the state at the start: the first prune is due as soon as the table is initialized, or never if ``prune_s`` is 0."""
     return Pruning(due_at=-NEVER if options.prune_s else NEVER)
 
 

@@ -1,7 +1,8 @@
 """The records of a reconciler: what the reconciler knows about one key, and about one owner.
 
-The owner of a row is the wave of a package that waits for the row. Every number that reports progress is kept per owner, so that
-a failing object delays only the owner that waits for it.
+In the release engine, the owner of a row is a wave: a group of objects of one release that are applied together, before the
+next group. Every number that reports progress is kept per owner, so that a failing object delays only the owner that waits for
+it.
 """
 
 from collections import OrderedDict
@@ -25,7 +26,7 @@ class Place(Enum):
     FRESH = auto()
     """The key is in its owner's line for changes."""
     HELD = auto()
-    """The key waits for the end of a prune that does not know its row, and so could delete the object as unwanted."""
+    """The key waits for the end of a prune that does not know its row, because this prune could delete its object."""
     RUNNING = auto()
     """A worker has the key."""
     RETRY = auto()
@@ -45,8 +46,8 @@ class Owner(Generic[K, R]):
     ``fresh`` and ``due`` are the lines of changes and of retries, in the order of arrival. An empty line is None, because the
     lines of nearly all owners are empty. ``running``: the number of keys that workers have; ``rows``: the number of all keys.
 
-    ``retrying``: the number of retries among the running keys. ``late``: the number of late operations since the last one that
-    succeeded in time; the owner is slow unless this is 0. ``used``: the seconds for which the owner has used workers; this
+    ``retrying``: the number of retries among the running keys. ``late``: the number of late operations since the last operation
+    that succeeded in time; the owner is slow unless this is 0. ``used``: the seconds for which the owner has used workers; this
     number decides when the owner's turn is (:mod:`~wharfinger.cluster.reconciler.turns`).
 
     A key is in one of ``waiting`` (not attempted at its revision), ``failing`` and ``refreshing``, or in none of them;
@@ -97,10 +98,11 @@ class Owner(Generic[K, R]):
 
 @dataclass(slots=True, eq=False)
 class Work(Generic[K, R]):
-    """The keys that one worker has, all of one owner; ``began`` is the time when the worker took them.
+    """The keys of one owner that one worker is working on; ``began`` is the time when the worker took them.
 
-    ``retry``: the work is a retry of one key. ``left``: the number of keys that are not done. ``slow``: the worker has a slow
-    place instead of an ordinary one. ``failed``: one of the keys failed. ``cut``: the work is being cut off early.
+    ``retry``: the work is a retry of one key. ``left``: the number of keys that are not done. ``slow``: the work has a slow
+    place instead of an ordinary one (:mod:`~wharfinger.cluster.reconciler.turns`). ``failed``: one of the keys failed. ``cut``:
+    the work is being cut off early.
     """
 
     owner: Owner[K, R]
@@ -121,7 +123,7 @@ class Record(Generic[K, R]):
     is a row with this key.
 
     ``number`` is the number of attempts at this revision. ``again`` is True if a refresh was requested while a worker had the
-    key. ``kind``, ``id`` and ``at`` are the status. ``work`` is the work of the worker that has the key, if any.
+    key. ``kind``, ``id`` and ``at`` make up the status of the key. ``work`` is the work of the worker that has the key, if any.
     """
 
     key: K

@@ -1,10 +1,9 @@
-"""The refreshes: keys that are Done and are to be checked again, because that was requested or because they were done long
-ago.
+"""The refreshes: objects that are checked again although their rows have not changed, because a refresh was requested or
+because they were last applied long ago.
 
-The number of refreshes per second is limited, and the same number is the largest burst: the drift of one object is corrected
-at once, the drift of all objects over some seconds. Ages follow the time at which a key was done, not its revision: a key
-that was refreshed lately is young, however old its row is (cilium's statedb orders keys by revision, and stops at the first
-young key).
+The number of refreshes per second is limited, and the same number is the largest burst. So the drift of one object is corrected
+immediately, and the drift of many objects little by little. The age of a key is the time since it was last Done: a key that was
+refreshed lately is young, however old its row is (cilium's statedb orders keys by revision, and stops at the first young key).
 """
 
 from collections import OrderedDict
@@ -18,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 BURST_S: Final = 1.0
-"""The time, in seconds, whose unused refreshes may be made later in one burst."""
+"""The length of a period in seconds: refreshes that were allowed but not made in that past period may be made in one burst."""
 
 
 class Refreshes(Generic[K, R]):
@@ -40,7 +39,7 @@ class Refreshes(Generic[K, R]):
         self._limited[record.key] = record
 
     def done(self, record: Record[K, R]) -> None:
-        """Record that the key is Done now, and so the youngest key."""
+        """Record that the key has just become Done, which makes it the youngest key."""
         if self._age_s:
             self._aged[record.key] = record
 

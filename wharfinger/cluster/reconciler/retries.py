@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 
 NEVER: Final = float("inf")
 HISTORY: Final = 5
-"""The number of outcomes that are remembered of a failing key."""
+"""The number of outcomes that are remembered for a failing key."""
 JITTER: Final = 0.25
 """The largest fraction by which a pause is shortened at random, so that keys that failed together are not retried together."""
 _STALE: Final = 64
@@ -71,7 +71,7 @@ class Failure(Generic[K]):
 
 
 class Retries(Generic[K]):
-    """Failures by key, and their times."""
+    """The failures by key, and the times of the retries."""
 
     def __init__(self) -> None:
         self._failures: dict[K, Failure[K]] = {}
@@ -84,7 +84,7 @@ class Retries(Generic[K]):
         return len(self._failures)
 
     def __iter__(self) -> Iterator[Failure[K]]:
-        """Iterate over the failures, the longest failing first."""
+        """Iterate over the failures; the key that has failed for the longest time comes first."""
         return iter(self._failures.values())
 
     def get(self, key: K) -> Failure[K] | None:

@@ -1,13 +1,14 @@
-"""The service of a reconciler. It has worker tasks, and three further tasks: one reads the table, one moves keys to their
-lines when they are due, one prunes.
+"""The service of a reconciler. It has worker tasks, and three further tasks: one reads the table, one puts due keys into the
+lines of their owners, and one prunes.
 
-There is one task for each worker, never one for a row. A worker takes the next attempt from the machine, performs it, and reports
-its outcome. A worker waits if there is no attempt to take. Changes are read from the table page by page: the next page is read
-when no worker can be given a row of the last page, or after READ_EVERY_S, so that the rows of one owner never hide those of
-another for long. One slow operation occupies one worker and delays no page. If the target offers batches, workers take changes in
-batches and retries one by one.
+There is one task for each worker, never one for a row. A worker takes the next attempt from the machine
+(:mod:`~wharfinger.cluster.reconciler.machine`), performs it, and reports its outcome. A worker waits if there is no attempt to
+take. Changes are read from the table page by page: the next page is read when no worker can be given a row of the last page, or
+after READ_EVERY_S, so that the rows of one owner never hide those of another for long. One slow operation occupies one worker
+and delays no page. If the target offers batches, workers take changes in batches and retries one by one.
 
-Leaving the block cancels what runs: operations are idempotent, and the next reconciler begins with all rows.
+At the end of the block of :func:`open_reconciler`, operations under way are cancelled. This is safe, because operations are
+idempotent, and the next reconciler begins with all rows.
 """
 
 import logging
@@ -45,7 +46,7 @@ _ALL_OWNERS: Final = object()
 _CHECKPOINT_EVERY: Final = 16
 """The number of operations after which a worker lets other tasks run, even if its operations never wait."""
 READ_EVERY_S: Final = 0.1
-"""The least time between two reads of changes while workers have enough to do."""
+"""The longest time, in seconds, that a read of changes waits while workers have enough to do."""
 _DEFAULT: Final = ReconcilerOptions()
 
 
@@ -83,8 +84,8 @@ async def open_reconciler(
 
     ``owner`` returns the owner that waits for a row. ``statuses`` collects the statuses of all reconcilers of one table; this
     reconciler joins it under ``name``. ``during`` returns the context in which an operation on a row runs. ``draw`` returns a
-    random number in [0, 1), for pauses. ``metrics`` receives each operation. ``attempted`` receives each attempt that counts,
-    with its present failure (None if it succeeded); it must not block.
+    random number in [0, 1), for pauses. ``metrics`` receives each operation. ``attempted`` receives each attempt whose row has
+    not changed meanwhile, with its failure (None if it succeeded); it must not block.
     """
     reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
     reconciler.listen(metrics, attempted)
@@ -104,9 +105,7 @@ async def open_reconciler(
 
 
 class Reconciler(Generic[K, R]):
-    """A running reconciler, made by :func:`open_reconciler`. Methods that do not wait may be called from anywhere in its
-    thread.
-    """
+    """A running reconciler, made by :func:`open_reconciler`. Synchronous methods may be called by any code in its thread."""
 
     def __init__(
         self,
@@ -149,8 +148,8 @@ class Reconciler(Generic[K, R]):
         """Wait until every row of ``owner`` up to this revision of the table was attempted at least once, or is gone.
 
         ``until_settled``: wait until every such row is Done, or is deleted together with its object. This wait ends earlier if
-        one of the rows failed permanently, or ``give_up`` times in a row; :meth:`failures` says which row. With ``keys``, all
-        other rows only have to be attempted, and their failures do not end that wait.
+        one of the rows failed permanently, or ``give_up`` times in a row; :meth:`failures` says which row. With ``keys``, this
+        holds for these keys only: all other rows only have to be attempted, and their failures do not end the wait.
         """
         machine = self._machine
         if until_settled:
@@ -183,7 +182,7 @@ class Reconciler(Generic[K, R]):
         return Progress(machine.all_attempted(), machine.all_low_watermark())
 
     def watch(self, owner: Hashable) -> Watch:
-        """Return a watch that fires at the next step of this owner; get it before you read the state."""
+        """Return a watch that fires when the state of this owner may have changed; get it before you read the state."""
         return self._waiters.watch(owner)
 
     def progress(self, owner: Hashable) -> tuple[K, ...]:
@@ -235,7 +234,7 @@ class Reconciler(Generic[K, R]):
     # --- for requests ------------------------------------------------------------------------------------------------------
 
     def refresh(self, keys: Iterable[K]) -> None:
-        """Refresh these keys, at the rate that is allowed: those that are Done, and those that failed permanently.
+        """Refresh those of these keys that are Done or failed permanently, at the rate that is allowed.
 
         A key that is Pending or waits for a retry is attempted anyway. A key that is being attempted is attempted again
         after that. Keys without a row are ignored.
@@ -342,7 +341,7 @@ class Reconciler(Generic[K, R]):
         error.__cause__ = None  # a stored error must not keep frames alive
 
     def _taken(self, now: float) -> None:
-        """Wake one more worker if there is more to take, so that no worker is woken without work."""
+        """Wake one more worker, but only if there is more to take, so that no worker is woken without work."""
         if now + self._options.patience_s < self._alarm_at:
             self._alarm.set()
         if self._machine.ready:
@@ -397,7 +396,7 @@ class Reconciler(Generic[K, R]):
             self._alarm.set()
 
     async def prune_when_due(self) -> None:
-        """Prune when a prune is due and the table is initialized. New rows wait until it is over."""
+        """Prune when a prune is due and the table is initialized. New rows wait until the prune is over."""
         while True:
             with trio.move_on_at(self._pruning.next_at):
                 await self._prune_asked.wait()

@@ -46,12 +46,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class ReconcilerStatistics:
-    """The numbers of one reconciler, by its ``name``.
+    """The statistics of one reconciler.
 
     ``rows`` is the number of rows in the table. The table was read up to ``revision``, and is at ``table_revision`` now.
-    ``keys`` counts the present keys by the operation that is due. ``rounds`` is the number of times that changes were read.
-    ``dropped`` outcomes did not count, because the row had changed. ``updates``, ``deletions`` and ``prunes`` are counted since
-    the start. ``prune_error`` is the error of the last prune.
+    ``keys`` counts the present keys by their state. ``rounds`` is the number of times that changes were read. ``dropped`` is
+    the number of outcomes that did not count, because the row had changed meanwhile. ``updates``, ``deletions`` and ``prunes``
+    are counted since the start. ``prune_error`` is the error of the last prune.
     """
 
     name: str

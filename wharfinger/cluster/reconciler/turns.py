@@ -2,27 +2,29 @@
 
 Places. An operation takes one of the ordinary places (`concurrency`) or one of the slow ones (`slow_concurrency`)::
 
-    first attempts, retries of other owners ──► ordinary place ──► done
-                                                    │ not done after `patience_s`: it is late
-                                                    ▼
-    retries of slow owners ───────────────────► slow place ─────► done, or cut off after `operation_s`
+    first attempts, and retries of owners
+    that are not slow ─────────────────────► ordinary place ──► done
+                                                   │ not done after `patience_s`: it is late
+                                                   ▼
+    retries of slow owners ────────────────────► slow place ──► done, or cut off after `operation_s`
 
 So every ordinary place is free again after `patience_s`, however many operations hang. An owner becomes slow when one of its
-operations is late, and stays slow until an operation of it succeeds in time. A late operation that finds no free slow place is
-cut off, once: its retry is in a slow place from the beginning, where only `operation_s` ends it.
+operations is late, and stays slow until an operation of it succeeds in time. If there is no free slow place for a late
+operation, one of the late operations is cut off (`Turns._victim`). Its retry has a slow place from the beginning if the owner
+is still slow; there, only `operation_s` ends it.
 
 Turns. The owner that has used the least time of workers goes first; a failure counts for at least `patience_s`, and an owner
-that comes back from a pause begins a little ahead of the others. So a new owner, or an owner whose operations are quick, goes
-ahead of owners whose operations hang, fail or are slow. As long as there are both changes and retries, each RETRY_EVERY-th
+that had nothing to do for a while begins a little ahead of the others. So a new owner, or an owner whose operations are quick,
+goes ahead of owners whose operations hang, fail or are slow. As long as there are both changes and retries, each RETRY_EVERY-th
 key handed out for an ordinary place is a retry.
 
 Shares. An owner has at most `owner_concurrency` operations at once, half of that number after one late operation, a quarter
-after two, and so on down to two operations; one of these two is kept for first attempts. A key that changes while it is in a
-line keeps its place.
+after two, and so on down to two operations; one of these two is kept for first attempts. A key that changes again while it is
+in the line of changes keeps its position.
 
 The bound, which tests/cluster/reconciler/test_fairness.py checks: the first attempt at a row of an owner that has nothing else
-to do begins within `patience_s * (2 + 2 * U / concurrency)` seconds after its change was taken in, where U counts the owners
-that came before it and have not had a turn since.
+to do begins within `patience_s * (2 + 2 * U / concurrency)` seconds after its change was read, where U counts the owners that
+came before it and have not had a turn since.
 """
 
 import heapq
@@ -39,8 +41,8 @@ R = TypeVar("R")
 
 RETRY_EVERY: Final = 4
 DEBT: Final = 10
-"""The used time of an owner counts only up to this many times the patience, so that an owner never waits long for its next
-turn."""
+"""The used time of an owner exceeds the used time of the other owners by at most this many times `patience_s`, so that the
+owner never waits long for its next turn."""
 _STALE: Final = 64
 _NONE: Final = -1
 
@@ -48,8 +50,8 @@ _NONE: Final = -1
 class Lane(Generic[K, R]):
     """The owners that have something to do, ordered by the time that they have used.
 
-    Only the newest of an owner's entries in the heap counts. While there is only one owner, the time in its entry is not
-    updated, until a second owner arrives.
+    Only the newest of an owner's entries in the heap counts. While the lane has only one owner, the time in its entry is not
+    updated; this is done when a second owner arrives.
     """
 
     __slots__ = ("_heap", "_last", "_serials")
@@ -125,7 +127,7 @@ class Turns(Generic[K, R]):
 
     @property
     def changes_waiting(self) -> bool:
-        """Return whether there is a change of an owner that may have one more operation."""
+        """Return whether a change waits whose owner may have one more operation."""
         return bool(self._changes)
 
     @property

@@ -1,7 +1,7 @@
 """The tasks that wait for an owner.
 
-A task is woken when its condition holds, and not at each step of the owner, because an owner of a hundred thousand rows makes as
-many steps. Checking a condition is cheap, but waking a task is not.
+A task is woken when its condition holds, and not at each change of the owner's state, because the state of an owner of a
+hundred thousand rows changes as many times. Checking a condition is cheap, but waking a task is not.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -46,11 +46,11 @@ class Waiters:
                 del self._waiters[owner]
 
     def watch(self, owner: Hashable) -> Watch:
-        """Return a watch that fires at the owner's next step; get it before you read the state."""
+        """Return a watch that fires when the owner's state may have changed; get it before you read the state."""
         return self._watches.setdefault(owner, Watch())
 
     def step(self, owner: Hashable) -> None:
-        """Wake the tasks that wait for something of this owner, because its state changed."""
+        """Record that the state of this owner changed: fire its watch, and wake the tasks whose conditions hold now."""
         if self._watches:
             watch = self._watches.pop(owner, None)
             if watch is not None:
@@ -61,6 +61,6 @@ class Waiters:
                     waiter.event.set()
 
     def step_all(self) -> None:
-        """Wake all waiting tasks, because a state that concerns all owners changed."""
+        """Record that the state of every owner may have changed; see :meth:`step`."""
         for owner in [*self._watches, *self._waiters]:
             self.step(owner)

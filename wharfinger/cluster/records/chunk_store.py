@@ -1,9 +1,10 @@
 """The chunks of large records in a cluster: written before their head, read with it, and collected if no head names them.
 
-If the daemon is killed before it has written a head, chunks without a head remain; :meth:`ChunkStore.collect` deletes them.
-If the daemon is killed just after it has written the head, the head does not own its chunks yet; :meth:`ChunkStore.collect`
-makes the head their owner. Chunks that another process may still be writing are skipped; the rules for this are the same as
-for pending records (:mod:`~wharfinger.cluster.lease.fencing`).
+The *head* of a record is the Secret that Helm reads; it names the chunks (:mod:`~wharfinger.cluster.records.release_chunks`).
+If the daemon is killed before it has written a head, chunks without a head remain; :meth:`ChunkStore.collect` deletes them. If
+the daemon is killed just after it has written the head, the head does not own its chunks yet; :meth:`ChunkStore.collect` makes
+the head their owner. Chunks that another process may still be writing are skipped; the rules for this are the same as for
+pending records (:mod:`~wharfinger.cluster.lease.fencing`).
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -25,7 +26,7 @@ AT_ONCE: Final = 4
 
 
 class ChunkStore:
-    """Chunks of all releases of a cluster."""
+    """The chunks of all releases of a cluster."""
 
     def __init__(self, client: ClusterClient, fencing: Fencing) -> None:
         self._client = client
@@ -50,8 +51,8 @@ class ChunkStore:
                     del self._in_use[place]
 
     async def write(self, chunks: Sequence[JsonObject]) -> None:
-        """Create the chunks. A chunk that exists was written by a killed process for the same record: its name contains the
-        digest of its content.
+        """Create the chunks. A chunk that exists already has the same content, because its name contains the digest of its
+        content. For example, a process was killed after it had written the chunk.
         """
 
         async def create(chunk: JsonObject) -> None:
@@ -157,7 +158,7 @@ class ChunkStore:
 
 
 class _Head:
-    """The Secret that a chunk would belong to, and the names of the chunks that the Secret lists."""
+    """The head to which a chunk belongs according to its labels, and the names of the chunks that this head lists."""
 
     def __init__(self, secret: JsonObject, names: tuple[str, ...], *, readable: bool = True) -> None:
         self.secret = secret

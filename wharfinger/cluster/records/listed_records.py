@@ -1,7 +1,7 @@
-"""The records in the first list that a daemon reads; each is kept until its release is restored.
+"""The records from the first list of record Secrets that a daemon reads; each is kept until its release is restored.
 
-That list has every record with its content, so restoring a release needs no request of its own. The Secrets are kept for a
-short time only, and only up to a number of bytes: all other records are read from the cluster.
+That list has every record with its content, so no further request is needed to restore a release. The kept Secrets are used for
+a short time only, and their total size is limited. All other records are read from the cluster.
 """
 
 import time
@@ -10,7 +10,7 @@ from typing import Final
 
 MAX_BYTES: Final = 8 * 1024 * 1024
 FRESH_S: Final = 60.0
-"""The time in which a daemon restores its releases. Later, nothing is kept."""
+"""The time in seconds for which the kept Secrets are used. A daemon should have restored its releases by then."""
 
 
 class ListedRecords:
@@ -32,7 +32,7 @@ class ListedRecords:
             self._until = self._clock() + FRESH_S
 
     def refuse(self, namespace: str) -> None:
-        """Keep nothing of a namespace, because it has a record that cannot be attributed to a release."""
+        """Return no Secrets of this namespace from now on, because it has a record that cannot be attributed to a release."""
         self._refused.add(namespace)
 
     def take(self, namespace: str, versions: Mapping[str, str]) -> tuple[bytes, ...]:

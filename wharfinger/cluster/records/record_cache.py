@@ -1,6 +1,6 @@
 """A cache of the last read or written records, so that an unchanged history is not read again.
 
-Its size is bounded by the content of the records: the release that was not used for the longest time is forgotten.
+The total size of the records is limited. If it is exceeded, the release that was unused for the longest time is forgotten.
 """
 
 from collections import OrderedDict
@@ -17,14 +17,15 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 RECORD_BYTES: Final = 4096
 """The bytes that a record is assumed to need in addition to its content."""
 UNPACKED: Final = 6
-"""The assumed ratio between a record in memory and its Secret."""
+"""The assumed ratio of the size of a record in memory to the size of its Secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A record, with the metadata of its Secret as it was read.
 
-    ``cut``: the content of the Secret itself if the record is in chunks; ``index`` names the chunks.
+    ``cut``: the document in the Secret itself, if it differs from the document of ``release``, usually because parts of the
+    record are in chunks; ``index`` names the chunks.
     """
 
     release: Release

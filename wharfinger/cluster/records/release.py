@@ -1,13 +1,13 @@
 """A Helm release record in Helm's own form: a Secret per revision, so that ``helm list``, ``history``, ``get``, ``status``,
-``rollback`` and ``uninstall`` see what is installed here.
+``rollback`` and ``uninstall`` work for the releases of the daemon, too.
 
-Facts of the format (Helm 3 and 4): the Secret is ``sh.helm.release.v1.<name>.v<revision>`` of type ``helm.sh/release.v1``
-with the labels ``owner=helm``, ``name``, ``status``, ``version`` and a time stamp; its one datum ``release`` is base64 of
-gzip of JSON (and base64 once more, as all Secret data). In records from before Helm compressed them, the JSON is plain.
+Facts of the format (Helm 3 and 4): the Secret is ``sh.helm.release.v1.<name>.v<revision>`` of type ``helm.sh/release.v1`` with
+the labels ``owner=helm``, ``name``, ``status``, ``version`` and a time stamp; its one datum ``release`` is base64 of gzip of
+JSON (and base64 once more, as all Secret data). In very old records of Helm, the JSON is not compressed.
 
-A record that Helm wrote is kept whole: a :class:`Release` is a view of its document, and a change of the status changes
-nothing else (the chart's templates stay in it, so a user's ``helm rollback`` still works). A record that does not fit into a
-Secret is cut: :mod:`~wharfinger.cluster.records.release_chunks`. Pure; every size is bounded.
+A record that Helm wrote is kept whole: a :class:`Release` is a view of its document, and a change of the status changes nothing
+else (the chart's templates stay in it, so a user's ``helm rollback`` still works). A record that does not fit into a Secret is
+split (:mod:`~wharfinger.cluster.records.release_chunks`). Pure; every size is bounded.
 """
 
 import base64
@@ -47,11 +47,11 @@ MAX_DOCUMENT_BYTES: Final = 64 * 1024 * 1024
 MAX_NAME: Final = 53
 """Helm's limit for release names."""
 HOLDER_ANNOTATION: Final = "wharfinger.dev/holder"
-"""The annotation of the Secret that names the writer of this revision. Helm ignores it; a record that a user's helm wrote or
+"""The annotation that names the writer of the revision in a Secret. Helm ignores it; a record that a user's helm wrote or
 overwrote does not have it.
 """
 FENCE_ANNOTATION: Final = "wharfinger.dev/fence"
-"""The annotation with the fence of the writer's Lease."""
+"""The annotation with the fence of the writer (:class:`~wharfinger.cluster.lease.fencing.Holder`)."""
 LEASE_ANNOTATION: Final = "wharfinger.dev/lease"
 """The annotation that names the writer's Lease: ``namespace/name/uid``."""
 BASE_FILE: Final = "wharfinger.dev/base"
@@ -59,11 +59,11 @@ BASE_FILE: Final = "wharfinger.dev/base"
 file when it rewrites a record or rolls back to a record, and never reads the file.
 """
 STAMP_LABEL: Final = "wharfinger.dev/applied"
-"""The label with the stamp of a revision: its number, a dot, and the caller's text. Helm copies labels to revisions that
-users make; the number of such a revision differs from the number in the copied stamp.
+"""The label with the stamp of a revision: the number of the revision, a dot, and the caller's text. Helm copies labels to
+revisions that users make; the number of such a revision differs from the number in the copied stamp.
 """
 INPUTS_FILE: Final = "wharfinger.dev/wish"
-"""The name of the file that holds the desired state that the revision was made from, beside the base."""
+"""The name of another file among the chart's files. It holds the desired state from which the revision was made."""
 COMPRESSION: Final = 6
 """The gzip level; Helm's 9 takes twice the time and saves 1% (600 KB of manifests: 12.8 ms against 6.3)."""
 
@@ -86,7 +86,7 @@ class ReleaseStatus(StrEnum):
 
     @property
     def pending(self) -> bool:
-        """Return whether an operation is or was under way for this revision."""
+        """Return whether the operation on this revision is under way, or was interrupted."""
         return self in {self.PENDING_INSTALL, self.PENDING_UPGRADE, self.PENDING_ROLLBACK, self.UNINSTALLING}
 
 
@@ -96,7 +96,8 @@ class ReleaseRecordError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One revision. ``document`` is Helm's JSON and never changed in place; ``labels`` are the user's own ones.
+    """One revision. ``document`` is Helm's JSON, and is never changed in place. ``labels`` are the labels of the Secret that
+    Helm does not set itself.
 
     ``holder``, ``fence`` and ``lease`` identify its writer (:class:`~wharfinger.cluster.lease.fencing.Holder`). If a revision is
     not ``whole``, its manifest, hooks and values are not here: reading them raises ReleaseRecordError.
@@ -207,7 +208,8 @@ class Release:
         return Holder(self.holder, self.fence, self.lease)
 
     def summary(self) -> "Release":
-        """Return the revision with only the parts that a history shows. This is for revisions to which no operation returns."""
+        """Return the revision with only the parts that a history shows. It serves for revisions to which no operation rolls
+        back."""
         info = {key: value for key, value in find_object(self.document, "info").items() if key != "notes"}
         document: JsonObject = {"name": self.name, "namespace": self.namespace, "version": self.revision, "info": info}
         return replace(self, document={**document, "chart": {"metadata": self.chart}}, whole=False)
@@ -295,7 +297,7 @@ def new_release(
 
 
 def _files(contents: Mapping[str, bytes]) -> list[JsonValue]:
-    """Return the files of a chart that are not empty."""
+    """Return the entries for the files of a chart; empty files are omitted."""
     return [{"name": name, "data": base64.b64encode(data).decode()} for name, data in contents.items() if data]
 
 
@@ -320,7 +322,7 @@ def to_secret(release: Release, now: datetime) -> JsonObject:
 
 
 def pack_document(document: JsonObject) -> bytes:
-    """Return the datum of a record's Secret, before the base64 of all Secret data."""
+    """Return the datum of a record's Secret, before the base64 encoding that Kubernetes requires for all data of Secrets."""
     return base64.b64encode(gzip(encode_json(document)))
 
 
@@ -396,7 +398,7 @@ def from_secret(secret: JsonObject) -> Release:
 
 
 def check_record(release: Release) -> None:
-    """Read once all parts that may have a wrong type, so that later reads cannot fail. Raises ShapeError."""
+    """Read all parts that may have a wrong type, so that later reads cannot fail. Raises ShapeError."""
     if not release.name or release.revision < 1:
         raise ShapeError("it has no name or no version")
     for hook in release.hooks:

@@ -17,9 +17,9 @@ The index of the chunks (their digests, in order) is an annotation in the chart'
 the chart's metadata when it rewrites a record, but drops annotations of the Secret. The index is valid only for the revision
 that it names, because a rollback by Helm copies the chart, and with it the index, into a new revision.
 
-Chunks are named by their content and never change; for a new status, only the head is written. The chunks are written before the
-head, and the head becomes their owner afterwards. So a head exists only with all of its chunks, and a crash can only leave
-chunks that no head names.
+Chunks are named by their content and never change; for a new status, only the head is written. The chunks are written before
+the head, and the head becomes their owner afterwards. So a head exists only with all of its chunks. A crash can leave chunks
+that no head names, or that their head does not own yet (:mod:`~wharfinger.cluster.records.chunk_store` corrects both).
 """
 
 import base64
@@ -96,7 +96,7 @@ class ChunkIndex:
     digests: tuple[str, ...]
 
     def names(self, release: str) -> tuple[str, ...]:
-        """Return the names of their Secrets, in order."""
+        """Return the names of the Secrets of these chunks, in order."""
         return tuple(
             f"wharfinger.chunk.v1.{release}.v{self.revision}.{number}.{digest[:16]}"
             for number, digest in enumerate(self.digests)
@@ -105,8 +105,8 @@ class ChunkIndex:
 
 @dataclass(frozen=True, slots=True)
 class PackedRelease:
-    """A packed record: ``head`` is the Secret that Helm reads, ``cut`` the document in it, ``chunks`` the other Secrets (usually
-    none).
+    """A packed record: ``head`` is the Secret that Helm reads, ``cut`` is the document in ``head``, and ``chunks`` are the
+    other Secrets (usually none).
     """
 
     head: JsonObject
@@ -151,7 +151,9 @@ def pack_release(release: Release, now: datetime) -> PackedRelease:
 
 
 def repack_head(cut: JsonObject, release: Release, now: datetime) -> JsonObject:
-    """Return the Secret of a head record in which only the ``info`` changed."""
+    """Return the Secret of a head in which only the ``info`` changed; ``cut`` is the document of the head. Raises
+    ReleaseRecordError.
+    """
     text = pack_document(with_info_of(cut, release))
     if len(text) > MAX_RECORD_BYTES:
         raise ReleaseRecordError(
@@ -162,14 +164,16 @@ def repack_head(cut: JsonObject, release: Release, now: datetime) -> JsonObject:
 
 
 def with_info_of(cut: JsonObject, release: Release) -> JsonObject:
-    """Return a head with the info of a release, but with its own notes."""
+    """Return a head with the info of a release, but with the notes that the head had before."""
     info = {key: value for key, value in find_object(release.document, "info").items() if key != "notes"}
     old = find_object(cut, "info")
     return {**cut, "info": {**info, **({"notes": old["notes"]} if "notes" in old else {})}}
 
 
 def index_of(head: Release) -> ChunkIndex | None:
-    """Return the chunks that a record names; None for a record without chunks. Raises ReleaseRecordError."""
+    """Return the chunks that a record names; None if it names none, or only those of another revision. Raises
+    ReleaseRecordError.
+    """
     text = find(head.chart, "annotations", INDEX_ANNOTATION)
     if text is None:
         return None
@@ -219,9 +223,10 @@ def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | Non
 
 
 def without_stand_in(release: Release) -> Release:
-    """Return a failed revision without its stand-in manifest.
+    """Return a revision without :data:`STAND_IN`, the object that replaces a cut manifest.
 
-    A rollback by Helm may have copied the stand-in into the revision. Such a revision has applied nothing.
+    A rollback by Helm may have copied this object into the revision. Such a rollback fails, so the revision has applied
+    nothing.
     """
     if STAND_IN not in find_str(release.document, "manifest"):
         return release
@@ -273,7 +278,7 @@ def _own_hooks(head: JsonObject) -> list[JsonValue]:
 
 
 def _notes(parts: JsonObject) -> str:
-    names = {"manifest": "the manifest", "hooks": "the hooks", "config": "the values", "chart": "these notes"}
+    names = {"manifest": "the manifest", "hooks": "the hooks", "config": "the values", "chart": "the original notes"}
     gone = [name for key, name in names.items() if key in parts]
     listed = " and ".join(filter(None, [", ".join(gone[:-1]), gone[-1]]))
     can = (

@@ -1,14 +1,14 @@
 """The revisions of all releases of a cluster, without their content, from one watch of Helm's record Secrets.
 
-Reading them costs no request, and operations of a user's helm are noticed at once. Only labels and annotations of a record
-are read: revision, status, writer. The watch may lag behind, so every decision made from it is checked again: a revision is
-written under its own name and over the state that was read, and the write is refused if another writer came first.
+Reading them costs no request, and operations of a user's helm are noticed at once. Only labels and annotations of a record are
+read: revision, status, writer. The watch may lag behind, so each write is checked by the API server: a new revision is created
+under its own name, a change replaces only the state that was read, and both are refused if another writer came first.
 
-Our own changes are known by the writes (:meth:`ReleaseHeads.writing`), whether the watch reports them before the answer or
-after. All other changes are foreign, and reported: a new revision, a status that was changed (except *superseded*, which
-comes with a new revision), and the deletion of the last record. The author of such a change is known as far as the objects
-name it: the daemon that the record names, or the field manager of the last write. The user behind it is only in the audit log
-of the API server.
+Our own changes are recognized (:meth:`ReleaseHeads.writing`), whether the watch reports them before or after the answer to the
+write. All other changes are foreign. These foreign changes are reported: a new revision, a new status (except *superseded*,
+which comes with a new revision), and the deletion of the last record. The author of such a change is known as far as the
+objects name it: the daemon that the record names, or the field manager of the last write. The user behind it is only in the
+audit log of the API server.
 """
 
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
@@ -94,7 +94,7 @@ class ForeignChange:
 
 
 OnForeign = Callable[[ForeignChange], None]
-"""A listener, called at once; it must not block."""
+"""A listener. It is called synchronously, and must not block."""
 
 
 class ReleaseHeads:
@@ -147,7 +147,8 @@ class ReleaseHeads:
 
     @contextmanager
     def writing(self, namespace: str, secret: str) -> Iterator[Callable[[JsonObject | None], None]]:
-        """Announce a write of ours for the block, which calls the given function with the resulting Secret (None: deleted).
+        """Announce a write of ours, which the block makes. The block passes the resulting Secret to the yielded function (None:
+        the Secret is deleted).
 
         If the block ends without that call, changes that the watch reported meanwhile are attributed to the holder that the
         Secret names.
@@ -213,10 +214,9 @@ class ReleaseHeads:
         if before is None or (change.object is not None and change.object.uid != before.uid):
             return
         self._forget(place)
+        # Another writer may be quicker than our own uninstall; this is not reported.
         ours = before.status is ReleaseStatus.UNINSTALLING and before.holder.identity == self._ours.identity
-        if (
-            self.synced and not ours and before.owner not in self._releases
-        ):  # another writer was quicker than our own uninstall
+        if self.synced and not ours and before.owner not in self._releases:
             self._tell(ForeignChange(before, gone=True))
 
     def _of(self, place: tuple[str, str]) -> ReleaseHead | None:
@@ -279,7 +279,7 @@ _MAX_REVISION_DIGITS: Final = 10
 
 
 def read_head(text: bytes) -> ReleaseHead | None:
-    """Return the head in the JSON of a record's Secret; None if a label is missing that Helm puts on every record."""
+    """Return the head in the JSON of a record's Secret; None if a label that Helm puts on every record is missing or invalid."""
     try:
         metadata = _SECRET.decode(text).metadata
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

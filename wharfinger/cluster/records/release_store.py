@@ -1,13 +1,15 @@
-"""The records of releases in a cluster: reading, writing ahead, settling, repairing, trimming.
+"""The store of release records in a cluster. It reads and writes records, marks interrupted revisions as failed, and removes
+old revisions.
 
-The order of writes leaves a readable history after a crash at any point: a pending record exists before anything is changed,
-it becomes deployed after the last change, and only then is the record before it superseded. A failed revision supersedes nothing:
-the last deployed revision remains the revision to return to. A pending record whose holder is gone is marked failed by the next
-operation (:meth:`ReleaseStore.settled`).
+The order of writes leaves a readable history after a crash at any point: a pending record exists before any object is changed
+(except for a quick change, :mod:`~wharfinger.cluster.releases.revision_record`), it becomes deployed after the last change, and
+only then is the record before it superseded. A failed revision supersedes nothing: the last deployed revision remains the
+revision to return to. A pending record whose holder is gone is marked failed by the next operation
+(:meth:`ReleaseStore.settled`).
 
-With :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` a history that did not change since it was read or written
-here costs no request; any other history costs at most one list. Records before the last deployed one are kept in memory as
-summaries, because no operation here returns to them.
+With :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads`, a history that did not change since it was read or written
+here costs no request. Any other history costs at most one list, and one request for each chunk. Records before the last
+deployed one are kept in memory as summaries, because no operation here rolls back to them.
 """
 
 import logging
@@ -51,7 +53,7 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 THREAD_BYTES: Final = 100_000
-"""A record over this is packed and unpacked in a thread."""
+"""The size above which a record is packed and unpacked in a thread."""
 MAX_SECRET_BYTES: Final = 16 * 1024 * 1024
 HISTORY: Final = 10
 """The number of revisions kept per release, as in Helm."""
@@ -152,7 +154,7 @@ class ReleaseStore:
         return [await self._whole(stored) if stored.release.whole else stored for stored in slim(found)]
 
     async def _opened(self, secret: JsonObject) -> Stored:
-        """Return the record in a Secret, with its chunks if it has any."""
+        """Return the record in a Secret, with the index of its chunks if it has any; the chunks are not read."""
         size = len(find_str(secret, "data", "release"))
         release = await _off_the_loop(size, partial(from_secret, secret))
         index = None
@@ -192,12 +194,19 @@ class ReleaseStore:
         return self._keep(release, secret, packed)
 
     async def update(self, stored: Stored, release: Release) -> Stored:
-        """Replace the ``info`` of a revision. Raises ReleaseBusyError if the revision changed since it was read."""
+        """Replace the record of a revision. Its chunks are written again only if their content changes.
+
+        Raises ReleaseBusyError if the revision changed since it was read.
+        """
         packed = await self._packed_again(stored, release)
         async with self._chunks.writing(packed.chunks):
             await self._chunks.write(packed.chunks)
             secret = await self._replace(stored, release, packed.head)
             await self._chunks.set_owner(secret, packed.chunk_names)
+        if stored.index is not None and stored.index != packed.index:
+            kept = packed.index.names(release.name) if packed.index is not None else ()
+            names = [name for name in stored.index.names(release.name) if name not in kept]
+            await self._chunks.delete(release.namespace, names)
         return self._keep(release, secret, packed)
 
     async def _packed_again(self, stored: Stored, release: Release) -> PackedRelease:
@@ -206,7 +215,7 @@ class ReleaseStore:
             resource = await self._client.resource_type("v1", "Secret")
             secret = await self._client.get(ObjectKey(resource, release.namespace, release.secret_name))
             cut = (await self._opened(secret)).release.document
-        if cut is None:
+        if cut is None or (release.whole and not _differ_in_info_only(stored.release, release)):
             return await self._pack(release)
         head = await _off_the_loop(stored.packed_bytes, partial(repack_head, cut, release, self._now()))
         return PackedRelease(head, cut, stored.index)
@@ -280,7 +289,7 @@ class ReleaseStore:
         return await self._chunks.collect()
 
     async def collect_regularly(self, every_s: float) -> None:
-        """Collect chunks once the records are known, and then at an interval (0: never again). Runs as a task of its own."""
+        """Collect chunks as soon as the records are known, and then at an interval until cancelled; 0: collect only once."""
         while True:
             try:
                 await self._heads.wait_synced()
@@ -303,6 +312,11 @@ class ReleaseStore:
 
     async def _pack(self, release: Release) -> PackedRelease:
         return await _off_the_loop(len(release.manifest), partial(pack_release, release, self._now()))
+
+
+def _differ_in_info_only(one: Release, other: Release) -> bool:
+    """Return whether two records are equal except for their ``info``, which is never in chunks (apart from the notes)."""
+    return one.whole and {**one.document, "info": None} == {**other.document, "info": None}
 
 
 def _metadata_of(secret: JsonObject) -> JsonObject:

@@ -13,7 +13,8 @@ async def confirmed(tools: Tools, request: ReleaseRequest, restored: int) -> Rel
     """Return the result of an upgrade that would change nothing; None if it may change something.
 
     ``restored`` is the revision whose objects were restored. The request has neither definitions nor hooks, and is no rollback;
-    its objects are not used. The caller holds the turn of the release. Raises ReleaseError, and the errors of the client.
+    its objects are not used. The caller holds the release (`ReleaseRegistry.turn`). Raises ReleaseError, and the errors of the
+    client.
     """
     owner = request.owner
     history = await tools.keeper.settled(owner)

@@ -1,5 +1,5 @@
 """The release engine: it installs and upgrades releases, keeps them in their desired state, and uninstalls them, with Helm's
-semantics over server-side apply.
+semantics, by server-side apply.
 
     async with open_release_engine(client, watches, options) as engine:
         result = await engine.upgrade(request)
@@ -14,11 +14,11 @@ and not undone (:mod:`~wharfinger.cluster.records.release_heads`).
 Invariants:
 
 * At most one operation of a release runs at a time; different releases never wait for each other.
-* A request that equals the last applied one makes no API request, as long as no event contradicts it.
+* A request that equals the last applied one makes no API request, as long as no watch has reported a change.
 * If the last operation of a release failed, its unfinished rows were removed, so each remaining row is done. A release is
   *whole* if all its objects have rows. A prune deletes objects without a row only in whole releases.
 * Revisions of other tools are not undone: after such a revision, the release's drift is reported but not corrected, until the
-  next upgrade here.
+  next upgrade by this engine.
 """
 
 from collections.abc import AsyncGenerator, Container, Iterable, Sequence
@@ -63,13 +63,15 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.kube.service_account import ServiceAccount
 
 COMPARED_PATIENCE_S: Final = 20.0
-"""The time for which the first upgrade after a restore waits until all objects were compared, which saves a GET for each."""
+"""The time in seconds for which the first upgrade after a restore waits until all objects were compared with their rows. This
+saves a GET for each object."""
 SYNC_PATIENCE_S: Final = 5.0
-"""The time for which a restore waits until the records of all releases are known, which saves a list for each."""
+"""The time in seconds for which a restore waits until the records of all releases are known. This saves a list for each
+release."""
 
 
 class ReleaseEngine:
-    """Releases of one cluster. Made by :func:`open_release_engine`."""
+    """The releases of one cluster. Made by :func:`open_release_engine`."""
 
     def __init__(
         self,
@@ -221,8 +223,8 @@ class ReleaseEngine:
         call deletes nothing.
 
         ``delete_protected``: delete volumes, claims, namespaces and definitions as well. ``orphan``: delete only the records,
-        and our label. If ``applied`` is False and no record exists, no object can exist, so objects are searched only if the
-        namespace is being deleted.
+        and our label on the objects. ``applied`` is False if the caller knows that the release never applied an object. Then,
+        without a record, objects are searched only if the engine has rows of the release, or if its namespace is being deleted.
         """
         owner = Owner(name, namespace)
         async with self._expected_turn(owner):
@@ -244,7 +246,7 @@ class ReleaseEngine:
         return [stored.release for stored in await self._tools.keeper.history(Owner(name, namespace))]
 
     async def whole(self, release: Release) -> Release | None:
-        """Read a revision of a history with its manifest; None if it is gone by now. Raises ReleaseRecordError."""
+        """Return the complete record of a revision from :meth:`history`; None if it is gone by now. Raises ReleaseRecordError."""
         return await self._tools.keeper.whole(release)
 
     async def objects(self, name: str, namespace: str) -> tuple[ObjectKey, ...]:
@@ -271,8 +273,8 @@ class ReleaseEngine:
         """Apply definitions that a release is going to need, and wait until they are established. Definitions belong to no
         release.
 
-        From then on a definition that is deleted is noticed, and restored if ``drift`` says so. These definitions replace the
-        definitions that the same ``step`` of the release applied before.
+        From then on, the deletion of one of these definitions is noticed, and the definition is restored if ``drift`` says so.
+        Definitions that the same ``step`` of the release applied before are no longer watched, unless they are among these.
 
         Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and the errors of the
         client.
@@ -309,7 +311,7 @@ class ReleaseEngine:
     async def restore(
         self, name: str, namespace: str, *, drift: DriftPolicy | None = None, health: tuple[HealthRule, ...] = ()
     ) -> tuple[ObjectKey, ...] | None:
-        """Fill the rows of a release from its records, without a write: its last objects are watched from now on.
+        """Fill the rows of a release from its records, without applying an object: its last objects are watched from now on.
 
         Returns the objects of the last revision, as `objects` does; None if they were not read.
 
@@ -376,7 +378,7 @@ class ReleaseEngine:
                 self._kept.resume(owner)
 
     def prune(self) -> None:
-        """Delete objects that have our label and no row, in whole releases, once all expected releases are restored."""
+        """Delete objects that have our label and no row, in whole releases, as soon as all expected releases are restored."""
         self._reconciler.prune()
 
     # -- the state

@@ -63,7 +63,8 @@ class HookEvent(StrEnum):
 
 
 RUN_BY_DAEMON: Final = frozenset(HookEvent) - {HookEvent.TEST}
-"""The events whose hooks the daemon runs; a user runs the hooks of the other events with `helm` and their own rights."""
+"""The events whose hooks the daemon runs; a user runs the hooks of the other events with `helm`, and with the user's own
+rights."""
 
 
 class DeletePolicy(StrEnum):
@@ -118,7 +119,7 @@ def parse_hooks(objects: Iterable[JsonObject]) -> list[Hook]:
 
 
 def hook_entry(hook: Hook) -> JsonObject:
-    """Return a hook in the form of a release record."""
+    """Return the entry of a hook in a release record."""
     kind = kind_of(hook.obj)[1]
     return {
         "name": name_of(hook.obj),
@@ -133,21 +134,21 @@ def hook_entry(hook: Hook) -> JsonObject:
 
 
 def hooks_of(release: Release) -> list[Hook]:
-    """Return the hooks in a record, of any writer. Raises FormatError."""
+    """Return the hooks in a record, no matter which program wrote the record. Raises FormatError."""
     texts = (find_str(entry, "manifest") for entry in release.hooks)
     return read_hooks(texts, f"hook of release {release.namespace}/{release.name}")
 
 
 def read_hooks(texts: Iterable[str], what: str) -> list[Hook]:
-    """Return the hooks in the manifests of entries. Raises FormatError."""
+    """Return the hooks in these manifests; ``what`` names them in errors. Raises FormatError."""
     return parse_hooks(as_object(read_yaml(text, what=what), what) for text in texts if text.strip())
 
 
 class HookRunner:
     """The runner of one release's hooks; ``interruption`` ends its waits.
 
-    ``confined_to``: the release, if it may write in its own namespace only. Kinds that were not served when the release was
-    checked are checked here.
+    ``confined_to``: the release, if it may write in its own namespace only. Hooks whose kinds were not served when the release
+    was checked are checked here.
     """
 
     def __init__(
@@ -198,7 +199,7 @@ class HookRunner:
             raise HookFailedError(f"{event} {hook} failed: {state.message}")
 
     async def _create(self, hook: Hook, event: HookEvent, key: ObjectKey) -> None:
-        """Create the object. If an earlier attempt without an answer created it, the next attempt accepts it."""
+        """Create the object. If an earlier attempt got no answer but created the object, the next attempt accepts that object."""
         unanswered = False
 
         async def create() -> None:

@@ -1,9 +1,9 @@
 """The tidying of histories some time after their last revision: older revisions are superseded, and the oldest are removed.
 
-A change that is recorded by one write leaves the preceding revision marked as deployed. If several revisions are marked as
-deployed, Helm and this engine use the newest of them, so the older ones need not be superseded at once. They are superseded
-later, one release after the other, when a change of many packages is over. A daemon that is restarted before the tidying
-finds such revisions when it reads the history of the release.
+If the record of a revision is written only once (:mod:`~wharfinger.cluster.releases.revision_record`), the preceding revision
+stays marked as deployed. If several revisions are marked as deployed, Helm and this engine use the newest of them, so the older
+ones need not be superseded at once. They are superseded later, one release after the other, when a change of many packages is
+over. A daemon that is restarted before the tidying finds such revisions when it reads the history of the release.
 """
 
 import logging
@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 
 
 class LateTidying:
-    """The releases whose histories are to be tidied. ``turn`` returns the block in which no other operation runs on a
-    release; ``is_busy`` returns whether an operation runs on a release now.
+    """The releases whose histories are to be tidied. ``turn`` returns a context manager, in whose block no other operation runs
+    on a release; ``is_busy`` returns whether an operation runs on a release now.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class LateTidying:
         return len(self._due)
 
     async def run(self) -> None:
-        """Tidy histories when they are due. Runs as a task of its own."""
+        """Tidy histories when they are due, until cancelled."""
         while True:
             while not self._due:
                 self._added = trio.Event()

@@ -1,9 +1,9 @@
-"""The paths of an API that a chart's `lookup` may read, judged one by one.
+"""The decision which paths of the Kubernetes API a chart's `lookup` may read.
 
-Pure. Only what `lookup` needs is allowed: the version, discovery, objects, and collections. Everything else is refused,
-above all subresources (``pods/x/log``, ``services/x/proxy``) and watches. A confined release reads objects of its own
-namespace: no other namespace, no list over all namespaces, no object of a cluster-scoped kind (whose path looks like a path over
-all namespaces).
+Pure. Only what `lookup` needs is allowed: the version, discovery, objects, and collections. Everything else is refused, above
+all subresources (``pods/x/log``, ``services/x/proxy``) and watches. A confined release reads only objects of its own namespace:
+no other namespace, no list over all namespaces, and no object of a cluster-scoped kind (the path of such an object looks like a
+path over all namespaces).
 
 A path is split, each part is checked, and the requested path is assembled from the checked parts. So only judged paths are
 requested, in whatever form the client wrote them.
@@ -23,7 +23,7 @@ _SUBRESOURCES_OF_NAMESPACES: Final = frozenset({"status", "finalize"})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A path that may be requested. ``is_index``: one of the two documents that have an aggregated form."""
+    """A path that may be requested. ``is_index``: the path is ``/api`` or ``/apis``, whose documents have an aggregated form."""
 
     path: str
     params: Mapping[str, str]

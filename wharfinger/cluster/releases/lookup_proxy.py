@@ -53,7 +53,7 @@ class LookupRun:
     def __init__(
         self, session: HttpSession, client: ClusterClient, namespace: str | None, port: int, user: str = ""
     ) -> None:
-        """Initialize the access; only `LookupAccess` calls this, because it listens on ``port``."""
+        """Initialize the access; only `LookupAccess` calls this, because `LookupAccess` listens on ``port``."""
         self._headers = (("Impersonate-User", user),) if user else ()
         self._session = session
         self._client = client
@@ -61,7 +61,7 @@ class LookupRun:
         self._refused: dict[str, None] = {}
         token = bearer(secrets.token_urlsafe(32)).header(renew=False)
         self.kubeconfig = kubeconfig_document(Connection(f"http://{HOST}:{port}"), token)
-        # Over plain HTTP, clients send the credentials in the address, and no others.
+        # Over plain HTTP, clients send only the credentials that the address contains.
         _, self._authorization = without_userinfo(find_str(self.kubeconfig, "clusters", 0, "cluster", "server"))
 
     @property
@@ -104,7 +104,7 @@ class LookupRun:
         return _status(403, "Forbidden", self._words(name, self._namespace))
 
     async def _name(self, place: Place) -> str:
-        """Return the name of a place for messages: ``Secret web/login``, ``all objects of Secret``."""
+        """Return the name of a place for messages: ``Secret web/login``, ``all Secret objects``."""
         try:
             resource = await self._client.find_resource(place.plural, place.api_version)
             kind, scope = resource.group_kind, "" if resource.namespaced else CLUSTER_SCOPED
@@ -123,7 +123,7 @@ class LookupRun:
 
 
 class LookupAccess:
-    """The cluster that charts may read. Made by `open_lookup_access`."""
+    """The access of charts to the cluster. Made by `open_lookup_access`."""
 
     def __init__(self, session: HttpSession, nursery: trio.Nursery) -> None:
         self._session = session
@@ -134,8 +134,8 @@ class LookupAccess:
     async def open(self, namespace: str | None, user: str = "") -> AsyncGenerator[LookupRun, None]:
         """Answer the requests of one run of Helm while the block runs; leaving the block ends the access at once.
 
-        ``namespace``: the only namespace whose objects may be read; None: the whole cluster. ``user``: the user that the requests
-        are made as, by impersonation; empty: the daemon itself.
+        ``namespace``: the only namespace whose objects may be read; None: the whole cluster. ``user``: the user that the daemon
+        impersonates for the requests; empty: none.
         """
         listeners = await trio.open_tcp_listeners(0, host=HOST)
         look = LookupRun(self._session, self._client, namespace, listeners[0].socket.getsockname()[1], user)

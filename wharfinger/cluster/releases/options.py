@@ -69,7 +69,7 @@ class EngineListener(Protocol):
         """Receive all drift and all fights of a release; both are empty once the release has neither."""
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """Receive a change of a release's state, or of its objects that are not ready."""
+        """Receive a change of a release's health: of its state, or of the set of objects that are not ready."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         """Receive a revision that another writer made or deleted; drift is not corrected until the next upgrade."""
@@ -79,16 +79,18 @@ class EngineListener(Protocol):
         them."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Receive the failures of unrequested actions on a release, one sentence each; empty once nothing fails."""
+        """Receive the failures of actions that the engine takes without a request, such as corrections of drift, one sentence
+        each; empty once nothing fails.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class EngineStatistics:
     """The statistics of an engine. ``apply_health`` is the health of the reconciler, in a sentence.
 
-    ``pruned`` is the number of objects that prunes deleted; ``whole`` the number of releases whose objects are all in rows;
-    ``left_alone`` the number of releases that another tool changed last; ``busy`` the number of operations under way or waiting;
-    ``cached_records`` the number of revisions that are kept in memory, with their size.
+    ``pruned`` is the number of objects that prunes deleted; ``whole`` the number of releases whose objects all have rows;
+    ``left_alone`` the number of releases that another tool changed last; ``busy`` the number of operations under way or
+    waiting; ``cached_records`` the number of revisions that are kept in memory, with their size.
     """
 
     table: TableStatistics

@@ -5,11 +5,11 @@ of conflicts; the API server answers with the object as it would be stored after
 leave the release are judged as the upgrade judges them.
 
 If the same upgrade creates the kind or the namespace of an object, or changes the definition of its kind, a dry run of the
-object is not possible, and the chart's object is shown instead. The notes of a prediction list the changes that the
-prediction does not contain:
+object is not possible, and the chart's object is shown instead. A prediction does not contain these changes:
 
-* the effects of hooks, and changes after the apply (by controllers or autoscalers);
-* for an object that a user's helm applied last: fields that are no longer in the chart, which the upgrade removes.
+* the effects of hooks (a note names the hooks that would run);
+* changes after the apply, by controllers or autoscalers;
+* for an object that a user's helm applied last: the removal of fields that are no longer in the chart (a note mentions it).
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import kind_of, name_of, namespace_of
 
 SHOWN: Final = 5
-"""The number of hooks that a note names."""
+"""The number of hooks, or of fields, that a note names."""
 _NOBODY: Final = Owner("", "")
 
 
@@ -63,7 +63,7 @@ class Change(StrEnum):
     CHANGE = "change"
     DELETE = "delete"
     KEEP = "keep"
-    """The object left the chart, but stays in the cluster."""
+    """The object is no longer in the chart, but stays in the cluster."""
     UNCHANGED = "unchanged"
     UNKNOWN = "unknown"
 
@@ -74,7 +74,7 @@ class Source(StrEnum):
     DRY_RUN = "dry run"
     CHART = "chart"
     RULES = "rules"
-    """The rules for objects that leave, and the knowledge about applied objects."""
+    """The rules for objects that leave the release, and a comparison with the live object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class _Predictor:
         return [*deleted, *kept]
 
     async def _object(self, row: DesiredObject) -> ObjectChange:
-        # Also objects that are known to be as applied are read: somebody may have changed one just now.
+        # Objects that are known to be as applied are read, too, because somebody may have changed one just now.
         live = self._survey.lives.get(row.identity)
         if live is None and row.identity not in self._survey.lives:
             live = await look_up(self._writer.client, row.key)
@@ -267,7 +267,7 @@ def _by_chart(obj: JsonObject, note: str, namespace: str) -> ObjectChange:
 
 
 def _beside(name: str, wanted: JsonObject, live: JsonObject | None, note: str) -> ObjectChange:
-    """Return the change of an object that the server cannot predict: its fields in the chart beside its live fields."""
+    """Return the change of an object for which no dry run is possible: the live object with the fields of the chart over it."""
     if live is None:
         return ObjectChange(name, Change.CREATE, Source.CHART, after=wanted, note=note)
     change = Change.UNCHANGED if is_within(wanted, live) else Change.CHANGE

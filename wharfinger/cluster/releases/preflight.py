@@ -10,8 +10,8 @@ There are four checks:
 Each object is read by one GET, a few at a time; the answers are passed on to the apply, so no object is read twice. Some objects
 are not read at all:
 
-* unchanged objects, if no watch has reported a change of them since they were applied;
-* changed objects, if no watch has reported a change of them since they were applied, and no other manager has fields of them;
+* objects that the release wants as before, if no watch has reported a change of them since they were applied;
+* objects that the release wants to change, under the same condition, and if no other manager has fields of them;
 * objects that do not exist according to a watch.
 """
 
@@ -46,7 +46,7 @@ class UnsafeDefinitionError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The rows in install order, and the live objects of these rows.
+    """The results of the checks: the rows in install order, and the live objects of these rows.
 
     ``coming``: objects of kinds that a definition is about to add. ``lives``: the live objects, None for an object that does not
     exist. ``unread``: objects that were not read, because they are known to be as wanted. ``known``: objects that were not read,
@@ -63,7 +63,7 @@ class Survey:
 
 
 class Surveyor:
-    """A surveyor of releases in one cluster."""
+    """The checks of releases in one cluster; :meth:`survey` performs them for one release."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Surveyor:
         is_absent: Callable[[ObjectKey], bool],
         acting: Acting | None = None,
     ) -> None:
-        """Survey for ``manager``, the field manager under whose name objects are applied.
+        """Make a surveyor; ``manager`` is the field manager under whose name objects are applied.
 
         ``is_as_applied``: whether the object of a row is known to be as the row was applied. ``is_shared``: whether another
         manager may have fields of an object. ``is_absent``: whether it is known that an object does not exist. ``acting``
@@ -92,7 +92,7 @@ class Surveyor:
     async def survey(
         self, owner: Owner, objects: Sequence[JsonObject], crds: Sequence[JsonObject], drift: DriftPolicy
     ) -> Survey:
-        """Return the rows and the live objects of a release.
+        """Check a release; return its rows and their live objects.
 
         Raises ForeignObjectError, UnknownKindError, UnsafeDefinitionError, ReleaseError, and the errors of the client.
         """

@@ -1,8 +1,9 @@
-"""The record of one operation: written before the first change, completed in every case, and read back as objects.
+"""The records of releases as operations use them: an operation writes and completes the record of its revision, and reads the
+objects of earlier revisions from their records.
 
-Requests that fail transiently are retried (:mod:`wharfinger.cluster.api.retrying`). A write without an answer may have been done;
-if the next attempt meets a conflict, the stored record shows that the conflict is our own: it equals the record that was to be
-written.
+Requests that fail transiently are retried (:mod:`wharfinger.cluster.api.retrying`). A write that got no answer may have
+succeeded. So if the next attempt meets a conflict, the stored record is read: if it equals the record that was to be written,
+the earlier attempt caused the conflict, and the write is done.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,13 +29,13 @@ from wharfinger.formats.json.value import JsonObject, as_object
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml_all
 
 SETTLE_S: Final = 10.0
-"""The time limit for marking a record failed when everything else has already failed."""
+"""The time limit in seconds for recording that an operation failed."""
 THREAD_BYTES: Final = 100_000
-"""The size above which a manifest is parsed in a thread."""
+"""The number of characters above which a manifest is parsed in a thread."""
 SLACK: Final = 10
-"""The number of revisions that may wait to be removed."""
+"""The number of revisions beyond the kept ones that may wait for their removal."""
 ATTEMPTS: Final = 3
-"""The number of attempts at a write that meets conflicts which no other writer caused."""
+"""The number of attempts at a write, if no other writer causes the conflicts that it meets."""
 _MANIFEST_LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
 
 
@@ -57,11 +58,14 @@ class RecordKeeper:
         return await with_retries(partial(self._store.history, owner.name, owner.namespace))
 
     async def settled(self, owner: Owner) -> list[Stored]:
-        """Return the history if no operation is under way in it. Raises ReleaseBusyError."""
+        """Return the history; if its last operation was interrupted, mark that revision as failed first.
+
+        Raises ReleaseBusyError if another process may be at work.
+        """
         return await with_retries(partial(self._store.settled, owner.name, owner.namespace))
 
     async def pending(self, owner: Owner) -> Stored | None:
-        """Return the last revision if it is pending and was written by this process."""
+        """Return the last revision if it is pending and was written by this process; None otherwise."""
         history = await self.history(owner)
         last = history[-1] if history else None
         is_ours = last is not None and last.release.status.pending and last.release.written_by == self._holder
@@ -165,7 +169,7 @@ class RecordKeeper:
         await self._store.trim(history, self._history)
 
     def is_long(self, history: Sequence[Stored]) -> bool:
-        """Return whether a history exceeds the number of kept revisions by so much that it is trimmed at once."""
+        """Return whether a history exceeds the number of kept revisions by so much that it is trimmed immediately."""
         return len(history) >= self._history + SLACK
 
     async def tidy(self, history: Sequence[Stored]) -> None:

@@ -1,4 +1,4 @@
-"""The state of each release in an engine, and the listeners: shared by its operations and its monitors."""
+"""The state of each release in an engine, and the listeners. The operations and the monitors of the engine share them."""
 
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
@@ -22,13 +22,14 @@ from wharfinger.kube.service_account import ServiceAccount
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The last applied state of a release, if it still exists as far as is known."""
+    """The last applied state of a release. It is discarded when the next operation on the release begins, or when another
+    writer changes the release."""
 
     fingerprint: str
     result: ReleaseResult
     groups: tuple[Hashable, ...]
     confined: bool = False
-    """True if the release could hold objects of its own namespace only."""
+    """True if the release was allowed to hold objects of its own namespace only."""
     account: ServiceAccount | None = None
     """The account that the release acted as; None: the daemon itself."""
 

@@ -25,13 +25,13 @@ class ReleaseRequest:
     * ``prune_to_empty``: True allows a request that would leave the release without objects. Without it, such a request is
       refused, because an empty manifest is usually a mistake.
 
-    ``marks`` are labels that describe the record and not the desired state: if they change, they are put on the last
-    revision, without a new one. ``base`` is the source from which the caller made manifest and hooks, in a form that only the
+    ``marks`` are labels that describe the record and not the desired state: if they change, they are put on the last revision,
+    and no new revision is made. ``base`` is the source from which the caller made manifest and hooks, in a form that only the
     caller knows; ``base`` is kept in the record.
 
     ``inputs`` is everything that the caller needs to make the same request again. ``inputs`` is kept in the record; if only
-    ``inputs`` changes, it is put on the last revision, without a new one. ``rollback_to`` is the revision that the request
-    returns to; 0: the request is not a rollback.
+    ``inputs`` changes, it is put on the last revision, and no new revision is made. ``rollback_to`` is the revision that the
+    request returns to; 0: the request is not a rollback.
 
     ``stamp`` is a short text that a new revision gets as a label (STAMP_LABEL). The stamp does not describe the desired
     state, and is not put on existing revisions.

@@ -1,11 +1,11 @@
 """The record of the revision that an operation makes: announced as pending before the first write, or written when the
 operation is over.
 
-A pending record says that objects of its revision may be in the cluster. An operation announces its revision if a later
-process could not see from the objects themselves what was applied. A change needs no announcement if each of its objects
-carries the digest of the row for which it was applied (:data:`~wharfinger.cluster.objects.desired.DIGEST_ANNOTATION`). Its
-record is written once, when the change is complete. If the change takes longer than QUICK_S, the revision is announced
-nevertheless, so that users see that the release is being changed, and a user's helm waits.
+A pending record says that objects of its revision may be in the cluster. An operation announces its revision if a later process
+could not see from the objects themselves what was applied. A change needs no announcement if each of its objects carries the
+digest of the row for which it was applied (:data:`~wharfinger.cluster.objects.desired.DIGEST_ANNOTATION`). Its record is
+written once, when the change is complete. If the change takes longer than QUICK_S, the revision is announced nevertheless, so
+that users see that the release is being changed, and a user's helm refuses to change it meanwhile.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -63,7 +63,7 @@ class RevisionRecord:
             with patience:
                 await trio.sleep(QUICK_S)
             if not patience.cancel_called:
-                await self.announce()  # never broken off when the work is done: the server may have written it already
+                await self.announce()  # not cancelled when the work is done, as the server may have written it already
 
         await each((do, announce), lambda act: act(), limit=2)
         return results[0]

@@ -53,10 +53,10 @@ async def open_release_engine(
 ) -> AsyncGenerator[ReleaseEngine, None]:
     """Serve an engine for as long as the block runs. Leaving the block ends its tasks; operations must have ended before.
 
-    ``heads``, if given, follow the records already, for the holder in the options; without them, they are opened here.
+    ``heads``, if given, must follow the records already, for the holder in the options. If None, heads are opened here.
 
-    Resources: the tasks of a reconciler and of two monitors, a watch for each kind that releases have objects of, and one watch
-    of records.
+    Resources: the tasks of the reconciler, of the monitors and of the upkeep of records, watches of each kind of which releases
+    have objects, and watches of definitions and of records.
     """
     options = options or EngineOptions()
     holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)

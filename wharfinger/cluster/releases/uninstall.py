@@ -1,9 +1,9 @@
 """The uninstall of one release: hooks, custom resources, all other objects in reverse waves, hooks, records.
 
 Custom resources are deleted first, and waited for, while the controllers that clear their finalizers are still running. Some
-objects are kept (:mod:`wharfinger.cluster.apply.removal`). In a namespace that is being deleted the server deletes all
-objects: none of them is deleted or waited for here, and no hook can run there. With ``orphan`` only the records and our
-label are removed: the objects are kept as they are.
+objects are kept (:mod:`wharfinger.cluster.apply.removal`). In a namespace that is being deleted, the server deletes all
+objects: none of them is deleted or waited for here, and no hook can run there. With ``orphan``, only the records and our label
+on the objects are removed; otherwise the objects are kept as they are.
 
 If an uninstall is interrupted, the next one finds the record "uninstalling", and continues. If there is no record, the
 release's objects are found by its label (:mod:`wharfinger.cluster.apply.left_objects`), because records are deleted with their
@@ -83,7 +83,7 @@ class Uninstall:
         return result
 
     async def _without_record(self) -> UninstallResult:
-        """Uninstall a release without records: delete or keep the objects with its label, as if a record had them."""
+        """Uninstall a release without records: treat the objects with its label as if a record contained them."""
         known = self._tools.rows.of(self._owner)
         going = await is_namespace_deleted(self._tools.client, self._owner.namespace)
         if not (going or known or self._applied):

@@ -1,9 +1,9 @@
 """One upgrade, or install, of one release, step by step.
 
-Checks (as far as possible) → pending record → definitions → hooks → waves → removal of objects that left the manifest → hooks
-→ deployed record. Nothing is written before the checks are over; from then on, the record always says how the upgrade ended,
-and unfinished rows are forgotten. With unchanged manifest, values and chart, there is no new revision; the objects are
-checked nevertheless, and differing ones are repaired.
+Checks (as far as possible) → pending record → definitions → hooks → waves → removal of objects that left the manifest → hooks →
+deployed record. Nothing is written before the checks are over. After that, the record says how the upgrade ended, and if the
+upgrade fails, unfinished rows are forgotten. With unchanged manifest, values and chart, there is no new revision. The objects
+are checked nevertheless, and those that differ are repaired.
 
 A *quick change* only changes objects that exist. Each of them is applied with its digest, so a later process sees which of them
 were applied; the record is written once, when the change is complete (:mod:`~wharfinger.cluster.releases.revision_record`).
@@ -70,7 +70,7 @@ class NoWayBackError(ReleaseError):
 
 
 class EmptyReleaseError(ReleaseError):
-    """An upgrade would leave no objects of a release."""
+    """An upgrade would delete all objects of a release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class _View:
 
 
 class Upgrade:
-    """One upgrade, for one request. ``whole``: all objects that the release may have in the cluster are in rows.
+    """One upgrade, for one request. ``whole``: all objects that the release may have in the cluster have rows.
 
     ``anew``: every object is applied, even if it is as wanted, because the release now acts as another account.
     """
@@ -248,7 +248,7 @@ class Upgrade:
     # -- the way back
 
     def _one_way_changes(self, view: _View) -> tuple[str, ...]:
-        """Return a line for each object that this upgrade changes irreversibly."""
+        """Return a line for each irreversible change of this upgrade."""
         manager, found = self._tools.manager, list[str]()
         for row in view.survey.rows:
             before = view.before.get(row.identity)
@@ -348,7 +348,7 @@ class Upgrade:
     async def _await_definitions(
         self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]
     ) -> None:
-        """Wait for definitions in the manifest itself: objects of their kinds come in the last wave."""
+        """Wait until new definitions among these rows are established, because the last wave contains objects of their kinds."""
         new = [
             row.key
             for row in rows
@@ -392,10 +392,8 @@ async def check_namespace(tools: Tools, owner: Owner) -> None:
 async def possible_rows(
     tools: Tools, owner: Owner, history: Sequence[Stored], drift: DriftPolicy, *, whole: bool
 ) -> tuple[dict[Identity, DesiredObject], set[Identity]]:
-    """Return the rows of all objects that the release may have in the cluster, and the objects for which several bodies are
-    possible.
-
-    These are the objects that an interrupted attempt may have changed.
+    """Return the rows of all objects that the release may have in the cluster, and the objects whose last applied content is
+    not known, because an interrupted attempt may have changed it.
 
     ``whole``: the table has all these rows, so that no record has to be read. Raises ReleaseError, and the errors of the client.
     """

@@ -1,9 +1,9 @@
 """The changes of objects that the API server refuses, or that cannot be undone, as far as the objects themselves show. Pure.
 
-An upgrade may make a change that cannot be undone: a claim grows and never shrinks, a ConfigMap becomes immutable, a
-definition stores its objects in a new version. So the reverse change is judged before the upgrade, by these rules in the
-opposite direction (`one_way`), and again before a rollback, on the live objects (`refusals`). Before an upgrade, immutable
-fields are ignored: the server would refuse the upgrade itself, and the object would stay as it was.
+An upgrade may make a change that cannot be undone: a PersistentVolumeClaim grows and cannot shrink, a ConfigMap becomes
+immutable, a definition stores its objects in a new version. So before an upgrade, `one_way` judges whether its changes can be
+undone. Before a rollback, `refusals` judges whether the live objects can be changed back. Before an upgrade, immutable fields
+are ignored: the server would refuse the upgrade itself, and the object would stay as it was.
 """
 
 import base64

@@ -1,1 +1,1 @@
-"""Tables of rows with revisions, snapshots that cost nothing, watches and change streams (spec/schedulers D.1)."""
+"""Tables of rows with revisions, and their snapshots, watches and change streams."""

@@ -1,8 +1,8 @@
 """The stream of changes of a table.
 
-A stream begins with all rows that exist, reports no deletion from before it began, and from then on reports the *present*
-state of each key that changed: several changes of a row between two reads count as one. The stream is ordered by revision,
-and a batch need not be read to its end, because one number records how far the stream was read.
+A stream begins with all rows that exist, reports no deletion from before it began, and from then on reports the *present* state
+of each key that changed: several changes of a row between two reads count as one. The stream is ordered by revision, so one
+number records how far it was read, and a reader may take any number of changes at a time.
 
 * A row that was created and deleted before it was read: only the deletion is reported.
 * A row that was deleted and created again: only the row is reported. Its :attr:`Change.created` is later than before, so a

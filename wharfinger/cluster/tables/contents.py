@@ -1,4 +1,4 @@
-"""The rows of a table, and how a draft becomes the next snapshot.
+"""The rows of a table, and the commit, in which a draft becomes the next snapshot.
 
 The cost of a commit depends on the rows and index values that it changes, not on the size of the table.
 

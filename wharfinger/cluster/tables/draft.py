@@ -1,7 +1,8 @@
 """The draft of one table in a transaction: only reads of the transaction see it, and an abort drops it.
 
-A draft keeps its changes beside the snapshot that it began with, so nothing has to be undone. All that can fail (functions of the
-caller that return keys and index values, and comparisons of these) is called while the draft is written, and never at the commit.
+A draft keeps its changes beside the snapshot that it began with, so nothing has to be undone. Code that can fail (functions of
+the caller that return keys and index values, and comparisons of these) is only called while the draft is written, not in the
+commit.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -18,9 +19,9 @@ Values: TypeAlias = tuple[tuple[Hashable, ...], ...]
 class Draft(Generic[K, R]):
     """The uncommitted changes of one table.
 
-    ``own``: the last version of each key that this transaction wrote, sorted by revision; a deletion is a grave. ``values``: the
-    index values of the rows in ``own``. ``ended``: the versions of the snapshot that the transaction ends, with their index
-    values.
+    ``own``: the last version of each key that this transaction wrote, sorted by revision; a deletion is a grave. ``values``:
+    the index values of the rows in ``own``. ``ended``: the versions in the snapshot whose rows the transaction replaces or
+    deletes, with their index values.
     """
 
     __slots__ = ("_found", "_indexes", "_name", "base", "ended", "key", "own", "revision", "values")

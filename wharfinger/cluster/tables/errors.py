@@ -76,7 +76,9 @@ class StreamClosedError(TableUseError):
 
 
 class SameRowError(TableUseError):
-    """The Python object that is in the table was inserted again, so it was changed in place: all snapshots would change, too."""
+    """The same Python object that is in the table was inserted again. It was probably changed in place, which changes all
+    snapshots, too.
+    """
 
 
 class KeyChangedError(TableUseError):

@@ -1,8 +1,8 @@
-"""The deletions that are still to be reported to readers, and the progress of these readers.
+"""The deletions that are still to be reported to readers, and the trackers, which record the progress of these readers.
 
-A deletion is kept while a tracker is behind it. At most ``limit`` deletions are kept: if there are more, the tracker that is
-furthest behind is *expired*, so that a reader that hangs costs a bounded number of rows, and is reported by name. A row that is
-created again removes its deletion.
+A deletion is kept while the tracker of a reader has not reached it. At most ``limit`` deletions are kept: if there are more,
+the tracker that is furthest behind is *expired*, so that a reader that hangs costs a bounded number of rows, and is reported by
+name. When a row is created again, the deletion of its key is discarded.
 
 Invariants: deletions are in the order of their revisions; each is still needed by a tracker; there are at most ``limit``.
 """

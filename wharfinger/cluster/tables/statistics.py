@@ -14,7 +14,7 @@ class TrackerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """The numbers of one table, now.
+    """The present numbers of one table.
 
     ``graves``: remembered deletions; ``versions``: all versions in the log, ended or not; ``expired``: the last trackers that
     fell too far behind; ``watches``: keys and index values that are watched.

@@ -135,8 +135,8 @@ class Table(Generic[K, R]):
     # -- being filled
 
     def initializer(self, name: str) -> Initializer:
-        """Register a writer that has yet to fill the table. Raises TableNameError if an initializer with this name is pending
-        already.
+        """Register a writer that has yet to fill the table. Raises TableNameError if the name is empty, or if an initializer
+        with this name is pending already.
         """
         pending = self.snapshot().pending_initializers
         if not name or name in pending:

@@ -114,7 +114,7 @@ class Transaction:
         """Return all rows, sorted by revision."""
         return self._draft(table).entries()
 
-    # -- writing; each method returns the previous row
+    # -- writing; each method except `delete_all` returns the previous row
 
     def insert(self, table: Table[K, R], row: R) -> Entry[R] | None:
         """Insert the row; return the row with the same key that it replaces, if there is one. Raises SameRowError,

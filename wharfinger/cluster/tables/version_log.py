@@ -16,10 +16,10 @@ from typing import Final, Generic
 from wharfinger.cluster.tables.entry import GRAVE, PRESENT, K, R, Version
 
 SLACK: Final = 8
-"""The number of ended versions that a log may have before it is tidied."""
+"""The number of ended versions that a log may have before it is tidied, in addition to half the number of the others."""
 COPIES: Final = 8
-"""The number of versions that are examined for the successor with each version written; it must be more than 1, because the
-successor would never catch up otherwise.
+"""The number of versions that are copied or skipped for the successor each time a version is written. It must be more than 1,
+because the successor would never catch up otherwise.
 """
 
 _revision: Final = attrgetter("revision")
@@ -61,8 +61,8 @@ class VersionLog(Generic[K, R]):
         return self if until < length else VersionLog(self._next, self.live)
 
     def seen(self, revision: int, length: int, after: int = 0) -> Iterator[Version[K, R]]:
-        """Return the rows later than the revision ``after`` that a snapshot of ``revision`` sees among the first ``length``
-        versions.
+        """Return the rows that a snapshot of ``revision`` sees among the first ``length`` versions, without the rows up to the
+        revision ``after``.
         """
         versions = self.versions
         start = bisect_right(versions, after, key=_revision) if after else 0

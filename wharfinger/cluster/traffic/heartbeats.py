@@ -4,9 +4,10 @@ Each follower of a kind (an informer, a shared stream) has a heartbeat in the re
 each action that it begins (a list, a watch, a pause), with the time limit of that action, and each answer or event from the
 server.
 
-A watch is *stale* if neither has been reported for longer than that limit. Each action has a limit of its own in the client,
-so a stale watch is a defect: its task hangs. An unreachable API server does not make a watch stale, because the attempts of
-the watch fail and are repeated. The time since the server last sent something grows nevertheless.
+A watch is *stale* if no action, answer or event has been reported for longer than that limit plus MARGIN_S. The client ends the
+requests of an action sooner, so a stale watch is a defect: its task hangs. An unreachable API server does not make a watch
+stale, because the attempts of the watch fail and are repeated. The time since the server last sent something grows
+nevertheless.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,11 +1,11 @@
-"""The machine that decides how many requests may be under way at once: it follows the load that the server can take.
+"""The machine that decides how many requests may be under way at once: it adapts this number to what the server can handle.
 
-Pure. The limit begins at its ceiling, so an idle server is used as before. The limit falls if the server asks for less, and
-rises again while the server answers::
+Pure. The limit begins at its ceiling, so it makes no difference while the server is idle. The limit falls if the server asks
+for less, and rises again while the server answers::
 
-    answered 429, or 503 with a Retry-After      limit x BACKED_OFF, once for each CALM_S
-    answers become SLOW times slower, and        limit x SLOWED, once for each CALM_S
-      take longer than SLOW_S
+    answered 429, or 503 with a Retry-After      limit x BACKED_OFF, at most once in CALM_S
+    answers take SLOW times the usual time, and  limit x SLOWED, at most once in CALM_S
+      longer than SLOW_S
     ``limit`` requests are answered while        limit + 1, up to the ceiling
       the limit is used up
 
@@ -14,7 +14,7 @@ The limit never falls below its floor. A request that was refused keeps its turn
 Retry-After, however many tasks want to send one.
 
 Only answers to requests about single objects are timed, because the time of a list depends on its length. The usual time is the
-shortest average of the last requests; it grows slowly, so that a server that became slower permanently is not throttled
+lowest moving average of these times so far; it grows slowly, so that a server that became slower permanently is not throttled
 forever.
 """
 

@@ -37,9 +37,9 @@ class OutputFileError(DebugError):
 def add_graph(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger graph [NAME]`."""
     parser.description = (
-        "Draw the packages of a running daemon, with their states and relations. A package can require another package, or "
-        "require a certain version only if the other package is on. A package can also require one package of a group, exclude "
-        "packages, and subscribe to packages. With NAME: draw only this package, and the packages that are related "
+        "Draw the packages of a running daemon, with their states and relations. A package can require another package, "
+        "require one package of a group, exclude packages, and subscribe to packages. It can also require that another "
+        "package, if it is on, has a certain version. With NAME: draw only this package, and the packages that are related "
         "to it, directly or through other packages. Exit code 0: drawn, even if there are no packages; 1: no daemon "
         "answers, there is no such package, or the file cannot be written."
     )

@@ -59,9 +59,9 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="packages: Applications and Modules; applications; modules; repositories; versions: the versions of each "
         "package that a resource follows by a range or a channel; queues: one for each package; hooks; resources: the "
-        "objects of packages in the cluster, with their health; watches: the kubernetes bindings of hooks; pools: the pools "
-        "of warm hooks, of hooks that keep running, and of pods; leader: the leading daemon. Singular and short names work, "
-        "too",
+        "objects of packages in the cluster, with their health; watches: the kubernetes bindings of hooks; pools: idle "
+        "processes for runs of hooks, hooks that keep running, and pods; leader: the leading daemon. Singular and short names "
+        "work, too",
     )
     add_name(parser)
     output = parser.add_argument(

@@ -56,8 +56,8 @@ def add_snapshots(parser: argparse.ArgumentParser) -> None:
 def add_tasks(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger tasks`."""
     parser.description = (
-        "Print the running tasks of the daemon's process as a tree, each task below the task that started it. Each line "
-        "shows the package for which the task works, the reason why the work began, and the function in which the task "
+        "Print the running trio tasks of the daemon's process as a tree, each task below the task that started it. Each "
+        "line shows the package for which the task works, the reason why the work began, and the function in which the task "
         "waits. Add this output to a report about a daemon that hangs. Exit code 0: printed; 1: no daemon answers."
     )
     parser.add_argument("--package", default="", metavar="NAME", help="only the tasks that work for this package")

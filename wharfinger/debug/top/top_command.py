@@ -25,7 +25,7 @@ def add_top(parser: argparse.ArgumentParser) -> None:
         "Show the packages of a running daemon on the terminal, with their states, queues, hooks and drift. The view is "
         "updated about once a second. Keys: the arrows select a row, enter opens the page of a package, / filters, s "
         "sorts, tab shows the next list, ? lists all keys, q quits. Nothing is changed, and secrets are masked. The view "
-        "has no colours if NO_COLOR is set. Exit code 0: ended with q; 1: no daemon answers, or the terminal cannot show "
+        "has no colors if NO_COLOR is set. Exit code 0: ended with q; 1: no daemon answers, or the terminal cannot show "
         "the view; 130, 143, 129: ended by Ctrl-C, SIGTERM or SIGHUP."
     )
     add_socket(parser)

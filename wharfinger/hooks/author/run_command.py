@@ -45,8 +45,8 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         help="run one hook and print its results",
         description="Run one hook as the daemon would, in the hook's own folder. The output of the hook is copied to "
         "stderr. The results of the hook are printed to stdout as one document: patches of objects and values, the values "
-        "after these patches, metrics, and responses to webhooks. Nothing is applied. Exit code 0: the hook succeeded; 1: "
-        "the hook failed, or its values patch is refused; 130: ended by Ctrl-C.",
+        "after these patches, metrics, and responses to webhook requests. Nothing is applied. Exit code 0: the hook "
+        "succeeded; 1: the hook failed, or its values patch is refused; 130: ended by Ctrl-C.",
     )
     run.add_argument("executable", type=path_option, metavar="EXECUTABLE", help="the hook")
     run.add_argument(
@@ -84,7 +84,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         type=_seconds,
         default=DEFAULT_TIMEOUT_S,
         metavar="TIME",
-        help="longest time for the run, such as 90s or 5m; then the hook and all processes that it started are killed; a "
+        help="longest time for the run, such as 90s or 5m; after it, the hook and all processes that it started are killed; a "
         "number without a unit means seconds (default: %(default)g)",
     )
     run.add_argument("--diff", action="store_true", help="print only what the hook changed in the values")

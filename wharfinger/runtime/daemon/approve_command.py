@@ -38,10 +38,11 @@ class NothingToApproveError(Exception):
 def add_approve(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger approve NAME [VERSION]`."""
     parser.description = (
-        "Approve the waiting update of a package. Only packages that follow a range or a channel wait for approvals. "
-        "The command sets an annotation on the package's resource. `wharfinger why NAME` shows the version that waits. The "
-        "approval is valid only for the approved version. The command works in every spec.update.mode. Exit code 0: approved; "
-        f"{EXIT_NOTHING}: no version waits for approval; 1: the version cannot be approved; 2: wrong usage."
+        "Approve an update that waits for approval. Only a package that follows a version range or a channel can have such an "
+        "update. The command sets an annotation on the package's resource. `wharfinger why NAME` shows the version "
+        "that waits. The approval is valid only for this version. With spec.update.mode windows, an approved version does not "
+        f"wait for a window. Exit code 0: approved; {EXIT_NOTHING}: no version waits for approval; 1: there is no such "
+        "package, or the cluster refuses the change; 2: wrong usage."
     )
     add_package_name(parser)
     parser.add_argument(

@@ -72,8 +72,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger run``."""
     parser.description = (
         "Run the daemon in the foreground until SIGTERM or Ctrl-C. The daemon watches Applications and Modules, and keeps "
-        "their packages installed. A second signal stops the daemon at once. Exit code 0: a clean stop; 1: a forced stop, "
-        "or a failed start."
+        "their packages installed. A second signal stops the daemon immediately. Exit code 0: a clean stop; 1: a forced "
+        "stop, or a failed start."
     )
     parser.add_argument(
         "--kubeconfig",
@@ -235,7 +235,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--log-format",
         choices=[form.value for form in LogFormat],
         default=LogFormat.TEXT.value,
-        help="format of the log on stderr; text: a line for each message; colour: text in colours; json: an object for each "
+        help="format of the log on stderr; text: a line for each message; colour: text in colors; json: an object for each "
         "message (default: %(default)s)",
     )
     parser.add_argument(
@@ -291,7 +291,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=least.window_s,
         metavar="SECONDS",
-        help="time over which the speed of a download is measured for --download-least-speed (default: %(default)g)",
+        help="time over which the speed is measured for --download-least-speed (default: %(default)g)",
     )
 
 
@@ -299,7 +299,8 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
     """Add the options about the cluster that packages are installed in."""
     facts = parser.add_argument_group(
         "facts",
-        "facts about the platform in which packages are installed; the requirements of packages are compared with them",
+        "facts about the cluster and its platform; the requirements of packages are compared with them. A platform is a "
+        "product, such as Deckhouse, that packages may require in a certain version.",
     )
     add_platform(facts)
     facts.add_argument(

@@ -49,7 +49,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         type=path_option,
         default=None,
         metavar="FILE",
-        help="debug socket of the daemon (default: the socket in the folder of --state-dir; without --state-dir, "
+        help="debug socket of the daemon (default: with --state-dir, the socket in that folder; without that option, "
         f"${SOCKET_VARIABLE}, else the socket in the default state folder)",
     )
     parser.add_argument("--helm", default="helm", help="the Helm program, version 3 or 4 (default: %(default)s)")

@@ -63,8 +63,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR[:DIR]",
-        help="folders that contain module folders; if several of them contain a module of the same name, the first one is "
-        f"used (may be repeated; default: ${_MODULES[0]}, else ${_MODULES[1]}, else none)",
+        help="folders that contain modules of addon-operator, one folder for each module; if several of them contain a module "
+        f"of the same name, the first one is used (may be repeated; default: ${_MODULES[0]}, else ${_MODULES[1]}, else none)",
     )
     folders.add_argument(
         "--global-hooks-dir",
@@ -84,8 +84,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
     )
     starts = parser.add_argument_group(
         "restarts",
-        "which hooks run again after a restart of the daemon; the value 'layout' means 'always' for addon-operator's "
-        "module folders, and 'needed' for packages with a package.yaml",
+        "which hooks run again after a restart of the daemon; the value 'layout' means 'always' for modules of "
+        "addon-operator, and 'needed' for packages with a package.yaml",
     )
     for option, what in (
         (
@@ -130,8 +130,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar="N",
         help="keep N idle workers for each interpreter of Python hooks. An interpreter takes about 20 MB of memory, and "
-        "each worker 3 MB more. A hook that cannot use a worker is started as a new process. Processes of hooks with "
-        "`pool: persistent` are kept running (default: 0: each run is a new process)",
+        "each worker 3 MB more. A hook that cannot use a worker is started as a new process. With this option, processes of "
+        "hooks with `pool: persistent` are kept running, too (default: 0: each run is a new process)",
     )
     warm.add_argument(
         "--pool-memory",

@@ -81,7 +81,8 @@ FAILURES: Final = _counter("task_failures_total", "Number of failed task runs.")
 BUGS: Final = _counter("task_bugs_total", "Number of task runs that failed because of a bug in the daemon.")
 LIMIT: Final = _gauge(
     "slots_limit",
-    "Number of all slots, by the kind of work: downloads, renders, hooks, loads, work (these four together), or api.",
+    "Number of all slots, by the kind of work: downloads, renders, hooks, loads, work (these four together), or api "
+    "(requests to the API server).",
     "kind",
 )
 USED: Final = _gauge("slots_used", "Number of slots in use, by the kind of work.", "kind")

@@ -8,31 +8,36 @@ from wharfinger.runtime.recording.flight_log import FlightLog
 from wharfinger.runtime.recording.recorder import Recorder
 
 KEPT: Final = Description(
-    "wharfinger_recorder_kept_events", MetricKind.GAUGE, "Number of recorded events that are kept in memory.", ()
+    "wharfinger_recorder_kept_events", MetricKind.GAUGE, "Number of events of the history that are kept in memory.", ()
 )
-EVENTS: Final = Description("wharfinger_recorder_events_total", MetricKind.COUNTER, "Number of recorded events.", ())
+EVENTS: Final = Description(
+    "wharfinger_recorder_events_total",
+    MetricKind.COUNTER,
+    "Number of events that the daemon recorded for its history.",
+    (),
+)
 FAILURES: Final = Description(
     "wharfinger_recorder_failures_total",
     MetricKind.COUNTER,
-    "Number of events that were not recorded because of a bug in the recorder.",
+    "Number of events that are missing in the history because of a bug in the recorder.",
     (),
 )
 WRITTEN: Final = Description(
     "wharfinger_flight_recorder_written_bytes_total",
     MetricKind.COUNTER,
-    "Number of bytes that were written to the log of the flight recorder.",
+    "Number of bytes that were written to the log of --flight-recorder.",
     (),
 )
 LOST: Final = Description(
     "wharfinger_flight_recorder_lost_total",
     MetricKind.COUNTER,
-    "Number of records that are missing in the log of the flight recorder, because the disk was full or too slow.",
+    "Number of events that are missing in the log of --flight-recorder, because the disk was full or too slow.",
     (),
 )
 FAILING: Final = Description(
     "wharfinger_flight_recorder_failing",
     MetricKind.GAUGE,
-    "1 while the log of the flight recorder cannot be written, otherwise 0.",
+    "1 while the log of --flight-recorder cannot be written, otherwise 0.",
     (),
 )
 

@@ -20,7 +20,10 @@ def _counter(name: str, what: str, *labels: str) -> Description:
 
 
 OBJECTS: Final = _gauge(
-    "release_objects", "Number of objects of releases, by state: pending, refreshing, failing or done.", "state"
+    "release_objects",
+    "Number of objects of releases, by state: pending (not tried yet since the last change), refreshing (being applied "
+    "again), failing (the last attempt failed), or done.",
+    "state",
 )
 OPERATIONS: Final = _counter(
     "apply_operations_total",
@@ -36,7 +39,9 @@ SECONDS: Final = _counter(
 )
 HEALTHY: Final = _gauge("apply_healthy", "1 while all operations on objects and all prunes succeed, otherwise 0.")
 PRUNED: Final = _counter(
-    "pruned_objects_total", "Number of objects that were deleted because their release no longer contains them."
+    "pruned_objects_total",
+    "Number of objects that prunes deleted, because their release no longer contains them. Deletions by upgrades are not "
+    "counted.",
 )
 SLOW: Final = _gauge(
     "apply_slow_operations",
@@ -50,8 +55,8 @@ CORRECTIONS: Final = _counter(
 )
 SUSPICIONS: Final = _counter(
     "drift_suspicions_total",
-    "Number of changes that looked like drift. After each such change, the daemon read the object again from the API "
-    "server.",
+    "Number of changes that looked like drift. Before such a change counts as drift, the daemon reads the object again from "
+    "the API server.",
 )
 KINDS: Final = _gauge(
     "live_kinds", "Number of kinds whose objects the daemon watches, because a release contains such objects."

@@ -44,7 +44,7 @@ DISPATCH: Final = _counter(
 )
 CLAIMED: Final = _counter(
     "claim_seconds_total",
-    "Time from a request for a worker to the start of the script in it, summed over all requests, in seconds.",
+    "Time from a request for a worker to the start of the script in the worker, summed over all requests, in seconds.",
     "interpreter",
 )
 RESTARTS: Final = _counter(

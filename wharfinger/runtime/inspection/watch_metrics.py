@@ -1,5 +1,5 @@
 """The metrics of the traffic with the API server: when the server last sent anything on each watch, and how many requests may
-be sent at once.
+be sent at the same time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,18 +23,23 @@ HEARD: Final = Description(
     WATCH,
 )
 STALE: Final = Description(
-    "wharfinger_watch_stale", MetricKind.GAUGE, "Number of watches that hang. While any watch hangs, /livez fails.", ()
+    "wharfinger_watch_stale",
+    MetricKind.GAUGE,
+    "Number of watches that hang. /livez fails while a watch hangs, unless the watch may only be waiting for its turn to send "
+    "a request.",
+    (),
 )
 LIMIT: Final = Description(
     "wharfinger_api_requests_limit",
     MetricKind.GAUGE,
-    "Number of requests that a client may have in progress at once. The number falls while the API server is overloaded.",
+    "Number of requests that a client may have in progress at the same time. The number falls while the API server is "
+    "overloaded.",
     ("client",),
 )
 UNDER_WAY: Final = Description(
     "wharfinger_api_requests_under_way",
     MetricKind.GAUGE,
-    "Number of requests that are in progress, or that wait for the delay that the API server requested.",
+    "Number of requests in progress, including those that wait because the API server requested a delay.",
     ("client",),
 )
 WAITING: Final = Description(

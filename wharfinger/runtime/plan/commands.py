@@ -68,8 +68,8 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     )
     facts = parser.add_argument_group(
         "facts",
-        "facts about the platform in which packages would be installed; the requirements of packages are "
-        "compared with them",
+        "facts about the cluster and its platform; the requirements of packages are compared with them. A platform is a "
+        "product, such as Deckhouse, that packages may require in a certain version.",
     )
     facts.add_argument(
         "--kubernetes-version",

@@ -21,15 +21,15 @@ def add_platform(parser: "argparse._ArgumentGroup") -> None:
         type=_word,
         default="",
         metavar="NAME",
-        help="the edition of the platform; each package lists its bundles by edition; needs --bundle",
+        help="the edition of the platform; a package lists its bundles for each edition; needs --bundle",
     )
     parser.add_argument(
         "--bundle",
         type=_word,
         default="",
         metavar="NAME",
-        help="the bundle of the platform; a Module without spec.enabled is on if its package lists this bundle for the "
-        "edition; needs --edition (default: a Module without spec.enabled is on)",
+        help="the name of the bundle, which determines which Modules are on by default: a Module without spec.enabled is on "
+        "if its package lists this bundle for the edition; needs --edition (default: a Module without spec.enabled is on)",
     )
 
 

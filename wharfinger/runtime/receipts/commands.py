@@ -42,10 +42,10 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         description="Install, upgrade and remove a package on an embedded control plane, and record each request that is "
         "made for the package. Print the smallest roles that allow these requests: for the package itself, its hooks, an "
         "upgrade, and the removal. A second run, with exactly these roles, proves that they are sufficient. The hooks of the "
-        "package are run with the credentials of the embedded control plane. If the schedule of a hook was not due, or no "
-        "object that the hook watches exists, the hook did not run, and the roles lack its rights; --objects creates such "
-        "objects. Exit code 0: done; 1: not possible; 2: wrong usage, or, with --against, the package needs rights that "
-        "the older version did not need.",
+        "package are run with the credentials of the embedded control plane. If the schedule of a hook is not due, or no "
+        "object that the hook watches exists, the hook is not run, and the roles lack the rights of this hook. --objects "
+        "creates objects that hooks watch. Exit code 0: done; 1: the roles cannot be determined; 2: wrong usage, or, with "
+        "--against, the package needs rights that the older version did not need.",
     )
     rights.add_argument("path", type=path_option, metavar="PATH", help="the package's folder")
     rights.add_argument(
@@ -92,8 +92,8 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
     rights.add_argument(
         "--resource-names",
         action="store_true",
-        help="restrict the rules to the names of the objects that this instance uses; the verbs create, list and watch "
-        "cannot be restricted to names (default: the rules allow all objects of each resource)",
+        help="restrict the rules to the names of the objects for which requests were recorded; the verbs create, list and "
+        "watch cannot be restricted to names (default: the rules allow all objects of each resource)",
     )
     rights.add_argument("--helm", default="helm", metavar="PROGRAM", help="the Helm program (default: %(default)s)")
     rights.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help="yaml (default) or json")

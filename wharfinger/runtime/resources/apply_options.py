@@ -36,7 +36,7 @@ _COUNTS: Final = (
     _Option(
         "round_size",
         "--apply-round-size",
-        "limit on changed objects that the reconciler accepts together, in one of its rounds",
+        "limit on changed objects that the reconciler accepts together (in one round)",
     ),
 )
 _SECONDS: Final = (
@@ -67,7 +67,7 @@ _SECONDS: Final = (
     _Option(
         "refresh_s",
         "--refresh-interval",
-        "time after which an applied object is checked, and applied again even if nothing has changed; 0: never",
+        "time after which an applied object is read and applied again, even if nothing has changed; 0: never",
         may_be_0=True,
     ),
     _Option(

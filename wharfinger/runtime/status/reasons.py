@@ -114,8 +114,8 @@ class Reason(StrEnum):
         Again.CHANGE,
         "the package's folder on the daemon's machine is not a package, or a file in it is wrong",
         (
-            "correct the file that the message names (`wharfinger package check FOLDER` checks a folder); the daemon "
-            "reads a folder of --modules-dir again by itself; for any other folder, run `wharfinger retry NAME` afterwards"
+            "correct the file that the message names (`wharfinger package check FOLDER` checks a folder), and then run "
+            "`wharfinger retry NAME` (not needed for a module in a folder that --modules-dir names)"
         ),
     )
     STORE_FAILED = (
@@ -163,7 +163,7 @@ class Reason(StrEnum):
     PLATFORM_UNMET = (
         "PlatformRequirementsUnmet",
         Again.CHANGE,
-        "the package does not support the version of the platform that --platform-version sets",
+        "the package does not support the platform's version, which the daemon's option --platform-version sets",
         "use a version of the package that supports the platform's version, or upgrade the platform",
     )
     VERSION_LOOKUP_FAILED = (
@@ -317,8 +317,8 @@ class Reason(StrEnum):
     VALUES_LOOP = (
         "ValuesLoop",
         Again.CHANGE,
-        "the afterHelm hooks of the package change the values in each run",
-        "correct the afterHelm hooks of the package: if nothing else has changed, they must not change the values",
+        "the afterHelm hooks change the values in each run, or the afterAll hooks change the global values in each round",
+        "correct the afterHelm or afterAll hooks: if nothing else has changed, they must not change the values",
     )
     RENDER_FAILED = (
         "RenderFailed",
@@ -339,7 +339,7 @@ class Reason(StrEnum):
         "ConflictingOwner",
         Again.ITSELF,
         "an object of the chart exists already, and belongs to another release or to none",
-        "remove the object from the other release, uninstall that release, or delete an object that belongs to none",
+        "remove the object from the other release, or uninstall that release, or delete the object if it belongs to no release",
     )
     FIELD_CONFLICT = (
         "FieldConflict",
@@ -525,7 +525,7 @@ OFF: Final = frozenset(
 HELD: Final = frozenset({Reason.WOULD_BREAK_DEPENDENTS, Reason.WAITING_FOR_DEPENDENTS})
 """The reasons of changes that are held back for dependents; the change has not begun, and the installed package is unchanged."""
 LOOKED_AT_ANEW: Final = frozenset({Reason.SCRIPT_ERROR})
-"""The reasons of unmet requirements about which no watched event can report a change.
+"""The reasons of unmet requirements whose causes are not watched.
 
 The package is stalled, and checked again like all stalled ones.
 """

@@ -1,4 +1,4 @@
-"""Formats that the API server does not check, in the schemas of CustomResourceDefinitions."""
+"""String formats in the schemas of CustomResourceDefinitions that the API server does not recognize."""
 
 from wharfinger.control_plane.api.apiextensions.form import spec_of
 from wharfinger.control_plane.api.apiextensions.formats import unrecognized_formats

@@ -1,4 +1,4 @@
-"""Defaults that depend on other fields of a workload, so that no recording shows them, and the idempotence of defaulting."""
+"""Defaults of workloads, some of which depend on other fields. Defaulting a second time changes nothing."""
 
 import pytest
 

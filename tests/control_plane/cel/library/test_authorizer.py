@@ -8,7 +8,7 @@ from wharfinger.control_plane.cel.library.authorizer import Check, Verdict, auth
 
 @dataclass(frozen=True)
 class Authorizer:
-    """An authorizer that allows reads, and records the checks."""
+    """An authorizer that allows only the verb ``get``, and states in the reason of its verdict what was checked."""
 
     name: str = "me"
 

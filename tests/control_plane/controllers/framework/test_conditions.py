@@ -1,4 +1,4 @@
-"""Conditions in statuses, which keep their times until they change."""
+"""Conditions in statuses. The times of a condition stay the same until the condition changes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final

@@ -213,7 +213,7 @@ def backend_kinds(backend: Backend) -> list[str]:
 
 
 def restarted(backend: Backend) -> Backend:
-    """Return a backend as a new process would open it on the storage of ``backend``."""
+    """Return a new backend on the storage of ``backend``, as after a restart of the process."""
     return assemble(backend.storage, lambda: NOW, None, None).backend
 
 

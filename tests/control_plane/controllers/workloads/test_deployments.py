@@ -24,7 +24,7 @@ NEWER: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": 
 
 
 async def web(client: ClusterClient, **patch: JsonValue) -> JsonObject:
-    """Patch the Deployment ``web`` if a patch is given, wait for the controllers, and return the Deployment."""
+    """Return the Deployment ``web``. If a patch is given, patch it first, and wait for the controllers."""
     where = await key(client, "apps/v1", "Deployment", "web")
     if patch:
         await client.merge_patch(where, patch)

@@ -1,4 +1,4 @@
-"""Validation of containers: restart rules, ephemeral containers, and white space around images."""
+"""Validation of containers: restart rules, ephemeral containers, and white space around the names of images."""
 
 from tests.control_plane.support.pod_samples import spec_of
 from wharfinger.control_plane.api.core.pod_specs.containers import ContainerRules, image_space_errors

@@ -1,4 +1,4 @@
-"""Admission of Pod resizes, which the node of the Pod may not allow."""
+"""Admission of Pod resizes. A resize is refused if the Pod's node is unsuitable or unknown."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""The validation of the downward API (pod fields for containers and volumes), and of references to ConfigMap, Secret and
-file keys.
+"""The validation of downward API references (``fieldRef``, ``resourceFieldRef``), and of references to keys of ConfigMaps,
+Secrets and files.
 """
 
 from collections.abc import Collection
@@ -44,7 +44,7 @@ _DIVISORS: Final = {
 
 
 def field_reference_errors(reference: JsonObject, known: Collection[str], path: str) -> list[FieldError]:
-    """Return the errors of a ``fieldRef``; ``known`` are the fields that are available here."""
+    """Return the errors of a ``fieldRef``; ``known`` are the fields to which it may refer."""
     version, label = text(reference, "apiVersion"), text(reference, "fieldPath")
     if not version:
         return [required(f"{path}.apiVersion")]

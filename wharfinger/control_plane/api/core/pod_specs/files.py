@@ -45,5 +45,5 @@ def key_to_path_errors(item: JsonObject, path: str) -> list[FieldError]:
 
 
 def missing(obj: JsonValue, path: str, *names: str) -> list[FieldError]:
-    """Return a ``required`` error for each member that is not a text or is empty."""
+    """Return a ``required`` error for each member that is not a string, or is an empty one."""
     return [required(f"{path}.{name}") for name in names if not text(obj, name)]

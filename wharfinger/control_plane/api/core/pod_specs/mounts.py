@@ -1,4 +1,4 @@
-"""The validation of volume mounts, as files or as block devices."""
+"""The validation of ``volumeMounts`` (file systems) and ``volumeDevices`` (block devices) of containers."""
 
 from collections.abc import Mapping
 from typing import Final

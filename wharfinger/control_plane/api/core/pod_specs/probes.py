@@ -19,9 +19,9 @@ _SCHEMES: Final = ("HTTP", "HTTPS")
 
 @dataclass(frozen=True, slots=True)
 class _Handler:
-    """The validation of handlers; ``grace`` is the pod's termination grace period in seconds, which a sleep may not exceed.
+    """The validation of the handlers of probes and lifecycle hooks.
 
-    ``grace`` is None if it is not specified.
+    ``grace`` is the pod's termination grace period in seconds, which a ``sleep`` may not exceed; None if the pod has none.
     """
 
     grace: int | None

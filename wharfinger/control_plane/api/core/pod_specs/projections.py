@@ -1,4 +1,4 @@
-"""The validation of volumes with several sources, and of volumes with pod fields: ``projected`` and ``downwardAPI``."""
+"""The validation of ``projected`` volumes (several sources) and ``downwardAPI`` volumes (files with fields of the pod)."""
 
 from typing import Final
 

@@ -41,7 +41,7 @@ NameRule = Callable[[str, str], list[FieldError]]
 
 
 def is_native(name: str) -> bool:
-    """Return whether a resource belongs to Kubernetes."""
+    """Return whether a resource is defined by Kubernetes: its name has no prefix, or one that ends with ``kubernetes.io``."""
     return "/" not in name or "kubernetes.io/" in name
 
 
@@ -84,7 +84,7 @@ def pod_resource_name_errors(name: str, path: str) -> list[FieldError]:
 
 
 def quantity_errors(name: str, value: JsonValue, path: str) -> list[FieldError]:
-    """Return the errors of an amount: it may not be negative, and must be whole for resources that are counted."""
+    """Return the errors of an amount: it may not be negative; for countable and extended resources, it must be an integer."""
     errors = [invalid(path, canonical_quantity(value), NEGATIVE)] if amount(value) < 0 else []
     if (name in _COUNTED or is_extended(name)) and not is_whole(value):
         errors.append(invalid(path, canonical_quantity(value), "must be an integer"))

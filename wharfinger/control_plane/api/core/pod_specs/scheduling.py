@@ -22,7 +22,7 @@ _NOT_AN_OPERATOR: Final = "not a valid selector operator"
 
 
 def node_selector_errors(selector: JsonObject, path: str, *, any_value: bool = False) -> list[FieldError]:
-    """Return the errors of a node selector (``nodeSelectorTerms``) at ``path``."""
+    """Return the errors of the node selector (``nodeSelectorTerms``) at ``path``; with ``any_value``, values are not checked."""
     terms = parts(selector, "nodeSelectorTerms")
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]
@@ -115,9 +115,10 @@ def _pod_term_errors(term: JsonObject, path: str) -> list[FieldError]:
 
 
 def _label_key_errors(term: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of ``matchLabelKeys`` and ``mismatchLabelKeys``, whose values come from the pod's own labels.
+    """Return the errors of ``matchLabelKeys`` and ``mismatchLabelKeys``, which contain keys of the pod's own labels.
 
-    The keys must be valid, may not occur in the selector too, and may not occur in both lists.
+    The keys must be valid, and no key may occur in both lists. A key in ``matchLabelKeys`` may occur in the selector only
+    once, because the server itself adds a term with this key.
     """
     selector = part(term, "labelSelector")
     same, other = texts(term, "matchLabelKeys"), texts(term, "mismatchLabelKeys")

@@ -1,7 +1,8 @@
 """The validation of a pod spec, in a Pod or in the template of a workload, as in kube-apiserver.
 
-Errors have upstream's order, because it is visible: the answer lists them in the order in which they were found. The parts
-are in the other modules of this folder (volumes, containers, scheduling, security); this module combines them.
+Errors have the same order as in kube-apiserver, because the answer lists them in the order in which they are found. The
+other modules of this folder validate the parts of a spec (volumes, containers, scheduling, security); this module combines
+them.
 """
 
 from typing import Final
@@ -113,7 +114,7 @@ def _choice(spec: JsonObject, path: str, name: str, known: tuple[str, ...]) -> l
 
 
 def node_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of the name of a pod's node."""
+    """Return the errors of ``nodeName``."""
     return _name_errors(spec, path, "nodeName")
 
 
@@ -211,7 +212,7 @@ def _pod_resource_errors(spec: JsonObject, path: str, claims: set[str]) -> list[
 
 
 def _host_port_errors(spec: JsonObject, path: str, *, template: bool) -> list[FieldError]:
-    """Return the errors of host ports on the host's network: they must equal the container's port; a template may omit them."""
+    """Return the errors of ``hostPort`` with ``hostNetwork``: it must equal ``containerPort``, but a template may omit it."""
     if not flag(spec, "hostNetwork"):
         return []
     errors: list[FieldError] = []
@@ -279,7 +280,7 @@ def _hostname_override_errors(spec: JsonObject, path: str) -> list[FieldError]:
 
 
 def _file_volume_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Return an error for each environment variable from a file whose volume is not of type emptyDir."""
+    """Return an error for each environment variable that is read from a file (``fileKeyRef``) outside an emptyDir volume."""
     volumes = {text(volume, "name"): volume for volume in parts(spec, "volumes")}
     errors: list[FieldError] = []
     for container, at in all_containers(spec, path):

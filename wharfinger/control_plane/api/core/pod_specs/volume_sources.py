@@ -243,4 +243,4 @@ SOURCES: Final[Mapping[str, Check]] = {
     "scaleIO": _needs("gateway", "system", "volumeName"),
     "csi": _csi,
 }
-"""The checks that need only the source itself, by the member of the volume that contains the source."""
+"""The checks that need only the source itself, by the name of the volume's member that contains the source."""

@@ -29,9 +29,9 @@ _ORDER: Final = (
     "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "storageos", "projected", "scaleIO",
     "csi", "ephemeral", "image",
 )  # fmt: skip
-"""The order in which upstream checks the sources; the first one found is validated, every other one is refused."""
+"""The order in which kube-apiserver checks the sources. It validates the first source that is set, and refuses all others."""
 _SECOND_NAMES: Final[Mapping[str, str]] = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""Names in upstream's spelling, for the error about a second source."""
+"""The sources whose name in the error about a second source differs from their name in the API."""
 _JUDGED_NAMES: Final[Mapping[str, str]] = {"gcePersistentDisk": "persistentDisk"}
 _ISCSI_LENGTH: Final = (
     "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
@@ -42,13 +42,13 @@ _TEMPLATE_FIELDS: Final = (
     "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields",
 )  # fmt: skip
 _SHOWN_FIELDS: Final = {"uid": "uID"}
-"""Go's names of fields, for errors of kube-apiserver that use them."""
+"""The fields whose name in kube-apiserver's errors differs from their name in the API."""
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeRules:
-    """The facts that the validation of volumes needs: the pod's name ("" in a template), whether the spec belongs to a
-    Pod, and the rules of claims.
+    """The inputs of the validation of volumes: the pod's name ("" in a template), whether the spec belongs to a Pod, and the
+    function that validates the spec of a PersistentVolumeClaim.
     """
 
     pod_name: str
@@ -130,7 +130,7 @@ def _ephemeral_errors(source: JsonObject, path: str, rules: VolumeRules) -> list
 
 
 def template_metadata_errors(metadata: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of the metadata of a template, which may only have labels and annotations."""
+    """Return the errors of the metadata of a template, which may contain only labels and annotations."""
     errors: list[FieldError] = []
     for key in sorted(text_map(metadata, "annotations")):
         errors += each(f"{path}.annotations", key, key_problems(key.lower()))

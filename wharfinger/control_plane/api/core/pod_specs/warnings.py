@@ -80,7 +80,7 @@ def _synced_warnings(pod: JsonObject) -> list[str]:
 
 
 def _gave_profile(pod: JsonObject, container: str) -> bool:
-    """Return whether a client set the profile of a container; if so, a manager owns the field."""
+    """Return whether a client set the AppArmor profile of a container, which is the case if a field manager owns the field."""
     path = (
         "fieldsV1",
         "f:spec",
@@ -142,7 +142,7 @@ def _spec_warnings(pod: JsonObject, prefix: str, *, template: bool) -> list[str]
 
 
 def _node_warnings(spec: JsonObject, at: str) -> list[str]:
-    """Return the warnings about deprecated node labels, and about constraints that select nothing."""
+    """Return the warnings about node labels, and about topology spread constraints without a label selector."""
     selector = sorted(text_map(spec, "nodeSelector"))
     warnings = [f"{at}.nodeSelector[{key}]: {NODE_LABELS[key]}" for key in selector if key in NODE_LABELS]
     nodes = f"{at}.affinity.nodeAffinity"
@@ -223,7 +223,7 @@ def _annotated_warnings(
 
 
 def apparmor_field(annotation: str) -> JsonObject | None:
-    """Return the field that corresponds to a deprecated annotation; None if the annotation has no meaning."""
+    """Return the ``appArmorProfile`` that corresponds to the value of a deprecated annotation; None for an unknown value."""
     if annotation == "unconfined":
         return {"type": "Unconfined"}
     if annotation == "runtime/default":
@@ -235,7 +235,7 @@ def apparmor_field(annotation: str) -> JsonObject | None:
 
 
 def _variable_warnings(container: JsonObject, path: str) -> list[str]:
-    """Return the warnings about variables that are redefined without their previous value."""
+    """Return the warnings about environment variables whose second definition does not include the value of the first."""
     warnings: list[str] = []
     seen: set[str] = set()
     for index, variable in enumerate(parts(container, "env")):

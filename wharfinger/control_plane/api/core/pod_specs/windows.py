@@ -1,4 +1,4 @@
-"""The validation of Windows pods: security options, host processes, and the Linux fields that they may not set."""
+"""The validation of Windows pods: security options, host processes, and fields for Linux, which such pods may not set."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -83,7 +83,7 @@ def _user_problems(name: str) -> list[str]:
 
 
 def host_process_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of ``hostProcess``: all containers must set it or none, and it requires the host's network."""
+    """Return the errors of ``hostProcess``: it must be true for all containers or for none, and requires ``hostNetwork``."""
     errors: list[FieldError] = []
     pod = _host_process(spec)
     count = found = 0
@@ -111,7 +111,7 @@ def _host_process(holder: JsonObject) -> bool | None:
 
 
 def system_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of ``os`` of a spec, and of the fields that this operating system does not support."""
+    """Return the errors of the field ``os``, and of fields that the operating system in it does not support."""
     system = part(spec, "os")
     if system is None:
         return []
