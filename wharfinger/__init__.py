@@ -1,8 +1,8 @@
 """Wharfinger: the package runtime for Kubernetes.
 
-The parts are the folders of this package (``queue/``, ``runtime/``, ...), so that ``wharfinger.queue`` can never be confused
-with the standard library's ``queue``. The root of the repository has symbolic links to four of these folders; nothing is
-imported through a link.
+The parts of the program are the folders of this package (``queue/``, ``runtime/``, ...), so the part ``wharfinger.queue`` and the
+standard library's ``queue`` have different names. The root of the repository has symbolic links to four of these folders, but
+nothing is imported through a link.
 """
 
 import sys

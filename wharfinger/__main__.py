@@ -1,10 +1,13 @@
 """The command line, and the only place where the parts are put together.
 
-A part defines its commands in ``<part>/commands.py`` or in a module next to it. The table of commands lists these modules, and
-only the module of the given command is imported (``wharfinger version`` imports none). A command is a function that adds its
-arguments to a parser and sets ``handler``, which returns the exit code.
+``command_table.py`` lists the commands, each with the module of a part that implements it. Only the module of the given command
+is imported (``wharfinger version`` imports none). The module contains a function that adds the command's arguments to a parser.
+This function also sets the parser's default ``handler``, which runs the command and returns the exit code.
 
-The exit codes: 0 for success, 1 for a failure, 2 for wrong usage, 129 after SIGHUP, 130 after Ctrl-C, 143 after SIGTERM.
+If a part needs a function of another part that it must not import, this module passes the function to it.
+
+The usual exit codes are 0 for success, 1 for a failure, 2 for wrong usage, 129 after SIGHUP, 130 after Ctrl-C and 143 after
+SIGTERM. The help of a command describes the exit codes that have another meaning for this command.
 """
 
 import signal
@@ -60,7 +63,7 @@ _MEANT: Final = {
     "queue": "queues dump",
     "config": "hook config",
 }
-"""Command names of other programs, and the commands that replace them here."""
+"""Words that users of other programs may type as a command, and the commands that do the same here."""
 
 _DAEMON_S: Final = 5.0
 """The time that `doctor` waits for a daemon."""
@@ -141,7 +144,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _hint(args: argparse.Namespace, rest: Sequence[str], used: argparse.ArgumentParser) -> str:
-    """Return a hint at what the user probably meant by the unknown arguments ``rest``; "" if there is none."""
+    """Return a hint for the error message: what the user probably meant by the unknown arguments ``rest``, or ""."""
     import difflib  # noqa: PLC0415 - seldom needed
 
     if rest[0].startswith(("-n", "--namespace")) and hasattr(args, "name"):
@@ -158,7 +161,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose error for a wrong word suggests the nearest known word. Its subparsers have this class, too."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the error, with the nearest known word rather than all known words, and exit with code 2."""
+        """Print the error, and exit with code 2. For a wrong word, suggest the nearest known word, or else list all of them."""
         import difflib  # noqa: PLC0415 - seldom needed
 
         wrong = _WRONG_WORD.match(message)
@@ -173,7 +176,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def is_live_diff(arguments: Sequence[str]) -> bool:
-    """Return whether the command is `diff NAME` without ``--against``, which asks a running daemon."""
+    """Return whether the command is `diff NAME` without ``--against``. This form of `diff` asks a running daemon."""
     words = [word for word in arguments if not word.startswith("-")]
     return words[:1] == ["diff"] and len(words) > 1 and not any(word.startswith("--ag") for word in arguments)
 
@@ -181,7 +184,8 @@ def is_live_diff(arguments: Sequence[str]) -> bool:
 def build_parser(asked_for: str | None, *, is_live: bool = False, only: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser. Only the command ``asked_for`` gets its arguments; ``"*"`` stands for every command.
 
-    ``is_live``: `diff` asks a running daemon. ``only``: the commands that the parser knows; if it is empty, all.
+    If ``is_live`` is true, `diff` gets the arguments of the form that asks a running daemon. ``only`` names the commands that the
+    parser knows; if it is empty, the parser knows all commands.
     """
     parser = _Parser(
         prog=_PROGRAM,
@@ -238,9 +242,9 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
 
 
 def _recorded_why(path: Path, name: str, at: "datetime") -> "ExplanationSnapshot | None":
-    """Explain a package's state at a recorded time; passed to `debug`, which must not import recordings.
+    """Explain a package's state at a recorded time. Raises RecordingAnswerError.
 
-    Raises RecordingAnswerError.
+    The function is passed to the part ``debug``, which must not import recordings.
     """
     from wharfinger.debug.commands import RecordingAnswerError  # noqa: PLC0415 - loaded only with --recording
     from wharfinger.runtime.recording.commands import explanation_from  # noqa: PLC0415
@@ -253,7 +257,7 @@ def _recorded_why(path: Path, name: str, at: "datetime") -> "ExplanationSnapshot
 
 
 def _recorded_history(path: Path, name: str) -> "HistorySnapshot | None":
-    """Return the events of a package in a recording; passed to `debug`. Raises RecordingAnswerError."""
+    """Return the events of a package in a recording. Raises RecordingAnswerError. Passed to the part ``debug``."""
     from wharfinger.debug.commands import RecordingAnswerError  # noqa: PLC0415 - loaded only with --recording
     from wharfinger.runtime.recording.commands import history_from  # noqa: PLC0415
     from wharfinger.runtime.recording.recordings import RecordingError  # noqa: PLC0415
@@ -265,7 +269,10 @@ def _recorded_history(path: Path, name: str) -> "HistorySnapshot | None":
 
 
 async def _planned(files: list[Path], folder: Path, kubernetes_version: str) -> str:
-    """Return the plan for packages in files, as text; passed to `debug`, which must not import plans. Raises ToolInputError."""
+    """Return the plan for packages in files, as text. Raises ToolInputError.
+
+    The function is passed to the part ``debug``, which must not import plans.
+    """
     from wharfinger.debug.mcp_command import ToolInputError  # noqa: PLC0415 - loaded only for `mcp`
     from wharfinger.packages.errors import StoreError  # noqa: PLC0415
     from wharfinger.runtime.plan.commands import planned_text  # noqa: PLC0415
@@ -281,7 +288,10 @@ async def _planned(files: list[Path], folder: Path, kubernetes_version: str) -> 
 
 @asynccontextmanager
 async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterator[None]:
-    """Serve the daemon's debug socket; passed to `runtime`, which must not import `debug`. Raises StartError."""
+    """Serve the daemon's debug socket. Raises StartError.
+
+    The function is passed to the part ``runtime``, which must not import ``debug``.
+    """
     from wharfinger.debug.errors import DebugSocketError  # noqa: PLC0415
     from wharfinger.debug.server.activation import inherited_listener  # noqa: PLC0415 - loaded by the daemon only
     from wharfinger.debug.server.server import open_debug_server  # noqa: PLC0415
@@ -298,7 +308,7 @@ async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterato
 
 @asynccontextmanager
 async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[None]:
-    """Serve the daemon's metrics on an address of this machine. Raises StartError."""
+    """Serve the daemon's metrics on a TCP address of this machine. Raises StartError. Passed to the part ``runtime``."""
     from wharfinger.debug.errors import MetricsAddressError  # noqa: PLC0415 - loaded by the daemon only
     from wharfinger.debug.server.metrics_listener import open_metrics_listener, read_metrics_address  # noqa: PLC0415
     from wharfinger.runtime.controllers.state_dir import StartError  # noqa: PLC0415
@@ -313,7 +323,7 @@ async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[N
 
 
 def _ask_daemon(path: Path) -> str:
-    """Return the version of the daemon that serves a debug socket; passed to `runtime`. Raises DaemonAbsentError."""
+    """Return the version of the daemon that serves a debug socket. Raises DaemonAbsentError. Passed to the part ``runtime``."""
     from wharfinger.debug.client.client import DebugClient  # noqa: PLC0415 - only `doctor` needs it
     from wharfinger.debug.client.exchange import run_without_loop  # noqa: PLC0415
     from wharfinger.debug.errors import DebugError  # noqa: PLC0415
@@ -327,7 +337,7 @@ def _ask_daemon(path: Path) -> str:
 
 @asynccontextmanager
 async def _open_jq() -> AsyncIterator["JqRunner"]:
-    """Open a pool with one jq worker, as in the daemon; passed to `packages`, which must not import `hooks`."""
+    """Open a pool with one jq worker. The function is passed to the part ``packages``, which must not import ``hooks``."""
     from wharfinger.hooks.watching.jq_pool import open_jq_pool  # noqa: PLC0415 - only `package check` needs it
 
     async with open_jq_pool(None, workers=1) as pool:
@@ -336,7 +346,10 @@ async def _open_jq() -> AsyncIterator["JqRunner"]:
 
 @asynccontextmanager
 async def _open_server() -> AsyncIterator["ClusterClient"]:
-    """Open an empty API server in memory; passed to `offline`, which must not import `control_plane`."""
+    """Open an empty API server in memory, and yield a client of it.
+
+    The function is passed to the part ``offline``, which must not import ``control_plane``.
+    """
     from wharfinger.cluster.api.connection import Connection, bearer  # noqa: PLC0415 - only `check` needs it
     from wharfinger.cluster.api.errors import ClusterError  # noqa: PLC0415
     from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
@@ -354,28 +367,34 @@ async def _open_server() -> AsyncIterator["ClusterClient"]:
 
 
 def _check_hooks(folder: Path) -> "tuple[CheckFinding, ...]":
-    """Return what is wrong with the files of a package's hooks; passed to `packages`, which must not import `hooks`."""
+    """Return what is wrong with the files of a package's hooks.
+
+    The function is passed to the part ``packages``, which must not import ``hooks``.
+    """
     from wharfinger.hooks.author.local_package import check_hook_files  # noqa: PLC0415 - only `package check` needs it
 
     return check_hook_files(folder)
 
 
 def _add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `package lint`, which lints hooks, too; passed to `packages`, which must not import `hooks`."""
+    """Add the command `package lint`. It also checks hooks, and the part ``packages`` must not import the part ``hooks``."""
     from wharfinger.hooks.author.lint_command import add_lint  # noqa: PLC0415 - only `package` needs it
 
     add_lint(actions, _refused_fields)
 
 
 def _add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `package rights`, which runs a daemon; passed to `packages`, which must not import `runtime`."""
+    """Add the command `package rights`. It runs a daemon, and the part ``packages`` must not import the part ``runtime``."""
     from wharfinger.runtime.receipts.commands import add_rights  # noqa: PLC0415 - only `package` needs it
 
     add_rights(actions, _open_judge)
 
 
 def _add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `package verify`, which reads a PackageRepository; passed to `packages`, which must not import `runtime`."""
+    """Add the command `package verify`.
+
+    It reads a PackageRepository, and the part ``packages`` must not import the part ``runtime``.
+    """
     from wharfinger.packages.verify_command import add_verify  # noqa: PLC0415 - only `package` needs it, and cryptography
     from wharfinger.runtime.resources.repository_policy import policy_for_command  # noqa: PLC0415
 
@@ -384,7 +403,10 @@ def _add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 @asynccontextmanager
 async def _open_judge(folder: Path, audit: "Callable[[JudgedRequest], None]") -> AsyncIterator[Path]:
-    """Serve an API server that reports every request, and whether it was allowed, to ``audit``; passed to `runtime`."""
+    """Serve an API server, and yield the path of its kubeconfig. Passed to the part ``runtime``.
+
+    The server calls ``audit`` for every request, with the information whether the request was allowed.
+    """
     from wharfinger.control_plane.access.kubeconfig_file import new_token  # noqa: PLC0415 - only `package rights` needs it
     from wharfinger.control_plane.serving import parse_address, serve_control_plane  # noqa: PLC0415
     from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
@@ -399,8 +421,8 @@ async def _open_judge(folder: Path, audit: "Callable[[JudgedRequest], None]") ->
 
 
 def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
-    """Return the fields of a custom resource definition that a server would refuse, with the reasons; passed to `hooks`."""
-    # Imported late: most packages have no definitions, and `package lint` then loads no API server.
+    """Return the fields of a CRD that a server would refuse, each with the reason. Passed to the part ``hooks``."""
+    # Imported here, because most packages have no CRDs. For these packages, `package lint` need not load the API server.
     from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
     from wharfinger.packages.errors import PackageError  # noqa: PLC0415
 
@@ -412,7 +434,7 @@ def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
 
 
 def _chaos_problem(rules: str) -> str:
-    """Return what is wrong with the rules of ``--chaos``, or ""; passed to `runtime`."""
+    """Return what is wrong with the rules of ``--chaos``, or "". Passed to the part ``runtime``."""
     from wharfinger.control_plane.commands import faults_problem  # noqa: PLC0415 - only `run --chaos` needs it
 
     return faults_problem(rules)
@@ -424,7 +446,7 @@ def _print_version(_args: argparse.Namespace) -> int:
 
 
 def _complete(line: str) -> None:
-    """Print the completions of the shell's command line, and exit. The shell calls this program when Tab is pressed."""
+    """Print the completions for a shell's command line, and exit. The shell starts this program when the user presses Tab."""
     import argcomplete  # noqa: PLC0415
 
     words = line.split()[1:]

@@ -151,4 +151,4 @@ COMMANDS: Final = (
 
 
 LIVE_DIFF: Final = Command("diff", "debug", "show what the next apply would change", module="package.diff_command")
-"""The command `diff` without ``--against``: it asks a running daemon, and loads nothing that builds trees."""
+"""The command `diff` without ``--against``: it asks a running daemon, and imports nothing from `wharfinger.offline`."""

@@ -1,7 +1,8 @@
-"""Shell completion: ``wharfinger completion SHELL``, and the completion of names for commands that write into a cluster.
+"""Shell completion: ``wharfinger completion SHELL``, and the completion of package names for commands that write into a
+cluster.
 
 These commands are in `runtime`, which must not import `debug`. The names come from the running daemon, whose client is in
-`debug`. So commands and names are brought together here.
+`debug`. So this module connects the commands with the names.
 """
 
 import argparse
@@ -53,4 +54,4 @@ COMPLETERS: Final[Mapping[str, Completer]] = {
     **dict.fromkeys(("reconcile", "retry", "suspend", "resume", "approve", "rollback"), _complete_name),
     "uninstall": _complete_instance,
 }
-"""The functions that complete the argument NAME of a command, by the name of the command."""
+"""The functions that complete the argument NAME. The keys are names of commands."""

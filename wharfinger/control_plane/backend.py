@@ -1,7 +1,7 @@
-"""The backend of every verb: the storage, the served kinds, the time, and the source of identities.
+"""The backend of every verb: the storage, the served kinds, the time, and the source of random names and UIDs.
 
 All writes go through the backend, which reports every change in order: to observers (such as the controller of
-definitions) within the write, and to observers of commits (such as watches) when the change is committed.
+CustomResourceDefinitions) during the write, and to observers of commits (such as watches) when the change is committed.
 """
 
 import random
@@ -30,7 +30,7 @@ NAME_LIMIT: Final = 63
 
 
 class Randomness(Protocol):
-    """The source of identities; a seeded ``random.Random`` makes a simulation repeatable."""
+    """The source of random names and UIDs; a seeded ``random.Random`` makes a simulation repeatable."""
 
     def getrandbits(self, k: int, /) -> int: ...
 
@@ -54,7 +54,7 @@ class Backend:
         self.catalog = catalog
         self.now = now
         self.by_token: ByToken = no_account
-        """The lookup of a token's user, for reviews; set when the control plane is assembled."""
+        """The lookup of a token's user, for TokenReviews; set when the control plane is assembled."""
         self.policies: Policies | None = None
         """The bound admission policies and the webhooks; None if there are none.
 

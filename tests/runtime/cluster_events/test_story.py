@@ -1,4 +1,4 @@
-"""Changes of a package's status that are worth an Event."""
+"""The Events that changes of a package's status cause."""
 
 from collections.abc import Iterable
 

@@ -1,5 +1,5 @@
-"""Case 12: which modules exist, and which of them are on (spec hook-protocol §5.4, §5.6, §6.4a), without the cases of the
-scheduler.
+"""Case 12: which modules exist, and which of them are on (spec hook-protocol §5.4, §5.6, §6.4a). The cases about the scheduler
+are not here.
 
 At each change, addon-operator runs all scripts one after the other, in the order of modules. Here a script runs only if its
 inputs have changed. These tests therefore compare the results, not the runs.

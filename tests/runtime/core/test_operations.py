@@ -1,4 +1,4 @@
-"""Operations by users: suspending and resuming, maintenance, force and reset."""
+"""Operations that users request: suspending and resuming, maintenance, force and reset."""
 
 import dataclasses
 import os

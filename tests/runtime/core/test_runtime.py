@@ -1,4 +1,4 @@
-"""The life of packages on a real runtime, from the desired state to Ready to the removal."""
+"""The life of packages on a real runtime: they are installed, updated, retried, and removed."""
 
 from contextlib import suppress
 from pathlib import Path

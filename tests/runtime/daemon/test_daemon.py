@@ -176,7 +176,7 @@ def test_paths_are_relative_to_the_folder_in_which_the_daemon_was_started(tmp_pa
 
 @pytest.mark.slow
 def test_a_second_signal_ends_the_daemon_at_once(tmp_path: Path) -> None:
-    """After the first signal, a running hook may finish. After the second one, it is killed together with the daemon."""
+    """After the first signal, a running hook may finish. After the second one, the hook is killed, and the daemon ends."""
     os.mkfifo(tmp_path / "held")
     hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "first")}
     hooked(tmp_path / "packages" / "hooked", hooks)

@@ -1,4 +1,4 @@
-"""Snapshots of repositories, from a control plane and a registry."""
+"""Snapshots of repositories: they show the versions that were found in a real registry."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The state that outlives the process: it is written by compare-and-set, and read by the next process."""
+"""The state of a package, which outlives the process: it is written by compare-and-set, and read by the next process."""
 
 import base64
 import binascii

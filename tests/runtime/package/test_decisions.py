@@ -1,4 +1,4 @@
-"""Decisions of the scheduler: how its answers and its orders affect a package."""
+"""Decisions of the scheduler: how they, and its requests to run or to disable a package, affect the package."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The log on disk: file modes, rotation, a bounded size, and a full disk, which only causes lost records."""
+"""The flight recorder's log on disk: file modes, rotation, a bounded size, and a full disk, which only causes lost records."""
 
 import errno
 import os

@@ -68,7 +68,7 @@ def test_invalid_forms_are_refused(form: JsonValue) -> None:
 
 
 def test_objects_in_tuples_are_marked() -> None:
-    """If they were not marked, a later whole state would give the same object another number."""
+    """If an object in a tuple were not marked, a later record of the whole state would give it another number."""
     use = ChartUse()
     package = structs.replace(FRESH, files=structs.replace(FRESH.files, chart_use=("sha256:a", use)))
     assert any(each is use for each in marked_objects(package))

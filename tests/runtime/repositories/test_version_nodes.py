@@ -68,7 +68,7 @@ async def test_the_number_of_packages_read_is_limited() -> None:
 
 
 async def test_a_search_without_a_result_names_unread_packages() -> None:
-    """A version of an unread package might work, even if other versions of other packages were tried without success."""
+    """A version of an unread package might work, even if all versions of the read packages were tried without success."""
     names = [f"p{number:02}" for number in range(MAX_PACKAGES + 1)]
     graph = graph_of(*map(node, names), node("shop", *(f"{name} >=2" for name in names)))
     read = Read(*(node(name, version="2.0.0") for name in names))

@@ -1,4 +1,4 @@
-"""The data of Secrets."""
+"""The data of Secrets: how it is decoded, and that invalid data is refused."""
 
 import pytest
 

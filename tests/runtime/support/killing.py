@@ -97,7 +97,7 @@ def held(folder: Path) -> list[int]:
 
 @dataclass
 class Stall:
-    """The state of a `slow_registry`. ``reached`` is set in the middle of a blob. Then ``go_on`` lets the registry continue."""
+    """The state of a `slow_registry`. ``reached`` is set when half of a blob was sent; ``go_on`` lets it send the rest."""
 
     address: RegistryAddress
     reached: threading.Event = field(default_factory=threading.Event)
@@ -110,7 +110,7 @@ class Stall:
 def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
     """Serve a registry that forwards all requests to a real one.
 
-    It sends the second half of each blob of at least ``min_bytes`` slowly until `Stall.go_on` is set.
+    Until `Stall.go_on` is set, it sends the second half of each blob slowly, if the blob has at least ``min_bytes``.
     """
 
     class Handler(BaseHTTPRequestHandler):

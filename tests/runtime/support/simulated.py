@@ -1,10 +1,10 @@
 """One package as a pure model: the lifecycle machine, the queue machine, and between them the actions of the runtime.
 
-Nothing is mocked and nothing waits. The work of a task is a line in this module, and the caller that drives the model decides
-when a run of a task ends. Each effect of a machine is checked against the effects before it. The model does what the runtime
-does, but without a cluster. An update consists of Pause (if a package is loaded), Download, Install and Load. The success of Load
-begins a reconciliation, or a disable if the package is off. A removal consists of Uninstall and Undeploy. After it, the queue is
-removed, and then the package is forgotten.
+Nothing is mocked and nothing waits. The work of a task is a line of code in this module, and the caller that drives the model
+decides when a run of a task ends. Each effect of a machine is checked against the effects before it. The model does what the
+runtime does, but without a cluster. An update consists of Pause (if a package is loaded), Download, Install and Load. The success
+of Load begins a reconciliation, or a disable if the package is off. A removal consists of Uninstall and Undeploy. After it, the
+queue is removed, and then the package is forgotten.
 """
 
 import itertools
@@ -186,7 +186,7 @@ class SimulatedPackage:
         self._queue(RetryDue(self.now))
 
     def change_input(self) -> None:
-        """Report that an input has changed that may have caused a failure."""
+        """Report the change of an input that may have caused a failure."""
         self._queue(InputChanged())
 
     def clean(self) -> None:

@@ -1,4 +1,7 @@
-"""Objects that a hook writes: if the hook created the object, it is deleted with the release; otherwise it stays."""
+"""Objects that the hooks of a package write. The removal of the package deletes those that its hooks created.
+
+Objects that have to stay by the deletion policy or by the annotation ``helm.sh/resource-policy`` are kept.
+"""
 
 from pathlib import Path
 

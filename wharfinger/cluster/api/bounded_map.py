@@ -1,4 +1,4 @@
-"""Concurrent calls of one function for many items, a few at a time. A ClusterError is raised as by a single call."""
+"""Concurrent calls of one function for many items, with a limit. A ClusterError of a call is raised without an ExceptionGroup."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar
@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 async def each(items: Iterable[Item], act: Callable[[Item], Awaitable[Result]], *, limit: int) -> list[Result]:
-    """Return the results in the order of the items, with at most ``limit`` calls under way.
+    """Call ``act`` for each item, with at most ``limit`` calls under way, and return the results in the order of the items.
 
-    The first ClusterError cancels the remaining calls and is raised unchanged; any other exception is a bug and is raised in
-    a group.
+    The first ClusterError cancels all other calls, and is raised unchanged. Any other exception is a bug, and is raised in an
+    ExceptionGroup.
     """
     numbered = list(enumerate(items))
     results: dict[int, Result] = {}

@@ -1,8 +1,8 @@
 """The interface to a Kubernetes API: every request that the rest of Wharfinger may make to a cluster, and nothing more.
 
-Implementation: :mod:`wharfinger.cluster.api.http_client`, over httpx, for real clusters, for the embedded control plane over
-loopback, and for simulations in memory. This implementation passes ``tests/cluster/support/client_contract.py`` on each kind
-of server.
+The implementation is :mod:`wharfinger.cluster.api.http_client`, which uses httpx. It is used with real clusters, with the
+embedded control plane over loopback, and with control planes in memory. ``tests/cluster/support/client_contract.py`` tests it
+with each kind of server.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -19,7 +19,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.kube.service_account import ServiceAccount
 
 REVIEWS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
-"""The API groups of review kinds, such as TokenReview and SubjectAccessReview; a review is created but never stored."""
+"""The API groups of reviews, such as TokenReview and SubjectAccessReview. A review is created, but the server never stores it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class ObjectList:
 
 @dataclass(frozen=True, slots=True)
 class ServedKinds:
-    """The served ``kinds`` whose objects can be listed and deleted, each once, in its preferred version.
+    """The served kinds whose objects can be listed and deleted, each once, in its preferred version.
 
-    ``silent``: group versions whose API server does not answer, so their kinds are not known.
+    ``silent`` has the group versions whose API server does not answer, so that their kinds may be missing.
     """
 
     kinds: tuple[ResourceType, ...]
@@ -66,10 +66,10 @@ class ClusterClient(Protocol):
         ...
 
     def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "ClusterClient":
-        """Return a client whose requests for single objects are made as a service account, by impersonation.
+        """Return a client that impersonates a service account in its requests for single objects.
 
-        Discovery, lists and watches stay requests of this client's own user. ``comment`` is appended to the user agent of
-        requests as the account. The returned client need not be closed.
+        Its discovery requests, lists and watches are still made as this client's own user. ``comment`` is appended to the user
+        agent of the requests in which it impersonates the account. The returned client need not be closed.
         """
         ...
 
@@ -90,8 +90,9 @@ class ClusterClient(Protocol):
         ...
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
-        """Return the type of one kind. If the kind is unknown, discovery is repeated once; if it is still unknown,
-        UnknownKindError is raised.
+        """Return the type of one kind. Raises UnknownKindError.
+
+        If the kind is not known, discovery is repeated once before the error is raised.
         """
         ...
 
@@ -99,9 +100,9 @@ class ClusterClient(Protocol):
         """Return the type that a user calls ``name``: kind, plural, singular or short name in any case (``Pod``, ``pods``,
         ``po``).
 
-        Without ``api_version``, the type comes from the first listed group that has the name, in the version that the group
-        prefers. A full name wins over a short one. If the name is unknown, discovery is repeated once; if it is still
-        unknown, UnknownKindError is raised.
+        Without ``api_version``, the first group (in the server's order) that has the name is used, in the version that the group
+        prefers. Kinds, plurals and singulars take precedence over short names. If the name is not known, discovery is repeated
+        once; if the name is still not known, UnknownKindError is raised.
         """
         ...
 
@@ -128,8 +129,9 @@ class ClusterClient(Protocol):
         label_selector: str = "",
         field_selector: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Yield the events after ``resource_version`` until the server ends the watch. After GoneError, the caller lists
-        again.
+        """Yield the events after ``resource_version`` until the server ends the watch.
+
+        Raises GoneError if the server has forgotten this version. The caller then has to list the objects again.
         """
         ...
 
@@ -145,9 +147,10 @@ class ClusterClient(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[RawPage]]:
         """Yield the objects that `list` would return, unparsed and page by page; a list has at least one page.
 
-        If the server forgets the list half-way, the next page raises GoneError. The caller then begins another list, with
-        ``paged=False`` after a second GoneError. The caller either discards the pages of the first list, or compares them with
-        the pages of the new list. ``metadata_only``: the objects are sent as PartialObjectMetadata if the server supports that.
+        If the server has forgotten the list before all pages are read, GoneError is raised instead of the next page. The caller
+        then begins a new list, with ``paged=False`` after a second GoneError. It either discards the pages of the first list, or
+        compares them with the pages of the new list. With ``metadata_only``, the server sends the objects as
+        PartialObjectMetadata if it supports that.
         """
         ...
 
@@ -167,15 +170,17 @@ class ClusterClient(Protocol):
     async def create(self, obj: JsonObject) -> JsonObject:
         """Create the object (POST) and return it.
 
-        A review (a kind of one of the groups REVIEWS) has no name; the result contains its answer.
+        A review (an object of a group in REVIEWS) has no name. The returned object contains the server's answer to the review.
 
         Raises ConflictError (reason AlreadyExists) if the object exists.
         """
         ...
 
     async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
-        """Replace the object or a subresource (PUT) under its own resourceVersion. Raises ConflictError if the object changed
-        since it was read.
+        """Replace the object or one of its subresources (PUT).
+
+        Raises ConflictError if the object in the cluster has another resourceVersion than ``obj``, because it changed since it
+        was read.
         """
         ...
 
@@ -196,8 +201,8 @@ class ClusterClient(Protocol):
         ...
 
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
-        """Delete the object; return whether it is gone already. False: finalizers or a grace period keep the object for now.
+        """Delete the object, and return whether it is already gone. Finalizers or a grace period can keep it for some time.
 
-        Raises NotFoundError if the object did not exist; with ``uid``, ConflictError if another object has the name.
+        Raises NotFoundError if the object did not exist, and, with ``uid``, ConflictError if the object has another UID.
         """
         ...

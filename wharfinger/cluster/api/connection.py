@@ -1,19 +1,21 @@
 """The address of an API server and the credentials for it, read from a kubeconfig or from the files of a pod.
 
-The ``kubernetes`` package reads both, exec plugins and token refresh included. The package's API classes are never
-instantiated, because they need 80 MB. The package is imported only inside :func:`load_connection`, because the import takes half
-a second and 50 MB. That function blocks, so call it in a thread.
+The Python package ``kubernetes`` reads both. It also runs exec plugins and refreshes tokens. Its API classes are never
+instantiated, because they need 80 MB. The package is imported only when a connection is loaded, because the import takes half a
+second and 50 MB. :func:`load_connection` blocks, so call it in a thread.
 
 This module adds some guarantees:
 
-* a plugin that fails is an error here (the ``kubernetes`` package logs the failure and continues without credentials);
-* credentials in a file are read again when they may have rotated, and everything is loaded again on demand (``renew=True``),
-  which a client does after a 401;
-* ``as`` (impersonation) is honoured: ignoring it would silently act with more rights than the user asked for;
-* the server's certificate is left unchecked only if the kubeconfig contains ``insecure-skip-tls-verify``;
-* the proxy is the kubeconfig's ``proxy-url``, else that of ``HTTPS_PROXY`` or ``HTTP_PROXY`` with the exceptions of
-  ``NO_PROXY``, as for kubectl;
-* no token is ever part of a ``repr`` or of an error.
+* If an exec plugin fails, that is an error. (The ``kubernetes`` package only logs the failure, and continues without
+  credentials.)
+* A token file is read at each request for a header. Other credentials that can be refreshed are loaded again if the caller passes
+  ``renew=True``, as a client does after a 401.
+* ``as`` (impersonation) in the kubeconfig is used. If it were ignored, requests would silently have more rights than the user
+  asked for.
+* The server's certificate is left unchecked only if the kubeconfig contains ``insecure-skip-tls-verify``.
+* The proxy is the kubeconfig's ``proxy-url``, or else that of ``HTTPS_PROXY`` or ``HTTP_PROXY`` with the exceptions of
+  ``NO_PROXY``, as for kubectl.
+* No token is ever part of a ``repr`` or of an error.
 """
 
 import base64
@@ -38,7 +40,7 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class ConnectionConfigError(ClusterError):
-    """The configuration is not sufficient to reach the cluster; permanent until it is changed."""
+    """The configuration is not sufficient to reach the cluster. A retry helps only after the configuration is changed."""
 
     transient = False
 
@@ -55,7 +57,7 @@ class Authorization(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StaticAuthorization:
-    """A header that never changes, such as ``Bearer …``; needs no thread."""
+    """A header that never changes, such as ``Bearer …``. Its method `header` does not block."""
 
     value: str = field(default="", repr=False)
 
@@ -66,7 +68,7 @@ class StaticAuthorization:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One API server and the credentials for it. ``server`` may have a path (a proxy in front of several clusters)."""
+    """One API server and the credentials for it. The URL ``server`` may have a path, as behind a proxy for several clusters."""
 
     server: str
     authorization: Authorization = field(default=StaticAuthorization(), repr=False)
@@ -78,23 +80,23 @@ class Connection:
     tls_server_name: str = ""
     proxy: str = field(default="", repr=False)
     headers: tuple[tuple[str, str], ...] = ()
-    """Additional headers of every request, which ask for impersonation."""
+    """Additional headers of every request: those for impersonation."""
     in_cluster: bool = False
     """True if the connection was made from a pod's service account."""
 
 
 def bearer(token: str) -> StaticAuthorization:
-    """Return the authorization by a token that does not expire (the embedded control plane's)."""
+    """Return the authorization by a token that does not expire, such as that of the embedded control plane."""
     return StaticAuthorization(f"Bearer {token}" if token else "")
 
 
 def load_connection(kubeconfig: Path | None, context: str = "", certificates: Path | None = None) -> Connection:
-    """Read the connection to the cluster. Blocks (files, exec plugins): run it in a thread.
+    """Read the connection to the cluster. Raises ConnectionConfigError with a remedy.
 
-    If ``kubeconfig`` is None, the files of ``$KUBECONFIG`` are read, else ``~/.kube/config``, else a pod's service account.
-    If ``context`` is "", the file's current context is used. Certificates that the file contains as data are written to the
-    folder ``certificates`` (default: the system's temporary folder); a killed process leaves them there. Raises
-    ConnectionConfigError with a remedy.
+    The function reads files and runs exec plugins, so it blocks: call it in a thread. If ``kubeconfig`` is None, the function
+    reads the files of ``$KUBECONFIG``, or else ``~/.kube/config``, or else a pod's service account. If ``context`` is "", it uses
+    the current context of the file. It writes certificates that the file contains as data to the folder ``certificates`` (by
+    default, the system's temporary folder). If the process is killed, these files stay there.
     """
     if kubeconfig is not None:
         try:
@@ -126,7 +128,10 @@ def load_connection(kubeconfig: Path | None, context: str = "", certificates: Pa
 
 
 def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection:
-    """Return a pod's own connection; the kubelet rotates its token file, which is read again at each :meth:`header`."""
+    """Return the connection of a pod with its service account.
+
+    The token file is read at each call of ``header``, because the kubelet rotates it.
+    """
     package = _kubernetes("kubernetes.config.incluster_config")
     configuration = _new_configuration()
     loader = cast("_InClusterFactory", package.InClusterConfigLoader)(
@@ -164,7 +169,7 @@ def _proxy_of(server: str, named: str, environ: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TokenFileAuthorization:
-    """A bearer token in a file that another process rotates. The file is read at every call; the caller caches the token."""
+    """A bearer token in a file that another process rotates. `header` reads the file at each call; callers cache the token."""
 
     path: Path
 
@@ -227,7 +232,7 @@ def without_userinfo(url: str) -> tuple[str, str]:
 
 
 class KubeconfigAuthorization:
-    """Credentials that the ``kubernetes`` package obtains and refreshes (exec plugins, OIDC). Blocks; one call at a time."""
+    """Credentials that the ``kubernetes`` package obtains and refreshes (exec plugins, OIDC). `header` blocks."""
 
     def __init__(self, loaded: "_Kubeconfig", reload: Callable[[], "_Kubeconfig"]) -> None:
         self._lock = threading.Lock()
@@ -239,7 +244,7 @@ class KubeconfigAuthorization:
         return "KubeconfigAuthorization()"
 
     def header(self, *, renew: bool) -> str:
-        """Return the current header; the package renews expired credentials, and ``renew`` loads everything again."""
+        """Return the current header. The ``kubernetes`` package renews expired credentials; ``renew`` loads all of them again."""
         with self._lock:
             if renew:
                 self._loaded = self._reload()
@@ -248,7 +253,7 @@ class KubeconfigAuthorization:
 
 @dataclass(frozen=True, slots=True)
 class _Kubeconfig:
-    """One context of a kubeconfig, as the package loaded it."""
+    """One context of a kubeconfig, as the ``kubernetes`` package loaded it."""
 
     configuration: "_Configuration" = field(repr=False)
     namespace: str
@@ -257,7 +262,7 @@ class _Kubeconfig:
     proxy: str = field(repr=False)
 
     def token(self) -> str:
-        """Return the Authorization header; refresh the credentials if the package knows that they have expired."""
+        """Return the Authorization header. If the ``kubernetes`` package knows that the credentials expired, refresh them."""
         hook = self.configuration.refresh_api_key_hook
         if hook is not None:
             hook(self.configuration)
@@ -307,7 +312,7 @@ def _load_kubeconfig(paths: str, context: str, certificates: Path | None) -> _Ku
 
 
 def _check_plugin(paths: str, user: JsonObject, configuration: "_Configuration") -> None:
-    """Raise ConnectionConfigError if an exec plugin failed; the package only logs that."""
+    """Raise ConnectionConfigError if an exec plugin failed. (The ``kubernetes`` package only logs the failure.)"""
     command = find_str(user, "exec", "command")
     if command and not configuration.api_key.get("BearerToken") and not configuration.cert_file:
         raise ConnectionConfigError(
@@ -334,8 +339,9 @@ def _named(items: list[JsonObject], name: str) -> JsonObject:
 
 
 def _plain(value: object) -> JsonObject:
-    """Return an entry of the ``kubernetes`` package's configuration tree as plain Python values, without the wrappers that
-    record its path.
+    """Return an entry of a kubeconfig as plain Python values.
+
+    The ``kubernetes`` package wraps these values in objects that record the path of each value.
     """
     return as_object(_unwrap(value), "kubeconfig entry")
 
@@ -356,8 +362,8 @@ def _first_line(error: Exception) -> str:
 
 
 def _place_in_yaml(error: Exception) -> str:
-    """Return the line, the column and the problem of an error in YAML syntax; for an error without a place, the first line of its
-    text.
+    """Return the line, the column and the problem of an error in YAML syntax. If the error has no place, return the first line of
+    its text.
     """
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     if mark is None or not problem:
@@ -372,7 +378,7 @@ def _read_text(path: Path) -> str:
         return ""
 
 
-# -- types for the parts of the package that are used ------------------------------------------------------------------
+# -- types for the parts of the kubernetes package that are used here --------------------------------------------------
 
 
 class _Configuration(Protocol):
@@ -426,7 +432,7 @@ class _InClusterFactory(Protocol):
 
 
 class _Namespace(Protocol):
-    """A module of the package; only its attributes are used."""
+    """A module of the ``kubernetes`` package, of which only attributes are used."""
 
     def __getattr__(self, name: str) -> object: ...
 

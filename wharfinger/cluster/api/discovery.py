@@ -1,8 +1,11 @@
-"""The kinds that a server serves, by discovery (KEP-3352 "aggregated discovery", and the older document for each group).
+"""The kinds that a server serves, from its discovery documents.
 
-Pure: this module turns documents into a :class:`Catalog`. The requests for those documents are made in
-:mod:`wharfinger.cluster.api.http_client`. A group whose own API server is down is left out and named in
-:attr:`Catalog.unavailable`, so that the other groups can still be used.
+The documents have one of two forms: the aggregated form (KEP-3352), or the older *plain* form, which has a document for each
+group version.
+
+This module is pure: it turns documents into a :class:`Catalog`, and :mod:`wharfinger.cluster.api.http_client` requests the
+documents. If the API server behind a group version does not answer, the group version is named in :attr:`Catalog.unavailable`,
+and all other ones can still be used.
 """
 
 from collections.abc import Collection, Iterable
@@ -17,7 +20,7 @@ AGGREGATED_ACCEPT: Final = (
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
     "application/json"
 )
-"""The Accept header for ``/api`` and ``/apis``: the aggregated form if the server knows it, else the plain form."""
+"""The Accept header for ``/api`` and ``/apis``. It asks for the aggregated form, and for the plain form from older servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +29,23 @@ class Catalog:
 
     types: dict[tuple[str, str], ResourceType] = field(default_factory=dict)
     names: dict[str, tuple[ResourceType, ...]] = field(default_factory=dict)
-    """The types by kind, plural and singular in lower case; preferred versions first, groups in the server's order."""
+    """The types by kind, plural and singular, all in lower case: preferred versions first, groups in the server's order."""
     short_names: dict[str, tuple[ResourceType, ...]] = field(default_factory=dict)
     versions: frozenset[str] = frozenset()
     unavailable: tuple[str, ...] = ()
-    """The group versions whose resources could not be discovered."""
+    """The group versions whose API server does not answer, so that their kinds may be missing or outdated."""
     kinds: tuple[ResourceType, ...] = ()
-    """Each kind that can be listed and deleted, once, in its preferred version; in the server's order."""
+    """The kinds that can be listed and deleted, each once, in its preferred version. They are in the server's order."""
 
     def find(self, api_version: str, kind: str) -> ResourceType | None:
         """Return the type, or None if it is not served."""
         return self.types.get((api_version, kind))
 
     def named(self, name: str, api_version: str = "") -> ResourceType | None:
-        """Return the first type of that name, or None. Kinds, plurals and singulars come before short names; case is ignored.
+        """Return the first type of this name, or None. The case of the name does not matter.
 
-        With ``api_version`` only a type of that apiVersion is returned.
+        Kinds, plurals and singulars take precedence over short names. With ``api_version``, only a type of this apiVersion is
+        returned.
         """
         wanted = name.lower()
         for names in (self.names, self.short_names):
@@ -62,7 +66,7 @@ def is_aggregated(document: JsonObject) -> bool:
 
 
 class _Draft:
-    """A catalog under construction; documents of preferred versions are read first."""
+    """A catalog under construction. Resources of preferred versions have to be added first."""
 
     def __init__(self) -> None:
         self.types: dict[tuple[str, str], ResourceType] = {}
@@ -73,7 +77,7 @@ class _Draft:
     def add(
         self, found: ResourceType, singular: str, short_names: Iterable[JsonValue], verbs: Collection[JsonValue]
     ) -> None:
-        """Keep the first resource of a kind; skip a resource without a kind, because it is only the parent of subresources."""
+        """Add a resource, unless its kind is there already. Skip one without a kind: it is only the parent of subresources."""
         if not found.kind or not found.plural or (found.api_version, found.kind) in self.types:
             return
         self.types[(found.api_version, found.kind)] = found
@@ -85,7 +89,7 @@ class _Draft:
             self._kinds.setdefault(found.group_kind, found)
 
     def catalog(self, versions: Iterable[str], unavailable: Iterable[str]) -> Catalog:
-        """Return the catalog of the documents that were read."""
+        """Return the catalog of the added resources."""
         return Catalog(
             self.types,
             {name: tuple(found) for name, found in self._names.items()},
@@ -97,7 +101,7 @@ class _Draft:
 
 
 def aggregated_catalog(documents: Iterable[JsonObject]) -> Catalog:
-    """Return the catalog of aggregated documents, which name the preferred version of a group first. Raises ShapeError."""
+    """Return the catalog of aggregated documents. They list the preferred version of each group first. Raises ShapeError."""
     draft = _Draft()
     versions: set[str] = set()
     unavailable: list[str] = []
@@ -120,9 +124,7 @@ def aggregated_catalog(documents: Iterable[JsonObject]) -> Catalog:
 
 
 def group_versions(api: JsonObject, apis: JsonObject) -> tuple[str, ...]:
-    """Return all ``group/version`` in the plain documents of ``/api`` and ``/apis``, the preferred version of each
-    group first.
-    """
+    """Return all group versions in the plain documents of ``/api`` and ``/apis``, each group's preferred version first."""
     result: list[str] = [version for version in find_list(api, "versions") if isinstance(version, str)]
     for group in find_list(apis, "groups"):
         result.append(find_str(group, "preferredVersion", "groupVersion"))
@@ -136,10 +138,10 @@ def group_version_path(api_version: str) -> str:
 
 
 def plain_catalog(lists: dict[str, JsonObject | None]) -> Catalog:
-    """Return the catalog of ``lists``: the APIResourceList of each group version, preferred versions first; None if it is
-    unavailable.
+    """Return the catalog of plain documents. Raises ShapeError.
 
-    Raises ShapeError.
+    ``lists`` has the APIResourceList of each group version, or None if its API server does not answer. Preferred versions are
+    first.
     """
     draft = _Draft()
     for api_version, document in lists.items():

@@ -1,15 +1,19 @@
-"""The URLs at which a release can be reached, from its Ingresses and Gateway-API routes (spec runtime §8.9).
+"""The URLs at which a release can be reached, from its Ingresses, Gateways and Gateway-API routes (spec/runtime §8.9).
 
-Only endpoints that the chart's author marked with the annotation :data:`ENDPOINT` on the Ingress, the route, or the Gateway are
-reported, because most hosts of a chart are not for users. The annotation's value is the description; ``"true"`` means that there
-is no description, ``"false"`` removes the mark.
+Most hosts of a chart are not for users. So an Ingress, a route or a Gateway gives URLs only if the chart's author has marked it
+with the annotation :data:`ENDPOINT`. The annotation's value is the description of the URLs. ``"true"`` means that there is no
+description, and ``"false"`` removes the mark.
 
-An Ingress gives a URL for each host and path: https if its ``tls`` names the host (or no hosts at all). A route gives a URL for
-each of its hostnames and paths. If its Gateway is among the objects, scheme and port are those of the listeners that the route is
-attached to; otherwise the scheme is https. A marked Gateway gives a URL for each listener with a hostname. A missing host or a
-wildcard gives no URL, unless the status contains an address (``loadBalancer.ingress``, ``addresses``).
+* An Ingress gives a URL for each host and path. The scheme is https if an entry of its ``tls`` names the host, or names no hosts.
+* A route gives a URL for each of its hostnames and paths. If its Gateway is among the objects, scheme and port are those of the
+  listeners to which the route is attached. Otherwise, the scheme is https.
+* A Gateway gives a URL for each of its HTTP and HTTPS listeners.
 
-Pure. Rendered objects have no status; the live objects may supply an address for a rendered object without a host.
+If the host is missing or is a wildcard, it is replaced by the address in the status of the Ingress (``loadBalancer.ingress``) or
+the Gateway (``addresses``). Without such an address, there is no URL. Rendered objects have no status, so the status comes from
+the live objects, as far as they are known.
+
+This module is pure.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,14 +25,14 @@ from wharfinger.kube.resource import kind_of, name_of, namespace_of, split_api_v
 
 ENDPOINT: Final = "wharfinger.dev/application-endpoint"
 MAX_ENDPOINTS: Final = 50
-"""The largest number of endpoints of one release, so that they fit into a status."""
+"""The largest number of endpoints of one release. It is limited so that the endpoints fit into a status."""
 MAX_CHARS: Final = 500
-"""The longest URL, and the longest description, in characters."""
+"""The largest length of a URL, and of a description, in characters."""
 
 _GATEWAY: Final = "gateway.networking.k8s.io"
 _ROUTES: Final = frozenset({"HTTPRoute", "GRPCRoute"})
 KINDS: Final = frozenset({"Ingress", "Gateway", *_ROUTES})
-"""The kinds of the objects that endpoints are found in."""
+"""The kinds of objects from which endpoints are read."""
 _PORTS: Final = {"http": 80, "https": 443}
 _TLS: Final = frozenset({"HTTPS", "TLS"})
 _Name: TypeAlias = tuple[str, str, str]
@@ -36,16 +40,17 @@ _Name: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Endpoint:
-    """A URL for users, and its description; "" if the author gave no description."""
+    """A URL for users. The description is "" if the chart's author gave none."""
 
     url: str
     description: str = ""
 
 
 def endpoint_urls(objects: Iterable[JsonObject], live: Iterable[JsonObject] = ()) -> tuple[Endpoint, ...]:
-    """Return the endpoints of the objects of a release, in their order, each URL once; at most MAX_ENDPOINTS.
+    """Return at most MAX_ENDPOINTS endpoints of a release's objects, in the order of the objects, each URL once.
 
-    ``live`` are the same objects in the cluster, as far as they are known. Parts with an unexpected shape are skipped.
+    ``live`` has the same objects as they are in the cluster, as far as they are known. Objects with an unexpected shape are
+    skipped.
     """
     known = {_name(obj): obj for obj in live}
     own = tuple(objects)
@@ -95,7 +100,7 @@ def _of_ingress(obj: JsonObject, live: JsonObject | None) -> Iterator[str]:
 
 
 def _paths(entries: list[JsonValue]) -> list[str]:
-    """Return the paths that users can open; if a path contains a pattern, only the part before the pattern."""
+    """Return the paths that users can open. If a path contains a pattern, only the part before the pattern is returned."""
     paths = [find_str(entry, "path").split("*")[0].split("(")[0] or "/" for entry in entries]
     return list(dict.fromkeys(path if path.startswith("/") else f"/{path}" for path in paths)) or ["/"]
 
@@ -132,7 +137,7 @@ def _of_gateway(obj: JsonObject, live: JsonObject | None) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Listener:
-    """A listener of a Gateway. ``host`` is "" for any host; ``address`` is the Gateway's address, "" if it is not known."""
+    """A listener of a Gateway. ``host`` is "" if it accepts any host. ``address`` is the Gateway's address, or "" if unknown."""
 
     scheme: str
     port: int | None
@@ -141,7 +146,7 @@ class _Listener:
 
 
 def _listeners(gateway: JsonObject, live: JsonObject | None, section: str) -> list[_Listener]:
-    """Return the listeners that speak HTTP; if ``section`` is given, only the listener of that name."""
+    """Return the listeners for HTTP, HTTPS and TLS. If ``section`` is given, return only the listener of this name."""
     address = _address(find_list(live, "status", "addresses")) if live is not None else ""
     return [
         _Listener(
@@ -173,7 +178,7 @@ def _reachable(host: str) -> str:
 
 
 def _covers(pattern: str, host: str) -> bool:
-    """Return whether a name that may begin with ``*.`` covers this host."""
+    """Return whether the pattern, a host name that may begin with ``*.``, matches this host."""
     return pattern == host or (pattern.startswith("*.") and host.endswith(pattern[1:]))
 
 
@@ -194,7 +199,7 @@ def _is(obj: JsonObject, group: str, kind: str) -> bool:
 
 
 def _name(obj: JsonObject) -> _Name:
-    """Return kind with group, namespace and name; empty if the object has an unexpected shape."""
+    """Return the kind with its group, the namespace and the name. All are "" if the object has an unexpected shape."""
     try:
         api_version, kind = kind_of(obj)
         return f"{kind}.{split_api_version(api_version)[0]}", namespace_of(obj), name_of(obj)

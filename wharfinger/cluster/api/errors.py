@@ -11,14 +11,18 @@
     │   ├── InvalidError         400, 422: the object is wrong; only a change helps
     │   └── SchemaMismatchError  500 of an apply: the object does not fit the schema of its kind
     ├── UnreachableError         no answer: connection refused, reset, timed out
-    │   └── SilentServerError    a stream, such as a watch, was silent for too long
+    │   ├── SilentServerError    a stream, such as a watch, was silent for too long
+    │   └── WatchLineError       the answer to a watch is no stream of events (defined in watch_stream.py)
     ├── FencedError              a write was not sent: the Lease that permits writes is not held
     ├── UnknownKindError         discovery knows no such kind (its CRD may not be there yet)
     │   └── SilentKindError      the kind is unknown because the API server behind its group does not answer
     ├── ConnectionConfigError    the kubeconfig or the pod's service account is not usable (defined in connection.py)
     ├── MalformedAnswerError     the answer is not what the API promises (defined in http_errors.py)
     ├── ResponseTooLargeError    the answer is over the limit (defined in http_session.py)
+    ├── CommandError             a command in a pod could not be run, or its result is not known (defined in pod_exec.py)
     └── ReleaseError             an operation on a release cannot be done (its subclasses are defined where they are raised)
+
+Other modules define further subclasses of ClusterError.
 """
 
 from typing import Final
@@ -31,7 +35,7 @@ class ClusterError(Exception):
 
     transient: bool = True
     retry_after_s: float | None = None
-    """The delay in seconds after which the server asked for a retry; None if it did not ask for one."""
+    """The delay, in seconds, that the server asked for before a retry; None if it asked for none."""
 
 
 class UnreachableError(ClusterError):
@@ -43,11 +47,11 @@ class SilentServerError(UnreachableError):
 
 
 class FencedError(ClusterError):
-    """A write was not sent: this process does not hold the Lease that permits writes, or cannot rely on it any more."""
+    """A write was not sent, because this process does not hold the Lease that permits writes, or may have lost it."""
 
 
 class UnknownKindError(ClusterError):
-    """The server does not serve this kind; transient, since its CRD may still be created."""
+    """The server does not serve this kind. The error is transient, because the CRD of the kind may still be created."""
 
 
 class SilentKindError(UnknownKindError):
@@ -70,9 +74,9 @@ class NotFoundError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """The server answered 403. If no rule of a role allows the request, the text of the error ends with the missing rule.
+    """The server answered 403. If the server's message names the missing access, the error's text ends with the rule to add.
 
-    Transient, because a rule may be added at any time, and no event reports it.
+    The error is transient, because such a rule may be added at any time, and no event reports that.
     """
 
     def __init__(self, code: int, reason: str, message: str) -> None:
@@ -80,7 +84,7 @@ class ForbiddenError(ApiError):
         self.refusal = refusal_of(message)
 
     def __str__(self) -> str:
-        """Return the message of the server, and the missing rule as a line of YAML."""
+        """Return the message of the server, and the rule to add, if it is known, as a line of YAML."""
         said = super().__str__()
         return said if self.refusal is None else f"{said}; {self.refusal.remedy()}"
 
@@ -94,14 +98,14 @@ class GoneError(ApiError):
 
 
 class InvalidError(ApiError):
-    """The server answered 400 or 422; permanent until the object changes."""
+    """The server answered 400 or 422. The error is permanent: only a change of the object helps."""
 
 
 class SchemaMismatchError(ApiError):
     """The server answered 500 to an apply: a field is not in the object's schema, or an item occurs twice.
 
-    Only a change of the object or of the schema helps. The error is transient nevertheless: shortly after the upgrade of a
-    definition, a server still uses the old schema, so some more attempts may succeed.
+    Only a change of the object or of the schema helps. The error is transient nevertheless, because a server uses the old schema
+    for a short time after a CRD was changed, so another attempt may succeed.
     """
 
 
@@ -111,7 +115,7 @@ _UNKNOWN_TYPE: Final = "no corresponding type for"
 
 
 class ReleaseError(ClusterError):
-    """The operation on a release cannot be done as requested; permanent until something is changed."""
+    """The operation on a release cannot be done as requested. The error is permanent: a retry without a change does not help."""
 
     transient = False
 

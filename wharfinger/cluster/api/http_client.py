@@ -1,9 +1,12 @@
 """The ClusterClient over HTTP: Kubernetes' REST conventions, on httpx and trio.
 
-Callers may rely on these properties: every method ends in bounded time and raises nothing but ClusterErrors; a list is
-consistent (paged at one revision, begun again if the server forgot that revision); a watch yields complete events or raises;
-discovery is cached, repeated once when a kind is missing, and discarded after this client wrote a CustomResourceDefinition or an
-APIService.
+Callers may rely on these properties:
+
+* Every method ends in bounded time, and raises only ClusterErrors.
+* A list is consistent: all its pages are read at one revision, and it is begun again if the server has forgotten this revision.
+* A watch yields complete events, or raises an error.
+* Discovery is cached. It is repeated once if a kind is missing. The cached result is discarded after this client has written a
+  CustomResourceDefinition or an APIService, and after a request for a kind that the server does not serve.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
@@ -38,11 +41,11 @@ from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, 
 from wharfinger.kube.service_account import ServiceAccount
 
 _REDEFINING: Final = frozenset({"CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io"})
-"""The kinds of objects that define which kinds the server serves."""
+"""The kinds whose objects determine which kinds the server serves."""
 
 
 class HttpClusterClient:
-    """A :class:`~wharfinger.cluster.api.client.ClusterClient`. Made by :func:`open_client`."""
+    """A :class:`~wharfinger.cluster.api.client.ClusterClient` over HTTP. :func:`open_client` makes it."""
 
     def __init__(self, session: HttpSession) -> None:
         self._session = session
@@ -54,7 +57,7 @@ class HttpClusterClient:
         """The server's version, and the time until which it is cached."""
         self._reader = HttpReader(session)
         self.executor = PodExecutor(session)
-        """The sender of commands in pods."""
+        """The executor of commands in pods."""
         self.heartbeats = Heartbeats()
         """The heartbeats of all watches of this client."""
 
@@ -85,7 +88,7 @@ class HttpClusterClient:
         return ServedKinds(catalog.kinds, catalog.unavailable)
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
-        """Return the type of one kind from the cache; if the kind is missing there, ask the server once more."""
+        """Return the type of one kind from the cache. If the kind is missing there, ask the server once more."""
         return await self._look_up(
             f"{kind} of {api_version}", api_version, lambda catalog: catalog.find(api_version, kind)
         )
@@ -260,12 +263,12 @@ class HttpClusterClient:
     # -- statistics
 
     def statistics(self) -> dict[str, int]:
-        """Return the numbers of requests under way, of waiting requests, of open watches, and of known kinds."""
+        """Return the numbers of requests under way, waiting requests, open watches, and known kinds."""
         kinds = 0 if self._catalog is None else len(self._catalog.types)
         return {**self._session.statistics(), "watches": self._reader.watches, "kinds": kinds}
 
     def pace(self) -> PaceStatistics:
-        """Return the state of the limit on concurrent requests."""
+        """Return the state of the pacer, which limits concurrent requests."""
         return self._session.pace()
 
     def silence_limit(self, resource: ResourceType) -> float:
@@ -291,7 +294,7 @@ class HttpClusterClient:
 
     @contextmanager
     def _noticing(self) -> Iterator[None]:
-        """Discard the cached discovery if a kind turns out not to be served."""
+        """Discard the cached discovery if a request in the block fails because the server does not serve its kind."""
         try:
             yield
         except NotServedError:
@@ -299,9 +302,9 @@ class HttpClusterClient:
             raise
 
     async def _address(self, obj: JsonObject, verb: str, *, generated: bool = False) -> tuple[ResourceType, str, str]:
-        """Return type, namespace and name of an object to be written. Raises InvalidError, UnknownKindError.
+        """Return the type, namespace and name of an object to be written. Raises InvalidError, UnknownKindError.
 
-        ``generated``: the server may generate the name.
+        If ``generated`` is true, the server may generate the name.
         """
         try:
             (api_version, kind), namespace, name = kind_of(obj), namespace_of(obj), name_of(obj)
@@ -323,7 +326,10 @@ class HttpClusterClient:
         self._catalog_until = -1.0
 
     async def _current_catalog(self, fresh_at: float | None = None) -> Catalog:
-        """Return the cached catalog; discover it again if it was discarded, or if it is too old at ``fresh_at``."""
+        """Return the cached catalog, or discover it again if it was discarded.
+
+        With ``fresh_at``, also discover it again if it has expired by this time.
+        """
         number = self._catalog_number
         stale = self._catalog_until < 0 or (fresh_at is not None and fresh_at >= self._catalog_until)
         if self._catalog is None or stale:
@@ -331,7 +337,7 @@ class HttpClusterClient:
         return self._catalog
 
     async def _discover(self, number: int) -> Catalog:
-        """Discover the served kinds, unless another task has done so since the catalog ``number``."""
+        """Discover the served kinds. If another task has done so since the catalog ``number``, return that task's catalog."""
         async with self._discovering:
             if self._catalog is None or self._catalog_number == number:
                 self._catalog_until = 0.0
@@ -357,7 +363,7 @@ class HttpClusterClient:
             raise MalformedAnswerError(f"{what}: {error}") from error
 
     async def _group_version(self, api_version: str) -> JsonObject | None:
-        """Return the resources of a group version; None if the server behind the group does not answer."""
+        """Return the APIResourceList of a group version, or None if the API server behind it does not answer."""
         try:
             return await self._json(Call("GET", group_version_path(api_version), f"discover {api_version}"))
         except ApiError as error:
@@ -367,9 +373,9 @@ class HttpClusterClient:
 
 
 class _ActingClient(HttpClusterClient):
-    """A client that acts as a service account. Discovery, lists and watches are made by the wrapped client, as its own user.
+    """A client that impersonates a service account in requests for single objects. All other requests are made as its own user.
 
-    No group is sent, so that the API server adds the groups that every token of the account has.
+    It sends no header with a group. The API server then adds the groups that every token of the account has.
     """
 
     def __init__(self, own: HttpClusterClient, session: HttpSession, account: ServiceAccount, comment: str) -> None:
@@ -412,13 +418,13 @@ async def open_client(
     transport: httpx.AsyncBaseTransport | None = None,
     options: ClientOptions | None = None,
 ) -> AsyncGenerator[HttpClusterClient, None]:
-    """Yield a client for as long as the block runs. With ``transport``, no connection is opened (in-memory servers, tests)."""
+    """Yield a client that can be used in the block. With ``transport``, requests go to it, for example to a server in memory."""
     async with open_session(connection, options or ClientOptions(), transport) as session:
         yield HttpClusterClient(session)
 
 
 def _path(key: ObjectKey, subresource: str = "") -> str:
-    """Return the path of an object; refuse a name that would change the path."""
+    """Return the path of an object's URL. Raises InvalidError for a name that would change the path, such as ``..``."""
     for part in (key.namespace, key.name, subresource):
         if part in {".", ".."} or "/" in part or "%" in part:
             raise api_error(422, "Invalid", f"{key}: {part!r} cannot be part of a path")

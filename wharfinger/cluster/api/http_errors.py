@@ -1,10 +1,10 @@
-"""The ClusterError for a failed HTTP request; it names the request and the server.
+"""The ClusterError for a failed HTTP request. It names the request, and, if there was no answer, also the server.
 
-An API server answers a failure with a `Status` object (API conventions, "Response Status Kind"). Proxies and load balancers in
-front of it answer with arbitrary text; the error quotes its beginning.
+An API server answers a failed request with a `Status` object (API conventions, "Response Status Kind"). Proxies and load
+balancers in front of it answer with arbitrary text. The error then quotes the beginning of the text.
 
-If a server asks for a later retry (`Retry-After`, RFC 9110 §10.2.3), the error carries the delay. A date in that header is
-compared with the `Date` of the same answer, so this machine's clock does not matter.
+If a server asks for a later retry (header `Retry-After`, RFC 9110 §10.2.3), the error has the delay. If the header has a date,
+the delay is counted from the `Date` of the same answer, so this machine's clock does not matter.
 """
 
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ QUOTED_CHARS: Final = 300
 """The largest number of characters quoted from an answer that is not a Status."""
 MIN_RETRY_AFTER_S: Final = 1.0
 MAX_RETRY_AFTER_S: Final = 300.0
-"""The longest delay that a server may ask for; MIN_RETRY_AFTER_S is the shortest. Other values are moved to these bounds."""
+"""The longest delay that a server can ask for. MIN_RETRY_AFTER_S is the shortest one. Other delays are limited to these."""
 
 _REASONS: Final = {
     400: "BadRequest",
@@ -39,11 +39,11 @@ _REASONS: Final = {
 
 
 class NotServedError(NotFoundError):
-    """A 404 of the server's router: the server does not serve this type of resource (any more)."""
+    """A 404 for the path, not for an object: the server does not serve this type of resource, or no longer serves it."""
 
 
 class MalformedAnswerError(ClusterError):
-    """The server's answer is not what the API promises; another program may be answering at that address."""
+    """The answer is not one that a Kubernetes API gives. Perhaps another program answers at this address."""
 
 
 class _Status(msgspec.Struct):
@@ -54,9 +54,9 @@ class _Status(msgspec.Struct):
 
 
 def retry_after(value: str, date: str = "") -> float | None:
-    """Return the seconds that a ``Retry-After`` header asks for, within bounds; None if the header cannot be understood.
+    """Return the delay in seconds that a ``Retry-After`` header asks for, within bounds; None if the header cannot be read.
 
-    ``date`` is the answer's ``Date``. Without ``date``, a Retry-After that is a date cannot be understood.
+    ``date`` is the ``Date`` header of the same answer. Without it, a ``Retry-After`` that is a date cannot be read.
     """
     if value.isascii() and value.isdigit():
         return _bounded(float(value))
@@ -65,9 +65,9 @@ def retry_after(value: str, date: str = "") -> float | None:
 
 
 def error_of_response(status: int, body: bytes, what: str, *, retry_after_s: float | None = None) -> ApiError:
-    """Return the error for an answer with a status of 400 or more; ``what`` is the request in words (``get Pod a/b``).
+    """Return the error for an answer with a status of 400 or more. ``what`` is the request in words (``get Pod a/b``).
 
-    ``retry_after_s`` is the delay that the answer's headers ask for; it is only used if the server is overloaded (429, 5xx).
+    ``retry_after_s`` is the delay that the answer's headers ask for. It is ignored unless the status is 429 or 5xx.
     """
     error = _error_of_response(status, body, what)
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -87,7 +87,7 @@ def _error_of_response(status: int, body: bytes, what: str) -> ApiError:
 
 
 def error_of_status(status: JsonObject, what: str) -> ApiError:
-    """Return the error for a Status inside a stream (a watch's ERROR event)."""
+    """Return the error for a Status in a stream (the ERROR event of a watch)."""
     code, reason, message = status.get("code"), status.get("reason"), status.get("message")
     number = code if isinstance(code, int) and code >= 400 else 500
     words = reason if isinstance(reason, str) and reason else _REASONS.get(number, "Unknown")
@@ -101,8 +101,8 @@ def error_of_status(status: JsonObject, what: str) -> ApiError:
 
 
 def unreachable(server: str, what: str, error: Exception) -> UnreachableError:
-    """Return the error for a missing answer, with the server, the request, and the message of the transport or of its
-    cause.
+    """Return the error for a request that got no answer. It names the request, the server, and the message of ``error`` or of the
+    nearest cause of ``error`` that has a message.
     """
     words = str(error) or _TIMEOUTS.get(type(error).__name__, "")
     cause: BaseException | None = error
@@ -124,7 +124,7 @@ def _bounded(seconds: float) -> float:
 
 
 def _http_date(text: str) -> datetime | None:
-    """Return an HTTP date, or None for any other text. A date without a zone is in UTC, as HTTP defines."""
+    """Parse an HTTP date. Return None for any other text. A date without a time zone is in UTC, as HTTP defines."""
     try:
         found = parsedate_to_datetime(text)
     except (ValueError, OverflowError, IndexError):

@@ -1,7 +1,8 @@
-"""Lists and watches over an HTTP session: parsed for readers of objects, and as text for readers that pass objects on.
+"""Lists and watches over an HTTP session. Their objects are either parsed, or left as text (*unparsed*).
 
-A list is consistent: its pages are read at one revision. A parsed list is returned as a whole, and is begun again if the server
-forgot that revision half-way. An unparsed list is returned page by page, so its reader has to begin it again.
+A list is consistent: all its pages are read at one revision. A parsed list is returned as a whole. It is begun again if the
+server has forgotten the revision before all pages are read. An unparsed list is returned page by page, so its caller has to begin
+it again.
 """
 
 import math
@@ -26,32 +27,35 @@ from wharfinger.kube.resource import ResourceType
 
 JSON: Final = "application/json"
 METADATA: Final = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
-"""The media types of metadata only; a server that cannot send them sends whole objects."""
+"""The Accept header that asks for metadata only. A server that cannot send metadata only sends whole objects."""
 METADATA_LIST: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
 MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
 """The size limit of one list, over all its pages."""
 
 WAITED_S: Final = 0.0001
-"""The time, in seconds, from which a read of a chunk counts as a wait for the server."""
+"""The time, in seconds, after which the read of a chunk counts as a wait for the server."""
 BUSY_S: Final = 0.02
 """A stream is busy if its reader waited for two chunks within this time, in seconds."""
 REST_S: Final = 0.005
 MUCH_BYTES: Final = 128 * 1024
 MAX_KINDS: Final = 10_000
-"""The number of kinds for which it is remembered whether their watches send bookmarks."""
+"""The largest number of kinds for which the reader remembers whether their watches send bookmarks."""
 
 _Event = TypeVar("_Event", WatchEvent, RawEvent)
 
 
 class HttpReader:
-    """A reader through a session. Every method raises ClusterErrors only; NotServedError if the kind is not served."""
+    """A reader of lists and watches through a session.
+
+    Its methods raise only ClusterErrors, among them NotServedError if the server does not serve the kind.
+    """
 
     def __init__(self, session: HttpSession) -> None:
         self._session = session
         self._watches = 0
         self._marking: OrderedDict[ResourceType, bool] = OrderedDict()
-        """The kinds whose watches have sent bookmarks (True), or were silent for too long without a bookmark (False)."""
+        """By kind: True if its watches have sent bookmarks, and False if one was silent for too long without any."""
 
     @property
     def watches(self) -> int:
@@ -61,14 +65,15 @@ class HttpReader:
     def silence_limit(self, resource: ResourceType) -> float:
         """Return for how many seconds a watch of this kind may be silent.
 
-        A kind whose watch was silent without having sent a bookmark may be silent until the server ends the watch.
+        The limit relies on bookmarks, which servers send about once a minute. If watches of this kind send none, they may be
+        silent until the server ends them.
         """
         options = self._session.options
         longest = options.watch_s + options.watch_jitter_s + options.watch_grace_s
         return min(options.watch_silence_s, longest) if self._marking.get(resource, True) else longest
 
     def _mark(self, resource: ResourceType, *, sends: bool) -> None:
-        """Remember whether watches of this kind send bookmarks. A kind that has sent one is assumed to send them always."""
+        """Remember whether watches of this kind send bookmarks. If one of them has sent a bookmark, all count as sending."""
         if self._marking.get(resource) is None or sends:
             self._marking[resource] = sends
             if len(self._marking) > MAX_KINDS:
@@ -79,7 +84,8 @@ class HttpReader:
     async def list(self, resource: ResourceType, namespace: str, selectors: dict[str, str]) -> ObjectList:
         """Return all objects, read in pages.
 
-        If the server forgets a list half-way, the list is begun again; the last attempt is in one piece.
+        If the server has forgotten the list before all pages are read, the list is begun again. The third and last attempt reads
+        all objects in one page.
         """
         for page_size in (self._session.options.page_size, self._session.options.page_size, 0):
             listed = await self._list_paged(resource, namespace, selectors, page_size)
@@ -92,7 +98,7 @@ class HttpReader:
     async def _list_paged(
         self, resource: ResourceType, namespace: str, selectors: dict[str, str], page_size: int
     ) -> ObjectList | None:
-        """Return the list, or None if a continue token had expired."""
+        """Return the list, or None if the server does not accept a continue token any more."""
         what = _where("list", resource, namespace)
         items: list[JsonObject] = []
         token, size = "", 0
@@ -114,7 +120,10 @@ class HttpReader:
     async def raw_list(
         self, resource: ResourceType, namespace: str, selectors: dict[str, str], *, paged: bool, metadata_only: bool
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
-        """Yield all objects as text, in pages or in one page. A page that is too large is requested again as smaller pages."""
+        """Yield all objects as text, in pages or in one page.
+
+        If the answer for a page is too large, smaller pages are requested instead. (One page with all objects is not divided.)
+        """
         accept = METADATA_LIST if metadata_only else JSON
         async with aclosing(self._raw_pages(resource, namespace, selectors, paged=paged, accept=accept)) as pages:
             yield pages
@@ -227,11 +236,11 @@ class HttpReader:
 
 
 async def gathered(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Yield the chunks of a stream; while the stream is busy, pause after each chunk for which the reader had to wait.
+    """Yield the chunks of a stream. While the stream is busy, pause after each chunk for which the reader had to wait.
 
-    Chunks that arrive during the pause are read together, because at thousands of events a second most of the work would be
-    to wake up for each of them. If many chunks arrive between two waits, there is no pause, because a pause would gain
-    nothing.
+    Chunks that arrive during a pause are read together afterwards. Otherwise, at thousands of events a second, the reader would
+    spend most of its time on waking up for each chunk. If MUCH_BYTES arrive between two waits, there is no pause, because a pause
+    would gain nothing.
     """
     waited_at, taken = -math.inf, 0
     asked = trio.current_time()
@@ -257,13 +266,13 @@ async def _events(
 
 
 def selectors(labels: str, fields: str) -> dict[str, str]:
-    """Return the query of a list or watch that selects only some objects."""
+    """Return the query parameters with which a list or a watch selects only some objects."""
     given = {"labelSelector": labels, "fieldSelector": fields}
     return {name: selector for name, selector in given.items() if selector}
 
 
 def decode_object(body: bytes, what: str) -> JsonObject:
-    """Return an answer, parsed as a JSON object. Raises MalformedAnswerError."""
+    """Parse an answer as a JSON object. Raises MalformedAnswerError."""
     try:
         value: object = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -292,7 +301,7 @@ def _where(verb: str, resource: ResourceType, namespace: str) -> str:
 
 
 def _items(page: JsonObject, resource: ResourceType, what: str) -> list[JsonObject]:
-    """Return the items of a page, each with apiVersion and kind (a list of built-in kinds leaves them out)."""
+    """Return the items of a page, each with apiVersion and kind, which lists of built-in kinds leave out."""
     items = page.get("items")
     result: list[JsonObject] = []
     for item in [] if items is None else items if isinstance(items, list) else [items]:

@@ -24,7 +24,7 @@ in the line of changes keeps its position.
 
 The bound, which tests/cluster/reconciler/test_fairness.py checks: the first attempt at a row of an owner that has nothing else
 to do begins within `patience_s * (2 + 2 * U / concurrency)` seconds after its change was read, where U counts the owners that
-came before it and have not had a turn since.
+have had no turn when the change is read, and that come before this attempt begins.
 """
 
 import heapq

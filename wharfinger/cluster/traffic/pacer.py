@@ -1,11 +1,11 @@
-"""The limit on concurrent requests, shared by all tasks of a client; the machine is
-:mod:`~wharfinger.cluster.traffic.pace_machine`.
+"""The limit on concurrent requests, shared by all tasks of a client.
+:mod:`~wharfinger.cluster.traffic.pace_machine` computes the limit.
 
     async with pacer.turn() as turn:
         ...                      # the request, and the waits that the server asked for
         turn.refused()           # or turn.answered(seconds)
 
-Turns are given in the order in which they were requested.
+A turn is the permission to send one request. Turns are given in the order in which they were requested.
 """
 
 from collections.abc import AsyncGenerator
@@ -23,7 +23,10 @@ FLOOR: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class PaceStatistics:
-    """The state of a pacer. ``refused`` counts answers that asked for fewer requests, ``average_s`` is in seconds."""
+    """The state of a pacer. ``refused`` counts answers that asked for fewer requests.
+
+    ``average_s`` is the moving average of the timed answers, in seconds.
+    """
 
     limit: int
     ceiling: int
@@ -43,7 +46,7 @@ class Turn:
         self.is_held = True
 
     async def renew(self) -> None:
-        """Wait for another turn if fewer turns are permitted by now than are held. Called between two attempts."""
+        """Exchange this turn for a later one if more turns are held than the limit permits. Called between two attempts."""
         if self._pacer.is_exceeded:
             self.is_held = False
             await self._pacer.exchange()
@@ -54,7 +57,7 @@ class Turn:
         self._pacer.refused()
 
     def answered(self, took_s: float | None) -> None:
-        """Report an answer, and the seconds that it took; None if the time does not depend on the server's load."""
+        """Report an answer. ``took_s`` is its time in seconds; None if the time does not depend on the server's load."""
         self._pacer.answered(took_s)
 
 
@@ -93,7 +96,7 @@ class Pacer:
         self._step(core.Refused(trio.current_time()))
 
     def answered(self, took_s: float | None) -> None:
-        """Record an answer, and the seconds that it took; None if the time does not depend on the server's load."""
+        """Record an answer. ``took_s`` is its time in seconds; None if the time does not depend on the server's load."""
         busy = self._limiter.available_tokens <= 0
         self._step(core.Answered(trio.current_time(), took_s, busy))
 

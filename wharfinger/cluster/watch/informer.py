@@ -1,8 +1,10 @@
 """A copy in memory of all objects of a kind (within a namespace and a selector), which follows the server.
 
-The machine is :mod:`~wharfinger.cluster.watch.informer_core`, and the memory is :mod:`~wharfinger.cluster.watch.object_cache`;
-this module is the task between them and a client. While the API server does not answer, the last known objects remain readable,
-and :meth:`Informer.statistics` has the error. When the server answers again, the cache catches up, and reports the changes.
+:mod:`~wharfinger.cluster.watch.informer_core` is the state machine that decides when to list and when to watch.
+:mod:`~wharfinger.cluster.watch.object_cache` holds the objects. This module is the task between them and a client.
+
+While the API server does not answer, the last known objects remain readable, and :meth:`Informer.statistics` has the error.
+When the server answers again, the cache catches up, and reports the changes.
 """
 
 import logging
@@ -27,20 +29,20 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 log = logging.getLogger(__name__)
 
 LIST_PATIENCE_S: Final = 5.0
-"""The time without a first list after which the log names the reason."""
+"""The seconds without a first list after which the reason is logged."""
 LIST_LIMIT_S: Final = 600.0
-"""The time limit for a list, or for one page of a list, after which the watch counts as stale; each request has a shorter
-limit of its own.
+"""The time limit for a list, or for one page of a list. After it, the watch counts as stale. Each request has a shorter limit
+of its own.
 """
 OPENING_LIMIT_S: Final = 600.0
-"""The time limit for opening a watch, after which the watch counts as stale. The limit is long, because requests to an
+"""The time limit for opening a watch. After it, the watch counts as stale. The limit is long, because requests to an
 overloaded server wait long for their turn.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class InformerStatistics:
-    """The state of an informer. ``last_error`` is "" after the next success; counters are since its start."""
+    """The state of an informer. Counters begin at its start. A success sets ``last_error`` to ""."""
 
     phase: str
     synced: bool
@@ -82,7 +84,7 @@ class Informer:
         self._replacement: core.Effect | None = None
         """The action that replaces the running one, which is being cancelled."""
         self._waiting: list[trio.Event] = []
-        """The waits for a list that has not begun yet."""
+        """An event for each call of :meth:`list_anew` whose list has not begun yet."""
         self._lists = self._watches = self._events = self._failures = 0
         self._last_error = ""
         self._beat: Heartbeat
@@ -96,7 +98,7 @@ class Informer:
         return self._cache.get(key)
 
     def changes(self) -> AbstractContextManager[Changes]:
-        """Return a subscription, which begins with all objects.
+        """Return a subscription to changes. Its first wait returns the keys of all objects.
 
         Used as ``with informer.changes() as changes: keys = await changes.wait()``.
         """
@@ -107,8 +109,8 @@ class Informer:
         await self._synced.wait()
 
     async def list_anew(self) -> None:
-        """Wait for a new list that begins after this call. A running watch is ended, so that the list can begin; failed
-        attempts are repeated as usual.
+        """Wait for a new list that begins after this call. A running watch or pause is ended, so that the list can begin;
+        failed attempts are repeated as usual.
         """
         listed = trio.Event()
         self._waiting.append(listed)
@@ -124,9 +126,9 @@ class Informer:
         return inf if heard is None else heard
 
     async def wait_first_list(self) -> None:
-        """Wait for the first attempt to list. Raises the ClusterError or ShapeError of this attempt if it failed.
+        """Wait until the first attempt to list ends. Raises the ClusterError or ShapeError of this attempt if it failed.
 
-        Use this method to report the error instead of waiting; the informer continues to retry.
+        Use this method if the error of a first failure is to be reported immediately; the informer continues to retry.
         """
         await self._attempted.wait()
         if self._first_error is not None:
@@ -166,7 +168,7 @@ class Informer:
     async def _perform(self, effect: core.Effect) -> core.Event:
         match effect:
             case core.StartList():
-                return await self._list()  # the client begins a forgotten list again by itself
+                return await self._list()  # the client itself repeats a list that the server forgot
             case core.StartWatch():
                 return await self._watch(effect.resource_version)
             case core.Pause():
@@ -226,7 +228,7 @@ class Informer:
         return core.WatchEnded(trio.current_time() - started, self._jitter())
 
     def _take(self, event: WatchEvent) -> None:
-        """Apply one event to the cache; the machine needs only its revision."""
+        """Apply one event to the cache; the state machine gets only the revision of the event."""
         self._events += 1
         self._beat.received()
         match event.type:
@@ -253,8 +255,8 @@ class Informer:
 async def wait_listed(*informers: Informer, fresh_s: float = inf) -> None:
     """Wait for the first list of each informer, and log every few seconds why one is late.
 
-    An informer that has received nothing from its server for ``fresh_s`` seconds lists anew, because its connection may have
-    broken unnoticed, so that changes are missing.
+    An informer that has received nothing from its server for ``fresh_s`` seconds lists anew: its connection may have broken
+    unnoticed, so changes may be missing.
     """
     for informer in informers:
         while True:
@@ -282,8 +284,8 @@ async def open_informer(
 ) -> AsyncGenerator[Informer, None]:
     """Yield an informer of a kind in a namespace ("" for all) for as long as the block runs.
 
-    ``keep`` and ``on_change`` are for the cache: the part of an object that it keeps, and a callback for each change, the first
-    list included. ``jitter`` returns a number in [0, 1).
+    ``keep`` returns the part of an object that the cache holds. ``on_change`` is called for each change, and for each object of
+    the first list. ``jitter`` returns a number in [0, 1).
     """
     cache = ObjectCache(resource, keep=keep, on_change=on_change)
     informer = Informer(client, resource, namespace, label_selector, field_selector, cache, jitter)

@@ -1,23 +1,25 @@
-"""The reflector's machine: it lists once, watches from that revision, and lists again only if the watch cannot be resumed.
+"""The state machine of a reflector: it lists once, watches from the list's revision, and lists again if the watch cannot be
+resumed.
 
 Pure; :mod:`wharfinger.cluster.watch.informer` and :mod:`wharfinger.cluster.watch.object_stream` perform its effects, one
 action at a time, and report the outcome as the next event::
 
-    Listing ──Listed──► Watching ──WatchEnded (lived)──► Watching        (from the newest revision seen)
-       ▲  ▲                │  │
-       │  │              Failed └─ gone ──────► Listing
-       │  └──gone──────────┤
-       └── Failed ◄── Pausing(next) ◄── Failed, or a watch that ended at once
+    Listing  ── Listed ─────────────────────────────────────► Watching
+    Watching ── WatchEnded, after an event or LIVED_S ──────► Watching  (from the newest revision seen)
+    Watching ── WatchEnded, otherwise ──────────────────────► Pausing
+    Watching ── Failed (gone), as the first failure ────────► Listing
+    Watching, Listing ── Failed, otherwise ─────────────────► Pausing
+    Pausing  ── Paused ─────────────────────────────────────► Listing or Watching
 
 A broken watch is resumed at its last revision; after a second failure in a row, all objects are listed again. If the server
-forgets a list half-way twice in a row, the next list is requested in one piece.
+forgets two lists in a row before all their pages are read, the next list is requested in one piece.
 
 A caller may request another list (Asked) at any time. If a list is under way, the other list follows it. A watch or a
-pause is ended, and the list begins at once; no other event ends an action.
+pause is ended, and the list begins immediately; no other event ends an action.
 
-A failure is followed by capped exponential backoff with jitter (the jitter is part of the event: this file draws no random
-numbers). The count of failures falls to zero only when a watch has delivered something or has lived for :data:`LIVED_S`. So a
-server that accepts and drops every watch is not asked in a tight loop. The machine never gives up.
+A pause is a capped exponential backoff with jitter (the jitter is part of the event: this file draws no random numbers). The
+count of failures falls to zero only when a watch has delivered something or has lived for :data:`LIVED_S`. So a server that
+accepts and drops every watch is not asked in a tight loop. The machine never gives up.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +29,7 @@ from typing import Final, assert_never
 BACKOFF_BASE_S: Final = 0.8
 BACKOFF_CAP_S: Final = 30.0
 LIVED_S: Final = 5.0
-"""The time in seconds: a watch that ends earlier, without any event, counts as a failure."""
+"""A watch that ends without any event, and before this number of seconds, counts as a failure."""
 
 
 class Phase(Enum):
@@ -43,8 +45,8 @@ class State:
     """The state of the reflector.
 
     ``resume_list``: after the pause, a list begins. ``heard``: this watch delivered something. ``suspect``: a watch failed, and
-    nothing was received since. ``expired``: the number of lists in a row that the server forgot half-way. ``again``: another
-    list was requested while one was under way.
+    nothing was received since. ``expired``: the number of lists in a row that the server forgot before all pages were read.
+    ``again``: another list was requested while one was under way.
     """
 
     phase: Phase = Phase.LISTING
@@ -94,7 +96,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A caller needs a list that begins from now on. If `step` returns an effect for this event, the effect replaces the
+    """A caller needs a list that begins after this event. If `step` returns an effect for this event, the effect replaces the
     running action.
     """
 
@@ -136,8 +138,8 @@ def start() -> tuple[State, Effect]:
 
 
 def step(state: State, event: Event) -> tuple[State, Effect | None]:
-    """Return the next state, and the next action; None if the running action continues. After Asked, a returned action replaces
-    the running one.
+    """Return the next state, and the next action; None if the running action continues. An action that is returned for Asked
+    replaces the running action.
     """
     match event:
         case Listed():
@@ -177,14 +179,14 @@ def _heard(state: State, revision: str) -> State:
 
 def _failed(state: State, event: Failed) -> tuple[State, Effect]:
     if event.gone and state.phase is Phase.WATCHING and state.failures == 0:
-        # The first 410 leads to a list at once; if the watch after it is refused again, that counts as a failure with a delay.
+        # After the first 410, a list begins immediately. If the next watch gets a 410 too, a pause precedes the next list.
         return _list(replace(state, failures=1))
     if state.phase is Phase.LISTING:
         state = replace(state, expired=state.expired + 1 if event.gone else 0)
         if state.again:
             return _list(replace(state, failures=state.failures + 1, suspect=True))
-    # Twice in a row: the server was down, not just the connection. The server may return with another history (a restored
-    # backup, a new embedded control plane), which never reaches our revision; only a list shows that.
+    # After two failures in a row, the server was probably down. It may return with another history of revisions (from a
+    # backup, or in a new embedded control plane) that never reaches our revision; only a list shows that.
     resume_list = state.phase is Phase.LISTING or event.gone or state.suspect
     return _pause(replace(state, suspect=True), event.jitter, resume_list=resume_list)
 

@@ -4,8 +4,8 @@ Synchronous: nothing here awaits except a subscriber's wait. A subscriber's memo
 holds the *keys* that changed since the last call of `Changes.wait`, never a queue of events. Two changes of one object
 between two calls count as one.
 
-A caller that needs each change, and the object as the server sent it, passes ``on_change``, which is called at once and must
-not block. A caller that keeps its own view of the objects passes ``keep``, so that the objects are not held twice.
+A caller that needs each change, and the object as the server sent it, passes ``on_change``, which is called immediately and
+must not block. A caller that keeps its own view of the objects passes ``keep``, so that the objects are not held twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,9 +25,9 @@ from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace
 class ObjectChange:
     """The report that one object was added, changed, or is gone.
 
-    ``object`` is the complete object from the server: its new state or, if it is gone, its last state; None if that is not
-    known, because a list no longer has the object. If an object gets another uid under the same key, one object is reported
-    as gone, and another as added.
+    ``object`` is the complete object from the server: its new state or, if it is gone, its last state. It is None if the
+    server did not send the last state: a new list lacks the object, or another object (with another uid) has its key. In the
+    second case, the old object is reported as gone, and then the new one as added.
     """
 
     type: WatchType
@@ -40,12 +40,12 @@ OnChange = Callable[[ObjectChange], None]
 
 
 def whole(obj: JsonObject) -> JsonObject:
-    """Keep all of an object."""
+    """Return the complete object; this is the default of ``keep``."""
     return obj
 
 
 def without_managers(obj: JsonObject) -> JsonObject:
-    """Return an object without ``metadata.managedFields``, which takes more memory than the rest of a resource with a status."""
+    """Return an object without ``metadata.managedFields``, which can be larger than the rest of the object."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return obj
@@ -53,7 +53,7 @@ def without_managers(obj: JsonObject) -> JsonObject:
 
 
 def in_shared_texts(obj: JsonObject) -> JsonObject:
-    """Return an object of ours without managers; its texts are shared with other objects, because most of them are equal."""
+    """Return an object without ``managedFields``. Its strings are shared with other objects, because many of them are equal."""
     return with_shared_texts(without_managers(obj))
 
 

@@ -1,14 +1,15 @@
-"""Distribution of one list and watch to several listeners: which listener is notified of which change.
+"""Distribution of one list and watch to several listeners. It decides which listener is notified of which change.
 
 Synchronous. Only the state of each object is held (its uid and resourceVersion), so a new listener must get its objects from a
-list. A new listener is *fresh* until the end of the first list that began after it joined: it gets all objects of that list,
-while all other listeners only get the differences. ``told`` has the objects that a fresh listener was notified of.
+list. A new listener is *fresh* until the end of the first complete list that began after it joined: it gets all objects of
+that list, while all other listeners only get the differences. ``told`` has the keys of the objects that a fresh listener was
+notified of.
 
 Invariants:
 
-* Applying all notifications of a listener gives the state that is held here: of all objects if the listener is not fresh,
-  otherwise of the objects in its ``told``. So if a list is interrupted and another list follows, no object is reported twice
-  or omitted.
+* The notifications of a listener, applied in order, give the state that is held here: the state of all objects if the
+  listener is not fresh, otherwise the state of the objects in its ``told``. So if a list is interrupted and
+  another list follows, no object is reported twice or omitted.
 * If an object with another uid appears under a key, the old object is reported as deleted before the new one is reported
   as added.
 * Every listener is notified of an object before the next object is processed. A listener that raises has a bug: the others are
@@ -101,7 +102,7 @@ class ObjectFanout:
     # -- a watch
 
     def take(self, event: RawEvent) -> None:
-        """Take one event of a watch."""
+        """Process one event of a watch."""
         match event.type:
             case WatchType.ADDED | WatchType.MODIFIED:
                 self._put(event.object)

@@ -1,12 +1,13 @@
 """One list and watch for any number of subscribers: each is notified of all objects, then of every change.
 
-The machine is :mod:`~wharfinger.cluster.watch.informer_core`, and :mod:`~wharfinger.cluster.watch.object_fanout` decides about
-notifications; this module is the task between them and a client. Objects are kept as the received text, and are released when
-all subscribers were notified.
+:mod:`~wharfinger.cluster.watch.informer_core` is the state machine that decides when to list and when to watch.
+:mod:`~wharfinger.cluster.watch.object_fanout` decides which subscriber is notified of which change. This module is the task
+between them and a client. Objects are passed on as the JSON text that was received. No object is held after all subscribers
+were notified of it.
 
-A list is processed page by page as it arrives. A subscriber that joins during a list, or later, makes the stream list once more;
-all subscribers that join before that list begins share it. While a list is under way nothing is watched: changes made meanwhile
-are reported from the list's revision on.
+A list is processed page by page as it arrives. A subscriber that joins after a list has begun makes the stream list again; all
+subscribers that join before that new list begins share it. While a list is under way, nothing is watched. The next watch begins
+at the list's revision, so it also reports the changes that were made during the list.
 """
 
 from collections.abc import Callable
@@ -32,7 +33,10 @@ MIN_RELIST_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True, order=True)
 class WatchTarget:
-    """The target of a list and watch: a kind in a namespace ("" for all), limited by both selectors, and perhaps to metadata."""
+    """The target of a list and watch: a kind in a namespace ("" for all), limited by both selectors.
+
+    ``metadata_only``: the objects are requested without spec and status.
+    """
 
     resource: ResourceType
     namespace: str
@@ -71,10 +75,10 @@ class WatchSubscription:
         return self.listed and self._is_watching()
 
     async def wait_first_list(self) -> None:
-        """Wait until the subscriber was notified of all objects.
+        """Wait until the subscriber was notified of all objects, or the first attempt to list failed.
 
-        Raises the ClusterError or ShapeError of the first attempt if that failed. Only attempts that began after the
-        subscription count. Use this method to report the error instead of waiting; the stream continues to retry.
+        Raises the ClusterError or ShapeError of this attempt if it failed. Only attempts that began after the subscription
+        count. Use this method if the error of a first failure is to be reported immediately; the stream continues to retry.
         """
         await self._attempted.wait()
         if self._first_error is not None:
@@ -89,7 +93,7 @@ class WatchSubscription:
 
 @dataclass(frozen=True, slots=True)
 class SharedWatchStatistics:
-    """The state of a stream. ``last_error`` is "" after the next success; counters are since its start."""
+    """The state of a stream. Counters begin at its start. A success sets ``last_error`` to ""."""
 
     resource: ResourceType
     namespace: str
@@ -143,7 +147,7 @@ class ObjectStream:
 
     @property
     def over(self) -> bool:
-        """Return whether the last subscriber left: no subscriber may join any more."""
+        """Return whether the last subscriber left. If so, no subscriber may join any more."""
         return self._life.cancel_called
 
     def statistics(self) -> SharedWatchStatistics:
@@ -270,7 +274,7 @@ class ObjectStream:
         return core.Asked()
 
     def _relist_at(self) -> float:
-        """Return when everything is to be listed again."""
+        """Return the time at which everything is to be listed again."""
         shortest = min((one.relist_s for one in self._subscriptions if one.relist_s is not None), default=inf)
         return self._listed_at + max(shortest, MIN_RELIST_S)
 

@@ -1,6 +1,7 @@
-"""Waits until objects are ready, or gone: by watching them, never by polling.
+"""Waits until objects are ready, or gone. The objects are watched, not polled.
 
-A wait has no deadline of its own: the caller sets a deadline, and the progress reports the objects that are not as wanted yet.
+A wait has no deadline of its own: the caller sets a deadline. The callback ``progress`` gets the objects that are not as wanted
+yet.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,11 +17,11 @@ from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 SYNC_PATIENCE_S: Final = 2.0
-"""The time without a first list after which the progress reports the reason."""
+"""The seconds without a first list after which the reason is reported to ``progress``."""
 
 Laggards = Mapping[ObjectKey, InProgress | Failed]
 Progress = Callable[[Laggards], None]
-"""A callback for the objects that are not as wanted yet, each time they change; must not block."""
+"""A callback that gets the objects that are not as wanted yet, each time a state changes; it must not block."""
 
 Judge = Callable[[ObjectKey, JsonObject | None], Readiness]
 """A function that returns the readiness of an object; it gets None if the object does not exist."""
@@ -83,7 +84,7 @@ class _Board:
         self._settle()
 
     def update(self, states: Mapping[ObjectKey, Readiness]) -> None:
-        """Replace the known states by the current ones."""
+        """Replace known states by newer ones, unless the wait is over."""
         changed = {key: state for key, state in states.items() if self.states[key] != state}
         if changed and not self.settled.is_set():
             self.states.update(changed)
@@ -113,7 +114,7 @@ async def wait_until(client: ClusterClient, keys: Iterable[ObjectKey], judge: Ju
 async def _follow(
     client: ClusterClient, resource: ResourceType, namespace: str, keys: list[ObjectKey], judge: Judge, board: _Board
 ) -> None:
-    # Most charts have one object of a kind, and the namespace may have a thousand.
+    # A single object is watched alone, because its namespace may have a thousand of the kind. Most charts have only one.
     only = f"metadata.name={keys[0].name}" if len(keys) == 1 else ""
     async with open_informer(client, resource, namespace, field_selector=only) as informer:
         while not await _synced(informer):

@@ -3,8 +3,8 @@
 Pure. The rules per kind are those of kstatus and ``kubectl rollout status``. Unknown kinds follow the conventions of
 kstatus: ``status.observedGeneration``, the conditions ``Ready``, ``Reconciling`` and ``Stalled``; an object without any of
 them is Current as soon as it exists. Unlike in kstatus, a Job is Current when it is complete, and not when it runs; a Pod
-that failed is Failed, and a Pod whose containers crash is in progress, because its dependency may still become available.
-docs/health.md has the table.
+that failed is Failed, and a Pod whose containers crash is InProgress, because the cause, such as a missing dependency, may
+pass. docs/health.md lists the rules.
 """
 
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def unsettled(obj: JsonObject) -> InProgress | None:
 
 
 def condition_words(obj: JsonObject) -> str:
-    """Return reason and message of the condition ``Ready``; "" if it is missing or True."""
+    """Return the reason and the message of the condition ``Ready``; "" if it is missing or True."""
     try:
         ready = _condition(obj, "Ready")
         return "" if find_str(ready, "status") == "True" else _words(ready, "")
@@ -97,7 +97,7 @@ def _group_kind(obj: JsonObject) -> tuple[str, str]:
 
 
 _ROLLING: Final = frozenset({"FoundNewReplicaSet", "NewReplicaSetCreated", "ReplicaSetUpdated"})
-"""The reasons of a Deployment's condition Progressing during a rollout, which its progress deadline bounds."""
+"""The reasons that a Deployment's condition Progressing has during a rollout. The progress deadline limits such a rollout."""
 
 
 def _deployment(obj: JsonObject) -> Readiness:
@@ -228,7 +228,9 @@ def _volume(obj: JsonObject) -> Readiness:
 
 
 def _autoscaler(obj: JsonObject) -> Readiness:
-    """Return InProgress if the object cannot scale at all, else Current; missing metrics are not the release's fault."""
+    """Return InProgress if the object cannot scale at all, else Current. Missing metrics are ignored, because the release is
+    not their cause.
+    """
     if (waiting := _unobserved(obj)) is not None:
         return waiting
     able = _condition(obj, "AbleToScale")
@@ -319,7 +321,7 @@ _BUILT_IN_GROUPS: Final = frozenset(
         *("resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io"),
     }
 )
-"""The API groups of built-in kinds, which have no definitions. Objects of these groups are not expected to get a status."""
+"""The API groups of built-in kinds, which no CustomResourceDefinition defines. Not all objects of these groups get a status."""
 
 
 def _unobserved(obj: JsonObject) -> InProgress | None:

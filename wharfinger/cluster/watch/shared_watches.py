@@ -56,7 +56,7 @@ class SharedWatches:
         stream = self._streams.get(target)
         if stream is None:
             stream = self._streams[target] = ObjectStream(self._client, target, self._jitter)
-            # Not in the context of the first subscriber: lists and their log lines belong to no single caller.
+            # Not in the context of the first subscriber, because the log lines of the task belong to no single subscriber.
             self._context.run(partial(self._nursery.start_soon, stream.run, name=f"watch {target}"))
         subscription = stream.join(on_change, relist_s)
         try:

@@ -1,9 +1,11 @@
-"""The work queue of a controller, modelled on client-go's work queue: each key is in it at most once, and some keys are planned
+"""The work queue of a controller, modeled on client-go's work queue: each key is in it at most once, and some keys are planned
 for a later time.
 
-Level-triggered and coalescing: adding a key that waits already adds nothing, so the queue is bounded by the number of
+Level-triggered and coalescing: if a key already waits, it is not added a second time, so the queue is bounded by the number of
 objects. A key is *in hand* from `take` to `done`. Meanwhile it is never handed to a second worker; if it is added again, it is
 queued once it is done.
+
+Invariants:
 
 * No key both waits and is in hand. A key that waits, or was added while it was in hand, has no planned time.
 * Every key added is handed out at least once after its latest `add`, in the order of arrival.
@@ -20,7 +22,7 @@ import trio
 FIRST_PAUSE_S: Final = 0.05
 LAST_PAUSE_S: Final = 30.0
 _STALE: Final = 64
-"""The surplus of outdated times over valid times at which outdated times are removed."""
+"""The largest number of outdated entries in the heap of planned times; if there are more, all of them are removed."""
 
 Key = TypeVar("Key", bound=Hashable)
 

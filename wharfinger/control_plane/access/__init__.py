@@ -2,5 +2,5 @@
 kubeconfig.
 
 Roles and bindings are read through a ``ClusterView``; nothing is written here. Reviews and service account tokens, which
-need the verbs, are in ``special_endpoints``. May import ``objects``, ``wire`` and ``kinds``.
+need the package ``verbs``, are in ``special_endpoints``. May import ``objects``, ``wire`` and ``kinds``.
 """

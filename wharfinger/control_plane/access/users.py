@@ -66,7 +66,7 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def no_account(_token: str) -> User | None:
-    """Return None: the default of an Authenticator for which no service account has a token."""
+    """Return None. An Authenticator with this default knows no token of a service account."""
     return None
 
 
@@ -106,7 +106,7 @@ def misplaced_space(authorization: str) -> bool:
 
 
 def _secret(authorization: str) -> str | None:
-    """Return the token in an Authorization header; None if the scheme is not supported or no token follows the scheme."""
+    """Return the token in an Authorization header: None without a supported scheme and a token, "" if it cannot be decoded."""
     parts = authorization.strip().split(" ", 2)
     scheme, value = parts[0].lower(), parts[1] if len(parts) > 1 else ""
     if not value or scheme not in _SCHEMES:

@@ -1,5 +1,5 @@
 """The cache of bound policies and configured webhooks. It is only loaded again when a policy, a binding or a webhook changes.
-While none of them exists, a write costs nothing here.
+Without a bound policy or a webhook, no write is checked here.
 """
 
 from collections.abc import Callable
@@ -39,14 +39,14 @@ _EXEMPT: Final = frozenset({
         )
     ),
 })  # fmt: skip
-"""Kinds that are exempt from policies: policies themselves, so that a wrong one can be repaired, and reviews, because the cluster
-needs them."""
+"""Kinds that are exempt from policies: policies and their bindings, so that wrong ones can be repaired, and the reviews of
+users and permissions, because the cluster needs them."""
 
 
 class BoundPolicies:
-    """The policies that have bindings, compiled, and the webhooks. As an observer of the backend, it is called with every change.
+    """The compiled policies that have bindings, and the webhooks. The backend calls this object with every change.
 
-    ``backend.policies`` is this object while any policy or webhook exists, and None otherwise.
+    ``backend.policies`` is this object while there is a bound policy or a webhook, and None otherwise.
     """
 
     def __init__(self, backend: Backend) -> None:

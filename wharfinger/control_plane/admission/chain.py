@@ -41,21 +41,21 @@ ORDER: Final = (
 )
 """The order of the plugins.
 
-The first and the last plugin exist only in this server. All others are default plugins of kube-apiserver, of which some do not
-exist here.
+The first and the last plugin exist only in this server. All others are default plugins of kube-apiserver, but this list lacks
+some of its default plugins.
 """
 
 
 def _enforce_policies(admission: Admission) -> None:
-    """Refuse a request that an admission policy refuses. Raises StatusError."""
+    """Refuse a request that a validating policy or webhook refuses. Raises StatusError and VerdictsNeededError."""
     if admission.policies is not None and not admission.own:
         admission.policies.enforce(admission)
 
 
 _MUTATING_POLICIES: Final = Plugin("MutatingAdmissionPolicy", frozenset({Operation.CREATE, Operation.UPDATE}))
-"""The place of mutating policies in the order of plugins; :func:`mutated` evaluates them."""
+"""A plugin that only marks the place of mutating policies in the order; :func:`mutated` evaluates them."""
 _MUTATING: Final = Plugin("MutatingAdmissionWebhook", frozenset({Operation.CREATE, Operation.UPDATE}))
-"""The place of mutating webhooks in the order of plugins; :func:`mutated` applies their patches."""
+"""A plugin that only marks the place of mutating webhooks in the order; :func:`mutated` applies their patches."""
 _POLICIES: Final = Plugin("ValidatingAdmissionPolicy", frozenset(Operation), check=_enforce_policies)
 PLUGINS: Final[tuple[Plugin, ...]] = tuple(
     sorted(
@@ -77,7 +77,7 @@ PLUGINS: Final[tuple[Plugin, ...]] = tuple(
 def mutated(admission: Admission, obj: JsonObject, completed: Callable[[str, JsonObject], JsonObject]) -> JsonObject:
     """Return the object with the changes of all mutating plugins, policies and webhooks. Raises StatusError.
 
-    If a policy or a webhook changes the object, all plugins are called a second time. ``completed`` is described at
+    If a policy or a webhook changes the object, all mutating plugins are called a second time. ``completed`` is described at
     ``Mutation``.
     """
     by_policies, by_webhooks = Mutation(completed), Mutation(completed)

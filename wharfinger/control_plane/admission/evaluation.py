@@ -20,9 +20,11 @@ from wharfinger.control_plane.cel.values.values import CelError, CelMap, Value
 from wharfinger.control_plane.wire.field_errors import quoted
 
 BUDGET: Final = 10_000_000
-"""The cost limit of a policy's expressions, for one binding and parameter."""
+"""The cost limit of a policy's validations with their messages, of its audit annotations, and of each of its mutations. It
+applies separately to each binding and parameter.
+"""
 CONDITIONS_BUDGET: Final = 2_500_000
-"""The cost limit of a policy's match conditions."""
+"""The cost limit of the match conditions of a policy or a webhook."""
 _SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
@@ -72,7 +74,7 @@ class Variables(CelMap):
         self._names = {**names, VARIABLES: self}
         self._known: dict[str, Outcome] = {}
         self.spent = 0
-        """The cost of variables since it was last charged to the budget."""
+        """The cost of the variables that were evaluated since the last charge to the budget."""
 
     @property
     def names(self) -> Mapping[str, Value]:

@@ -18,8 +18,8 @@ _NAMESPACE: Final = "Namespace"
 def matched(match: JsonObject, admission: Admission, asked: Resource, catalog: Catalog) -> Resource | None:
     """Return the resource that a policy sees in a request; None if the policy does not match the request.
 
-    The result is the requested resource, or with ``matchPolicy: Equivalent`` another version of this resource that the rules of
-    the policy name.
+    The result is the requested resource. With ``matchPolicy: Equivalent``, it may be another version of this resource: one that
+    the rules of the policy name.
     """
     if not _namespace_fits(match, admission) or not _object_fits(match, admission):
         return None
@@ -44,7 +44,8 @@ def _namespace_fits(match: JsonObject, admission: Admission) -> bool:
 def _object_fits(match: JsonObject, admission: Admission) -> bool:
     """Return whether the object selector matches the new or the old object.
 
-    A scale has no labels. The options of a connection have no metadata, so only an empty selector matches them.
+    A Scale counts as an object without labels. The options of a connection have no metadata, so only an empty selector matches
+    them.
     """
     selector, scaled = match.get("objectSelector"), admission.subresource == SCALE
     return is_empty(selector) or any(
@@ -103,5 +104,5 @@ def _resource_fits(item: str, plural: str, subresource: str) -> bool:
 
 
 def match_of(holder: JsonObject, name: str) -> JsonObject | None:
-    """Return the member ``name`` of a spec, or None: ``matchConstraints`` of a policy, ``matchResources`` of a binding."""
+    """Return ``spec.<name>``, or None. ``name`` is ``matchConstraints`` for a policy, ``matchResources`` for a binding."""
     return part(holder, "spec", name)

@@ -142,7 +142,7 @@ def _configured(before: JsonObject, value: Value, form: Resource) -> JsonObject:
 
 
 def _patched(before: JsonObject, value: Value) -> JsonObject:
-    """Return the object with a JSON patch applied; unchanged, if a ``test`` fails. Raises MutationError and MadeError."""
+    """Return the object with a JSON patch applied, or unchanged if a ``test`` fails. Raises MutationError and MadeError."""
     operations: list[JsonValue] = []
     for each in value if isinstance(value, list) else []:
         made = each.find("value")[1] if isinstance(each, MadeObject) else None

@@ -46,7 +46,7 @@ _OPTIONS: Final = {
 
 
 def form_of(admission: Admission) -> Resource | None:
-    """Return the kind of the object, if it is not the kind of the resource: a Scale, an Eviction, the options of an ``exec``."""
+    """Return the kind of the object if it is not the kind of the resource: for example a Scale or an Eviction; else None."""
     if admission.subresource == SCALE:
         return _SCALE
     return None if admission.form is None else Resource(admission.form.kind, admission.form.version)
@@ -73,7 +73,10 @@ def at_resource(resource: Resource, obj: JsonObject | None) -> JsonObject | None
 
 
 def seen(admission: Admission, resource: Resource, obj: JsonObject | None) -> JsonObject | None:
-    """Return an object of a request as expressions see it: at the version of ``resource``, as its scale, or in its own form."""
+    """Return an object of a request as expressions see it: at the version of ``resource``, or as a Scale.
+
+    Objects of another kind than the resource (``form``), such as an Eviction, are returned unchanged.
+    """
     if obj is None or admission.form is not None:
         return obj
     if admission.subresource == SCALE and resource.version.scale is not None:

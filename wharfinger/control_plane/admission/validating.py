@@ -27,7 +27,7 @@ from wharfinger.control_plane.wire import status
 from wharfinger.formats.json.value import JsonObject
 
 MESSAGE_BYTES: Final = 5 * 1024
-"""The maximum length of a message in bytes; a longer one is replaced by the default message."""
+"""The maximum length in bytes of the message of a ``messageExpression``; a longer one is not used."""
 _CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413}
 
 
@@ -65,7 +65,9 @@ class CompiledPolicy:
     def denials(
         self, admission: Admission, asked: Resource, taken: Resource, parameter: JsonObject | None
     ) -> tuple[list[Denial], list[Denial]]:
-        """Return the denials, which cause the actions of a binding, and the errors, which refuse the request in any case."""
+        """Return the denials, which cause the actions of a binding, and the errors, which refuse the request without regard to
+        those actions.
+        """
         known = inputs(admission, asked, taken, parameter)
         asking = {**known, **authorizers(admission)}
         try:
@@ -95,7 +97,7 @@ class CompiledPolicy:
         return found, [denial for error in errors for denial in self._failed(error)]
 
     def _failed(self, why: str) -> list[Denial]:
-        """Return the denials for an expression that failed: none if the failure policy is ``Ignore``."""
+        """Return the denial for an expression that cannot be evaluated: none if the failure policy is ``Ignore``."""
         return [Denial(why)] if self.strict else []
 
     def _denied(self, index: int, said: Outcome | None) -> Denial:

@@ -118,7 +118,7 @@ class Webhook:
         return bool(denials)
 
     def apply(self, verdict: Verdict, admission: Admission) -> None:
-        """Add the verdict's warnings.
+        """Add the verdict's warnings to those of the write.
 
         Raises StatusError if the verdict refuses the write, or if the call failed and the failure policy is ``Fail``.
         """

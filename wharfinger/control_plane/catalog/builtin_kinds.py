@@ -1,10 +1,10 @@
 """The built-in kinds: every kind that a kube-apiserver of the chosen version serves by default, each a row of one table.
 
 ``builtin_kinds.json`` beside this file holds what discovery reports (names, scope, verbs, subresources; made by
-``generate_builtin_kinds.py``). This module holds what discovery does not report but clients still observe: how a kind is
-created, deleted and selected, and how its generation is counted. All versions of one kind are one
-:class:`~wharfinger.control_plane.kinds.kind.Kind`; a kind that is served in a second group (events.k8s.io) is a kind of its own
-with the same stored objects.
+``generate_builtin_kinds.py``). This module holds what discovery does not report but clients still observe: how objects
+of a kind are created, deleted and selected, and which changes increase their ``metadata.generation``. All versions of one
+kind are one :class:`~wharfinger.control_plane.kinds.kind.Kind`; a kind that is served in a second group (events.k8s.io) is a
+kind of its own with the same stored objects.
 
 A few kinds are virtual: requests for them are answered, but none of their objects are stored (bindings, reviews, component
 statuses).

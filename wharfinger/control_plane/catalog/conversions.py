@@ -77,7 +77,7 @@ def is_converted(served: Served) -> bool:
 
 
 def at_version(served: Served, obj: JsonObject, api_version: str) -> tuple[JsonObject, ListTypes] | None:
-    """Return a stored object as a version of its kind shows it, with that version's types; None if there is no such version."""
+    """Return a stored object as a version of its kind shows it, and that version's list types; None for an unknown version."""
     group, name = split_api_version(api_version)
     version = served.kind.version(name) if group == served.kind.group else None
     if version is None:

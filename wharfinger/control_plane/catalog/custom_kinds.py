@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: the kinds that they define, and the status that the server writes into them. Pure.
+"""CustomResourceDefinitions: the kinds that they define, and the status that the server writes into them.
 
 A definition passes through these states: created (no conditions) → names accepted and established (from then on, the kind is
 served) → being deleted (``Terminating``; its instances are deleted, and new ones are refused) → deleted, once it has no
@@ -55,7 +55,7 @@ def version_rank(version: str) -> tuple[int, int, int, int]:
 
 
 def _names(definition: JsonObject) -> JsonObject:
-    """Return the names under which a definition is served."""
+    """Return the accepted names of a definition, or the names in its ``spec`` if none have been accepted yet."""
     accepted = find_object(definition, "status", "acceptedNames")
     return accepted if accepted.get("plural") else find_object(definition, "spec", "names")
 
@@ -178,7 +178,7 @@ def _with_warnings(
 
 
 def _column(item: JsonObject) -> Column | None:
-    """Return a printer column, or None if its path cannot be parsed (which nothing reports, as in kube-apiserver)."""
+    """Return a printer column, or None if its path cannot be parsed; as in kube-apiserver, this is not reported."""
     kind = find_str(item, "type", default="string")
     try:
         steps = parse_json_path(find_str(item, "jsonPath"))

@@ -1,10 +1,10 @@
 """The versions of a custom kind: an object is stored in one version, and shown in any version.
 
 A stored object is read with the schema of the version in which it was stored: it is pruned and gets that version's
-defaults. The conversion to another version is done by a webhook, or changes nothing but the apiVersion. Then fields that the
-other version does not declare are dropped, and none of its defaults are added. The same happens to a written object that is
-converted to the storage version. Only ``managedFields`` are not converted, so entries that were made in another version are kept
-as long as that version declares all fields of the object.
+defaults. Then a webhook converts it to the requested version; without a webhook, only its apiVersion changes. After the
+conversion, fields that the requested version does not declare are dropped, but no defaults of that version are added. A
+written object is converted to the storage version in the same way. ``managedFields`` are not converted: an entry that was made
+in another version is kept as long as that version declares all fields of the object.
 
 Source: apiextensions-apiserver, ``crdConversionRESTOptionsGetter`` and the nop converter; structured-merge-diff's Updater.
 """

@@ -1,8 +1,9 @@
 """Conversions of custom objects by the webhook that their definition names (``spec.conversion.strategy: Webhook``).
 
-A request is answered in one step without a checkpoint, so no webhook can be called during that step. Instead, `by_webhook`
-raises ConversionsNeededError before anything is stored. The HTTP handler then makes the calls, and tries the request again
-with the results (``CONVERTED``). A result keeps the metadata of the original, except for labels and annotations.
+A request is answered in one step without a trio checkpoint, so no webhook can be called during that step. Instead,
+:func:`by_webhook` raises ConversionsNeededError before anything is stored. The HTTP handler then makes the calls, and tries
+the request again with the results (``CONVERTED``). A result keeps the metadata of the original, except for labels and
+annotations.
 
 Source: apiextensions-apiserver, ``pkg/apiserver/conversion/webhook_converter.go``.
 """

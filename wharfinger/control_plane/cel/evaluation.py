@@ -390,8 +390,8 @@ def _within(run: Run, names: Mapping[str, Value], step: Step) -> Value:
 
 
 def _logical(run: Run, first: Step, second: Step, *, deciding: bool) -> Value:
-    """Evaluate ``&&`` or ``||``: if one side has the value ``deciding``, so has the result, even if the other side has an
-    error.
+    """Evaluate ``&&`` or ``||``: if the value of one side is ``deciding``, the result is ``deciding``, even if the other side
+    causes an error.
     """
     failed: CelError | None = None
     for step in (first, second):

@@ -1,4 +1,4 @@
-"""A simulated kube-controller-manager, scheduler and kubelets: observers of the backend that write through the verbs.
+"""A simulated kube-controller-manager, scheduler and kubelets: they observe the backend, and write through ``verbs``.
 
 ``manager`` runs the controllers. A small controller is a module here; ``framework``, ``workloads``, ``kubelet`` and ``server``
 are folders of this package. May import ``verbs``, ``bootstrap`` and everything below; never ``http``.

@@ -28,7 +28,7 @@ class AvailabilityController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return the controller for the runner: its name, :meth:`reconcile`, and the changes that cause a reconciliation."""
         wakes = {API_SERVICES: itself, SERVICES: self._of_service, SLICES: self._of_slice}
         return Controller("APIService", self.reconcile, wakes)
 

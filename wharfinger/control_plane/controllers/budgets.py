@@ -32,7 +32,7 @@ class BudgetController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return the controller for the runner: its name, :meth:`reconcile`, and the changes that cause a reconciliation."""
         return Controller("PodDisruptionBudget", self.reconcile, {BUDGETS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:

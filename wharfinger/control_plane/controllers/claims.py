@@ -1,10 +1,10 @@
 """The binding of volume claims to volumes, and the finalizers that protect claims and volumes that are in use.
 
-A claim is bound at once to the volume that it names, or else to a free volume that fits it (class, size, access modes). If there
-is no such volume, the claim is bound one second later, as if a provisioner had made a volume, but no PersistentVolume is created.
-The annotation ``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` a claim without a
-fitting volume is never bound. When a claim is being deleted, its finalizer is removed once no Pod uses it. When a volume is
-being deleted, its finalizer is removed once no claim is bound to it.
+A claim is bound immediately to the volume that it names, or else to a free volume that fits it (class, size, access modes).
+If there is no such volume, the claim is bound one second later, as if a provisioner had made a volume, but no PersistentVolume
+is created. The annotation ``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` a
+claim without a fitting volume is never bound. When a claim is being deleted, its finalizer is removed once no Pod uses it. When
+a volume is being deleted, its finalizer is removed once no claim is bound to it.
 """
 
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ class ClaimController:
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return the controller for the runner: its name, :meth:`reconcile`, and the changes that cause a reconciliation."""
         wakes = {CLAIMS: itself, PODS: self._of_pod, VOLUMES: self._of_volume}
         return Controller("PersistentVolumeClaim", self.reconcile, wakes)
 
@@ -131,7 +131,7 @@ class VolumeController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return the controller for the runner: its name, :meth:`reconcile`, and the changes that cause a reconciliation."""
         return Controller("PersistentVolume", self.reconcile, {VOLUMES: itself, CLAIMS: self._of_claim})
 
     def _of_claim(self, change: Change) -> Iterable[Key]:

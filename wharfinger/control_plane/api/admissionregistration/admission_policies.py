@@ -54,8 +54,8 @@ def policy_errors(policy: JsonObject, old: JsonObject | None = None) -> list[Fie
 def shared_errors(
     spec: JsonObject, old: JsonObject | None, compiler: Compiler, operations: tuple[str, ...] = ()
 ) -> list[FieldError]:
-    """Return the errors of the fields that validating and mutating policies share; ``operations`` are the only allowed
-    operations.
+    """Return the errors of the fields that validating and mutating policies share; ``operations`` are the allowed
+    operations; if there are none, every operation is allowed.
 
     Match conditions are not checked again if they and the parameter kind are unchanged.
     """

@@ -60,7 +60,7 @@ _RUNTIME_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables of an expression, without the variables that always exist.
+    """The optional variables that an expression may use. The variables in ``ALWAYS`` exist in every environment.
 
     If ``variables`` is None, the name ``variables`` is not declared at all. With ``patches``, expressions may construct objects
     and JSON patches.

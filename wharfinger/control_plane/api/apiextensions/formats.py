@@ -1,4 +1,4 @@
-"""The warnings about formats in a definition's schemas that the server does not check."""
+"""The formats that a definition's schemas use and that the server does not check. Clients get a warning about them."""
 
 from wharfinger.control_plane.api.apiextensions.form import Spec
 from wharfinger.control_plane.kinds import schema_nodes as schemas

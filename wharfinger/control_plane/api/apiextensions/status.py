@@ -28,7 +28,7 @@ NEVER_ESTABLISHED: Final = "wharfinger.dev/never-established"
 NON_STRUCTURAL: Final = "NonStructuralSchema"
 _MAX_CACHED: Final = 1_024
 _CACHED: Final[dict[str, tuple[str, str] | None]] = {}
-"""The known results of :func:`_violations`, by a checksum of the versions, which may have a megabyte."""
+"""The cached results of :func:`_violations`. The keys are checksums, because the versions may be a megabyte long."""
 _RESOURCES: Final = ("plural", "singular")
 _KINDS: Final = ("kind", "listKind")
 _REASONS: Final = {
@@ -93,7 +93,7 @@ def _condition(type_: str, state: str, reason: str, message: str) -> JsonObject:
 
 
 def _with_condition(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -> list[JsonObject]:
-    """Return the conditions with one replaced, or added at the end."""
+    """Return the conditions with ``new`` in place of the condition of its type, or at the end; unchanged if it is None."""
     if new is None:
         return conditions
     known = next((item for item in conditions if item.get("type") == new["type"]), None)

@@ -31,7 +31,7 @@ from wharfinger.kube.go_texts import read_number
 
 IMMUTABLE: Final = "field is immutable"
 ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
-"""The annotation that keeps a field of older versions: the revision to which a Deployment is rolled back."""
+"""The annotation that holds a former field of the spec: the revision to which a Deployment is to be rolled back."""
 _STRATEGIES: Final = ("Recreate", "RollingUpdate")
 
 

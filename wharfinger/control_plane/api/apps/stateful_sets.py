@@ -156,7 +156,9 @@ def _selector_errors(spec: JsonObject) -> list[FieldError]:
 
 
 def _as_started(spec: JsonObject, template: JsonObject) -> JsonObject:
-    """Return the template from which Pods are made: without names set by the controller, with volumes for the claims."""
+    """Return the template from which Pods are made: without ``hostname`` and ``subdomain``, which the controller sets, but with
+    volumes for the claims.
+    """
     pod = {
         name: value for name, value in find_object(template, "spec").items() if name not in {"hostname", "subdomain"}
     }

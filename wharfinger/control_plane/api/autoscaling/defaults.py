@@ -1,4 +1,4 @@
-"""The defaults of HorizontalPodAutoscalers: metrics, and the scaling behavior if any of it is specified."""
+"""The defaults of HorizontalPodAutoscalers: ``minReplicas``, metrics, and the scaling behavior if a part of it is specified."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ ROUND_TRIP: Final = (
     "autoscaling.alpha.kubernetes.io/scale-down-tolerance",
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
 )
-"""Annotations that hold, in autoscaling/v1, the fields that it lacks; autoscaling/v2 drops them."""
+"""The annotations in which autoscaling/v1 holds fields that only autoscaling/v2 has; autoscaling/v2 drops them."""
 _PERIOD: Final = 15
 _UTILIZATION: Final = 80
 
@@ -21,7 +21,7 @@ _UTILIZATION: Final = 80
 def default_autoscaler(obj: JsonObject) -> None:
     """Set the defaults of an autoscaler.
 
-    The remaining defaults of autoscaling/v1 are set at its conversion to autoscaling/v2.
+    The other defaults of an object of autoscaling/v1 are set when it is converted to autoscaling/v2.
     """
     spec = inner(obj, "spec")
     spec.setdefault("minReplicas", 1)

@@ -18,7 +18,7 @@ _SOURCES: Final = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
 }
-"""Type of a metric → its member, in the order in which they are validated."""
+"""The member that belongs to each type of metric, in the order in which the members are validated."""
 _TYPES: Final = tuple(sorted(_SOURCES))
 _TARGET_TYPES: Final = frozenset({"Utilization", "Value", "AverageValue"})
 _NO_AMOUNT: Final = {

@@ -1,4 +1,4 @@
-"""The defaults of Kubernetes 1.36, as its recorded answers show them, kind by kind.
+"""The defaults of Kubernetes 1.36, kind by kind. They follow recorded answers of its API server.
 
 Defaults differ from the values that a kind's strategy sets at creation (cluster IPs, node ports, the first status). In managed
 fields, defaults belong to the manager that writes the object. The values of a strategy belong to no manager, because they are
@@ -63,8 +63,8 @@ def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
 def defaults_after(obj: JsonObject, before: JsonObject, now: datetime | None = None) -> JsonObject:
     """Return the object as :func:`apply_defaults` does, after a change of the stored state ``before``.
 
-    Members that are the same objects as in ``before`` already have their form and their defaults. If this is true for all members
-    except the metadata, only the metadata is read.
+    Members that are identical (``is``) to those of ``before`` already have their form and their defaults. If this is true for all
+    members except the metadata, and the defaults of the kind do not depend on the metadata, only the metadata is read.
     """
     if obj.keys() != before.keys() or not all(
         obj[name] is value for name, value in before.items() if name != "metadata"

@@ -21,7 +21,7 @@ _REQUESTER: Final = ("username", "uid", "groups", "extra")
 
 
 def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
-    """Set the class of an Ingress without a class to the default class, or to the newest default class if there are several."""
+    """Give an Ingress that has no class the default class, or the newest default class if there are several."""
     named = find(ingress, "spec", "ingressClassName")
     if (
         admission.subresource

@@ -77,7 +77,7 @@ def role_ref(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def subjects(kind: str, obj: JsonObject) -> str:
-    """Return the subjects of a kind; service accounts with their namespaces."""
+    """Return the names of a binding's subjects of this kind; for service accounts, with their namespaces."""
     found = [item for item in objects(obj, "subjects") if item.get("kind") == kind]
     if kind == "ServiceAccount":
         return ", ".join(f"{said(item, 'namespace')}/{said(item, 'name')}" for item in found)

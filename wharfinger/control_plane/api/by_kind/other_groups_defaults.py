@@ -113,7 +113,7 @@ def _priority_level(obj: JsonObject) -> None:
 
 
 def _resource_claim(claim: JsonValue) -> None:
-    """Set the defaults of requests for devices: exactly one device each."""
+    """Set the defaults of requests for devices: a request without an allocation mode is for exactly one device."""
     if not isinstance(claim, dict):
         return
     for request in objects(claim, "devices", "requests"):
@@ -137,7 +137,7 @@ def _claim_with_status(obj: JsonObject) -> None:
 
 
 def _resource_slice(obj: JsonObject, now: datetime) -> None:
-    """Set the time of device taints without one to now."""
+    """Set ``timeAdded`` to now in each device taint that lacks it."""
     for device in objects(obj, "spec", "devices"):
         for taint in objects(device, "taints"):
             fill_absent(taint, timeAdded=format_time(now))

@@ -58,7 +58,7 @@ def _daemon_set(obj: JsonObject) -> None:
     fill(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
         fill_absent(inner(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
-    if isinstance(rolling := strategy.get("rollingUpdate"), dict):  # no pointers in the server's internal type
+    if isinstance(rolling := strategy.get("rollingUpdate"), dict):  # the server's internal type cannot leave them unset
         fill_absent(rolling, maxUnavailable=0, maxSurge=0)
 
 
@@ -91,7 +91,7 @@ def _job(obj: JsonObject) -> None:
     _job_spec(spec)
     labels = find(spec, "template", "metadata", "labels")
     if isinstance(labels, dict) and labels and not find(obj, "metadata", "labels"):
-        inner(obj, "metadata")["labels"] = labels  # the same object: labels generated later appear in both
+        inner(obj, "metadata")["labels"] = labels  # shared with the template: labels generated later appear in both
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     limit = 6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1

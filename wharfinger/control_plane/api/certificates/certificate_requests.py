@@ -42,7 +42,7 @@ _LASTING: Final = (*APPROVALS, "Failed")
 _STATUSES: Final = ("False", "True", "Unknown")
 _BEGIN: Final = re.compile(rb"-----BEGIN ([^\r\n-]+)-----")
 _MAX_ENDLESS: Final = 100
-"""The maximum number of PEM block types without an end that are searched for."""
+"""The search for PEM blocks ends when the END lines of more types than this are missing."""
 _REQUEST: Final = "CERTIFICATE REQUEST"
 
 

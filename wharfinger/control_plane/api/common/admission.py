@@ -79,11 +79,14 @@ class Policies(Protocol):
         ...
 
     def mutate(self, admission: "Admission", mutation: Mutation) -> JsonObject | None:
-        """Return the object with the changes of the mutating webhooks; None for a delete. Raises StatusError."""
+        """Return the object with the changes of the mutating webhooks; None for a delete.
+
+        Raises StatusError and VerdictsNeededError.
+        """
         ...
 
     def enforce(self, admission: "Admission") -> None:
-        """Refuse the write if a policy refuses it. Raises StatusError."""
+        """Refuse the write if a policy or a webhook refuses it. Raises StatusError and VerdictsNeededError."""
         ...
 
 
@@ -111,10 +114,10 @@ class Admission(msgspec.Struct, frozen=True):
     own: bool = False
     """True for a write of the server itself, to which no policy applies."""
     form: Form | None = None
-    """The kind of the object; None if it is ``kind``, or a scale."""
+    """The kind of the object; None if the object is of the kind ``kind``, or is a Scale."""
 
     def of(self, obj: JsonObject) -> "Admission":
-        """Return a copy of this write that has another object."""
+        """Return a copy of this write with another object."""
         return Admission(
             self.view, self.user, self.kind, self.operation, self.subresource, self.namespace, self.name, obj, self.old,
             self.dry_run, self.warnings, self.version, self.policies, self.asked, self.own, self.form,

@@ -97,12 +97,12 @@ def strings(value: JsonValue) -> list[str]:
 
 
 def condition(obj: JsonValue, type_: str) -> JsonObject | None:
-    """Return the condition of a type in ``status``, or None."""
+    """Return the condition of this type in ``status``, or None."""
     return next((item for item in objects(obj, "status", "conditions") if item.get("type") == type_), None)
 
 
 def holds(obj: JsonValue, type_: str) -> bool:
-    """Return whether the condition of a type is True."""
+    """Return whether the condition of this type is True."""
     found = condition(obj, type_)
     return found is not None and found.get("status") == "True"
 

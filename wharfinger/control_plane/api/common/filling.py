@@ -26,7 +26,7 @@ def fill(obj: JsonObject, **values: JsonValue) -> None:
 
 
 def fill_absent(obj: JsonObject, **values: JsonValue) -> None:
-    """Set the fields that are missing; an empty string is kept, as in Go's pointers."""
+    """Set the fields that are missing; an empty string is kept, as for pointers in Go."""
     for name, value in values.items():
         if obj.get(name) is None:
             obj[name] = value

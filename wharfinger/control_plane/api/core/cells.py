@@ -96,7 +96,7 @@ def node_roles(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def node_address(type_: str, obj: JsonObject) -> str:
-    """Return the first address of a Node that has the type."""
+    """Return the first address of this type that a Node has."""
     found = (said(item, "address") for item in objects(obj, "status", "addresses") if item.get("type") == type_)
     return next(found, NONE)
 

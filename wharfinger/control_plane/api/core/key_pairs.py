@@ -23,7 +23,7 @@ _TYPES_SKIPPED: Final = "after skipping PEM blocks of the following types: "
 
 
 def _blocks(data: bytes) -> list[tuple[str, bytes]]:
-    """Return the type and the text of every PEM block."""
+    """Return the type and the text of every complete PEM block."""
     blocks: list[tuple[str, bytes]] = []
     at = broken = 0
     while broken <= _MAX_BROKEN and (begin := _BEGIN.search(data, at)) is not None:

@@ -125,7 +125,7 @@ def _secret_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def _secret_warnings(new: JsonObject, _old: JsonObject | None) -> list[str]:
-    """Return a warning if key and certificate are invalid or do not belong together."""
+    """Return a warning if the key or the certificate is invalid, or if they do not belong together."""
     if text(new, "type") != "kubernetes.io/tls":
         return []
     problem = key_pair_problem(decoded(find(new, "data", "tls.crt")), decoded(find(new, "data", "tls.key")))

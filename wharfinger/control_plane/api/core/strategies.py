@@ -11,7 +11,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.times import format_time
 
 KUBERNETES: Final = "kubernetes"
-"""The finalizer of namespaces that have content."""
+"""The finalizer that every new namespace gets in its spec."""
 _SNAPSHOTS: Final = "snapshot.storage.k8s.io"
 
 
@@ -30,12 +30,12 @@ def _named(obj: JsonObject) -> JsonObject:
 
 
 def _kept_namespace(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
-    """Keep the old spec: it contains only finalizers, which only ``finalize`` may change."""
+    """Keep the old spec: it contains only finalizers, which only the subresource ``finalize`` may change."""
     return {**_named(new), "spec": dict(part(old, "spec") or {})}
 
 
 def _namespace_status(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:
-    """Set the missing phase of a Namespace to ``Active``."""
+    """Set the phase of a Namespace to ``Active`` if it has none."""
     status = part(new, "status") or {}
     return new if status.get("phase") else {**new, "status": {**status, "phase": "Active"}}
 

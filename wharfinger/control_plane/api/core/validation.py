@@ -1,4 +1,4 @@
-"""The validation of the core group's kinds that are neither Pods nor have pod templates, combined."""
+"""The table of validation rules for kinds of the core group, except Pods and kinds with pod templates."""
 
 from typing import Final
 

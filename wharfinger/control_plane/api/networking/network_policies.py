@@ -18,7 +18,7 @@ _PEERS: Final = {"ingress": "from", "egress": "to"}
 
 
 def network_policy_errors(policy: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """Return the errors of a NetworkPolicy; faults that ``old`` already had are allowed where upstream allows them."""
+    """Return the errors of a NetworkPolicy; some invalid values are allowed if ``old`` already had them."""
     any_value = old is not None and has_invalid_value(find(old, "spec", "podSelector"))
     known = [] if old is None else _cidrs(old)
     errors = selector_errors(find(policy, "spec", "podSelector"), "spec.podSelector", any_value=any_value)

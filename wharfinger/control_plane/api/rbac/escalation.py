@@ -21,7 +21,7 @@ _EVERYTHING: Final[tuple[JsonObject, ...]] = (
     {"verbs": [ALL], "nonResourceURLs": [ALL]},
 )
 _GARBAGE: Final = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
-"""The metadata that the garbage collector writes; a change of nothing else grants no permission."""
+"""The metadata that the garbage collector changes. A write that changes only these fields grants no permission."""
 
 
 def refuse_escalation(admission: Admission, obj: JsonObject) -> JsonObject:
@@ -105,7 +105,7 @@ def _missing(admission: Admission, rules: Sequence[JsonObject]) -> list[JsonObje
 
 
 def _parts(rule: JsonObject) -> Iterator[JsonObject]:
-    """Yield the parts of a rule: one group, resource, verb and name each, or one path and verb."""
+    """Yield the parts of a rule: each has one group, resource, verb and (if the rule has any) name, or one path and verb."""
     verbs = strings(rule, "verbs")
     names: tuple[tuple[str, ...], ...] = tuple((name,) for name in strings(rule, "resourceNames")) or ((),)
     for group in strings(rule, "apiGroups"):
@@ -145,7 +145,7 @@ def _covers_path(held: Sequence[str], path: str) -> bool:
 
 
 def _compact(parts: Sequence[JsonObject]) -> list[JsonObject]:
-    """Merge the parts that differ only in their verb, and return all parts."""
+    """Return all parts, but merge those about resources that differ only in their verb."""
     found: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for part in parts:
         rest = tuple(strings(part, field) for field in _FIELDS[:-1])
@@ -173,4 +173,5 @@ ESCALATION: Final = Plugin(
     resources=frozenset(f"{kind}.{RBAC}" for kind in ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")),
     mutate=refuse_escalation,
 )
-"""The escalation check. kube-apiserver runs it at the same moment, but in the storage of these kinds."""
+"""The escalation check as an admission plugin. kube-apiserver makes this check in the storage layer of these kinds, at the same
+point of a request."""

@@ -1,4 +1,4 @@
-"""The validation of device capacities and of the limits for requests (``devices[].capacity`` of a ResourceSlice)."""
+"""The validation of device capacities and of their request policies (``devices[].capacity`` of a ResourceSlice)."""
 
 from fractions import Fraction
 from typing import Final
@@ -15,7 +15,7 @@ _BOTH: Final = 'exactly one policy can be specified, cannot specify "validValues
 
 
 def capacity_errors(capacity: JsonObject, path: str, *, shared: bool) -> list[FieldError]:
-    """Return the errors of one capacity; with ``shared``, its device may be allocated to several claims."""
+    """Return the errors of one capacity; ``shared`` is true if its device may be allocated to several claims."""
     policy = part(capacity, "requestPolicy")
     if policy is None:
         return []

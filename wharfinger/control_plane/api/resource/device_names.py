@@ -1,8 +1,7 @@
 """The validation of the names of devices, drivers, pools and attributes, and of the lists that contain them
 (resource.k8s.io/v1).
 
-As in upstream, a list that is too long is one error and its items are not checked, so that a refusal is never larger than the
-object.
+As in kube-apiserver, a list that is too long causes one error, and its items are not validated one by one.
 """
 
 import re

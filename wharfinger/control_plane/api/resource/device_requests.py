@@ -88,7 +88,7 @@ def _alternative_errors(request: JsonObject, path: str) -> list[FieldError]:
 
 
 def _asked_errors(asked: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of a class, selectors and a count of devices."""
+    """Return the errors of what a request asks for: device class, selectors, count and tolerations."""
     field, name = f"{path}.deviceClassName", text(asked, "deviceClassName")
     errors = each(field, name, subdomain_problems(name)) if name else [required(field)]
     errors += selectors_errors(parts(asked, "selectors"), f"{path}.selectors")
@@ -146,7 +146,7 @@ def _constraint_errors(constraint: JsonObject, path: str, names: RequestNames) -
 
 
 def reference_list_errors(item: JsonObject, path: str, names: RequestNames) -> list[FieldError]:
-    """Return the errors of the list ``requests`` of an item, whose entries must name requests of the claim."""
+    """Return the errors of an item's list ``requests``; its entries must name requests of the claim."""
     return set_errors(
         texts(item, "requests"), LISTS_LIMIT, f"{path}.requests",
         lambda name, field: reference_errors(name, field, names), lambda name: name, lambda name: name,
@@ -175,7 +175,7 @@ def configuration_errors(item: JsonObject, path: str) -> list[FieldError]:
 
 
 def document_errors(value: JsonValue, field: str, limit: int) -> list[FieldError]:
-    """Return the errors of a JSON object with at most ``limit`` bytes."""
+    """Return the errors of a value that must be a JSON object of at most ``limit`` bytes."""
     if value is None:
         return [required(field)]
     if len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) > limit:

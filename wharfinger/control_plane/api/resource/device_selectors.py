@@ -37,7 +37,7 @@ def _declared() -> Declared:
 
 
 def _map_of(value: Declared) -> Declared:
-    """Return the type of a map from the domain of a name to a map from the identifier to ``value``."""
+    """Return the type of a map of maps to ``value``: the outer keys are domains of names, the inner keys are identifiers."""
     inner = Declared(mapped(STRING, value.type), 2, _MAX_PROPERTIES, element=value, key=Declared(STRING, 2, _ID_CHARS))
     return Declared(
         mapped(STRING, inner.type), 2, _MAX_PROPERTIES, element=inner, key=Declared(STRING, 2, _DOMAIN_CHARS)

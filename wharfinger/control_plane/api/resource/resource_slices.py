@@ -117,7 +117,7 @@ def _place_errors(spec: JsonObject) -> list[FieldError]:
 
 
 def _given_places(holder: JsonObject, path: str, empty: str) -> tuple[list[str], list[FieldError]]:
-    """Return the fields of ``holder`` that define where its devices are, and their errors."""
+    """Return the fields of ``holder`` that define the nodes of its devices, and the errors of these fields."""
     given: list[str] = []
     errors: list[FieldError] = []
     name = holder.get("nodeName")
@@ -214,7 +214,7 @@ def _taint_errors(taint: JsonObject, path: str) -> list[FieldError]:
 
 
 def _counters_errors(item: JsonObject, path: str, named: str) -> list[FieldError]:
-    """Return the errors of a set of counters, or of a device's use of one; the member ``named`` names the set."""
+    """Return the errors of a set of counters, or of a device's use of such a set; its name is in the member ``named``."""
     name, field = text(item, named), f"{path}.counters"
     errors = each(f"{path}.{named}", name, dns_label_problems(name)) if name else [required(f"{path}.{named}")]
     counters = part(item, "counters") or {}

@@ -14,7 +14,7 @@ ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 
 
 def admin_errors(obj: JsonObject, view: ClusterView) -> list[FieldError]:
-    """Return an error if a claim or template requests admin access in a namespace that is not labelled for it."""
+    """Return an error if a claim or template requests admin access in a namespace that is not labeled for it."""
     claim = find(obj, "spec", "spec") if obj.get("kind") == "ResourceClaimTemplate" else obj.get("spec")
     asked = [
         index
@@ -25,7 +25,7 @@ def admin_errors(obj: JsonObject, view: ClusterView) -> list[FieldError]:
 
 
 def admin_status_errors(new: JsonObject, old: JsonObject, view: ClusterView) -> list[FieldError]:
-    """Return an error if a claim gets its first allocation with admin access in a namespace that is not labelled for it."""
+    """Return an error if a claim gets its first allocation with admin access in a namespace that is not labeled for it."""
     given, before = (_administered(obj) for obj in (new, old))
     path = "status.allocation.devices.results"
     return _refused(new, view, f"{path}[{given[0]}].adminAccess") if given and not before else []

@@ -38,7 +38,7 @@ class Authorizer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The path or the resource for which an authorizer is asked.
+    """A question to an authorizer: the path or the resource that the user wants to access.
 
     Selectors are left out, because RBAC rules have none.
     """
@@ -77,7 +77,7 @@ def _text(value: Value) -> str:
 def _with(
     kind: str, result: str, with_field: Callable[[Check, str], Check], required: str = ""
 ) -> Callable[[Value, Value], Value]:
-    """Return a function that sets one more field of a check; ``required`` names a field that must not be empty."""
+    """Return a function that sets one more field of a check; ``required`` is the field's name if it must not be empty."""
 
     def run(target: Value, value: Value) -> Value:
         check, text = _checked(target, kind), _text(value)

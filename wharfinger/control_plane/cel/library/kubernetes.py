@@ -30,7 +30,7 @@ _TYPES: Final = {tag: name for name, tag in _TAGS.items()}
 
 
 def _plain(value: Value) -> object:
-    """Convert a value to the form that the functions of ``formats.cel`` take."""
+    """Convert a value to the form that the functions of :mod:`wharfinger.formats.cel` take."""
     if isinstance(value, Opaque):
         return {_TAGS[value.type_name]: value.content}
     return value
@@ -45,7 +45,7 @@ def _from_format(value: object) -> Value:
 
 
 def _typed(function: Implementation, *types: str) -> Implementation:
-    """Adapt a function of ``formats.cel`` to operands of these types; "" accepts any type."""
+    """Adapt a function of :mod:`wharfinger.formats.cel` to operands of these types; "" accepts any type."""
 
     def run(*given: Value) -> Value:
         for value, wanted in zip(given, types, strict=False):
@@ -126,7 +126,7 @@ def _no_version(text: str) -> str:
 
 
 def _ip(value: Value) -> Value:
-    """Return the address in a text, or the address of a network."""
+    """Parse an address from a text, or return the address of a network."""
     if isinstance(value, Opaque):
         return cast("Function", _typed(cel_network.cidr_ip, "net.CIDR"))(value)
     return cast("Function", _read(cel_network.ip, _no_address))(value)

@@ -1,8 +1,8 @@
 """The errors of a text that is not an expression, in the words of the grammar that the implementations of CEL share.
 
 In Python, only the C++ library of CEL has these messages. The server never loads that library; a child process loads it to
-check one text. The check takes about 40 ms, in which the server answers no other request, and is needed only for an invalid
-rule of a definition or a policy.
+check one text. The check takes about 40 ms, in which the server answers no other request. It is needed only for an expression
+that does not match the grammar.
 """
 
 import re

@@ -1,6 +1,6 @@
 """A program that compiles the expression on its standard input with the C++ library of CEL, and writes the library's errors.
 
-Started by :mod:`~wharfinger.control_plane.cel.syntax.grammar_errors`, so that the server itself never loads the library.
+:mod:`~wharfinger.control_plane.cel.syntax.grammar_errors` starts it, so that the server itself never loads the library.
 """
 
 import sys

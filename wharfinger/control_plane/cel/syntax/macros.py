@@ -17,7 +17,7 @@ from wharfinger.control_plane.cel.syntax.nodes import (
 
 
 class MacroError(ValueError):
-    """The error of arguments that do not fit a macro."""
+    """The error of a macro whose arguments are not of the required form."""
 
     def __init__(self, at: int, why: str) -> None:
         super().__init__(why)
@@ -156,7 +156,7 @@ def _optional(function: str) -> Macro:
 
 
 def _sort_by(call: Call) -> Node:
-    """Expand ``sortBy(x, key)``, which sorts a list by the list of its keys."""
+    """Expand ``sortBy(x, key)``, which sorts a list by the value of ``key`` for each element."""
     at = call.at
     name = _variable(call.arguments[0], "sortBy(var, ...) variable name must be a simple identifier")
     target = _target(call)
@@ -196,7 +196,7 @@ def _bound(call: Call) -> Node | None:
 
 
 BINDINGS: Final[Mapping[MacroKey, Macro]] = {("bind", 3, True): _bound}
-"""The macros of the extension for ``cel.bind``, which only the selectors of devices have."""
+"""The macro ``cel.bind``, which only the selectors of devices can use."""
 MACROS: Final[Mapping[MacroKey, Macro]] = {
     ("has", 1, False): _has,
     ("all", 2, True): _quantifier("all", 1),

@@ -280,7 +280,7 @@ class _Parser:
 
 
 def _is_signed(word: Token) -> bool:
-    """Return whether a token is a number to which a sign may belong."""
+    """Return whether a token is a number that can be negative, so that a minus before it belongs to the number."""
     return word.kind == "float" or (word.kind == "int" and word.text[-1] not in "uU")
 
 

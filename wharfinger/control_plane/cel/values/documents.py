@@ -1,4 +1,4 @@
-"""Documents without a schema as values of expressions; each part is converted when it is used."""
+"""Values in expressions for documents without a schema; each part of a document is converted when it is used."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 class DocumentMap(CelMap):
-    """An object of a document as a map."""
+    """A map whose entries are the members of an object in a document."""
 
     __slots__ = ("_document",)
 

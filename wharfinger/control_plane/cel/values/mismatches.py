@@ -17,13 +17,13 @@ _TRAITS: Final[Mapping[str, frozenset[str]]] = {
     "-_": frozenset({"bool", "double", "int"}), "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
     "size": frozenset({"bytes", "list", "map", "string"}),
 }  # fmt: skip
-"""The operators whose error depends only on the type of the first operand, with the types that support the operator."""
+"""The functions whose error depends only on the type of the first operand, with the types that support the function."""
 _ASKED: Final = frozenset({"string", _TIME, _LENGTH})
-"""The types of operands that report an unsupported operator themselves."""
+"""Further types of the first operand for which the error does not name the operator."""
 _RECEIVERS: Final = frozenset(
     {"!_", "_==_", "_!=_", "_[_]", "contains", "endsWith", "startsWith", "matches", "find", "findAll"}
 )
-"""The functions whose operands report the error themselves."""
+"""The functions whose error contains neither the name of the function nor the types of the arguments."""
 
 
 def mismatch(function: str, given: Sequence[Value]) -> str:

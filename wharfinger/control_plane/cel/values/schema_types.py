@@ -29,7 +29,7 @@ RESERVED_WORDS: Final = frozenset(
     ("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
      "loop", "package", "namespace", "return", "var", "void", "while")
 )  # fmt: skip
-"""The words that CEL reserves; they are no identifiers."""
+"""The words that CEL reserves; they cannot be identifiers."""
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+", re.ASCII)
 _UNPLAIN: Final = re.compile(r"__|[-./]")
@@ -59,12 +59,12 @@ def escaped(name: str) -> str | None:
 
 
 def keyword_field(name: str) -> str:
-    """Return the declared name of a field that is named by a reserved word of CEL; expressions may use both names."""
+    """Return a field's name with reserved words of CEL escaped (``__in__``); expressions may use both forms."""
     return f"__{name}__" if name in RESERVED_WORDS else name
 
 
 def with_meta(schema: JsonObject) -> JsonObject:
-    """Return the schema of an object with the fields that all objects have."""
+    """Return the schema of an object, extended by ``kind``, ``apiVersion`` and ``metadata``."""
     text: JsonObject = {"type": "string"}
     metadata: JsonObject = {"type": "object", "properties": {"name": text, "generateName": text}}
     declared = schemas.child(schema, "properties") or {}

@@ -61,7 +61,7 @@ _WORD: Final = re.compile(r"[\w.]+|[(),]")
 
 
 def read_type(text: str) -> Type:
-    """Parse a type of the tables of functions, such as ``map(string, list(A))``; capital letters are parameters."""
+    """Parse a type as it is written in the table of functions: ``map(string, list(A))``; capital letters are parameters."""
     words = _WORD.findall(text)
     found, rest = _read(words)
     if rest:

@@ -13,7 +13,7 @@ Value: TypeAlias = object
 
 
 class CelError(Exception):
-    """The error of an expression without a value; the text is cel-go's."""
+    """The error of an expression that has no value; the message is the same as in cel-go."""
 
 
 class CostError(CelError):

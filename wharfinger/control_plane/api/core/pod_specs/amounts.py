@@ -20,7 +20,7 @@ class Amounts:
     formats: dict[str, JsonValue] = field(default_factory=dict)
 
     def add(self, resources: JsonValue) -> None:
-        """Add the quantities of an object of resources."""
+        """Add the quantities of ``requests`` or ``limits``."""
         for name, value in resources.items() if isinstance(resources, dict) else ():
             self.numbers[name] = self.numbers.get(name, ZERO) + amount(value)
             self.formats.setdefault(name, value)

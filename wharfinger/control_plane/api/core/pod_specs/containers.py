@@ -42,7 +42,7 @@ _EPHEMERAL_FIELDS: Final = (
 )  # fmt: skip
 """The fields that an ephemeral container may not set, in the order of its struct."""
 _UNSET: Final[dict[str, tuple[JsonValue, ...]]] = {"resources": (None, {})}
-"""Values that count as unset, for fields that are always printed; other fields are unset only if they are absent."""
+"""The values that count as unset, by field. A field that is not listed here is unset only if it is absent or null."""
 
 
 @dataclass(frozen=True, slots=True)

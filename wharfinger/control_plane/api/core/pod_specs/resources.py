@@ -94,7 +94,7 @@ def quantity_errors(name: str, value: JsonValue, path: str) -> list[FieldError]:
 def resource_errors(
     resources: JsonValue, path: str, claims: Collection[str], names: NameRule = container_resource_name_errors
 ) -> list[FieldError]:
-    """Return the errors of ``resources`` (limits, requests, claims) at ``path``; ``claims`` are the names of the pod's claims."""
+    """Return the errors of ``resources`` (limits, requests, claims) at ``path``; ``claims`` contains the pod's claim names."""
     limits, requests = part(resources, "limits") or {}, part(resources, "requests") or {}
     errors: list[FieldError] = []
     for name in sorted(limits):

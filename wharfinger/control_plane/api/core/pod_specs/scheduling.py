@@ -22,7 +22,7 @@ _NOT_AN_OPERATOR: Final = "not a valid selector operator"
 
 
 def node_selector_errors(selector: JsonObject, path: str, *, any_value: bool = False) -> list[FieldError]:
-    """Return the errors of the node selector (``nodeSelectorTerms``) at ``path``; with ``any_value``, values are not checked."""
+    """Return the errors of the node selector (``nodeSelectorTerms``) at ``path``; ``any_value`` skips the check of values."""
     terms = parts(selector, "nodeSelectorTerms")
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]

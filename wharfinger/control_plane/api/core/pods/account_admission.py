@@ -1,9 +1,9 @@
-"""The ServiceAccount plugin: it gives every Pod a service account and a token for that account
+"""The ServiceAccount plugin: it sets the service account of new Pods, and mounts a token for that account
 (``plugin/pkg/admission/serviceaccount``).
 
 A Pod whose account does not exist is refused. The exception is the account ``default``: controllers create it a moment after its
-namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). This server does not wait: the Pod gets the token
-and the settings that it would get from the new account.
+namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). This server does not wait: it treats
+the missing account as one with default settings.
 """
 
 from typing import Final
@@ -117,7 +117,7 @@ def _check_mirror(admission: Admission, spec: JsonObject) -> None:
 
 
 def _secret_names(spec: JsonObject) -> list[tuple[str, str]]:
-    """Return the names of the secrets that a spec uses, each with the text by which upstream's errors name the use."""
+    """Return the names of the secrets that a spec uses, each with the description of its use in upstream's errors."""
     found = [
         (secret, f'volume with secret.secretName="{secret}"')
         for volume in parts(spec, "volumes")
@@ -136,9 +136,9 @@ def _secret_names(spec: JsonObject) -> list[tuple[str, str]]:
 
 
 def _check_secrets(admission: Admission, spec: JsonObject, account: JsonObject) -> None:
-    """Refuse secrets that the account does not list; only called if the account's annotation demands it.
+    """Refuse secrets that the account does not list. Raises StatusError (403).
 
-    Raises StatusError (403).
+    Called only if the account has the annotation ``kubernetes.io/enforce-mountable-secrets``.
     """
     name = text(account, "metadata", "name")
     listed = {text(secret, "name") for secret in parts(account, "secrets")}

@@ -1,5 +1,5 @@
-"""The admission plugins that prepare Pods for the scheduler: priorities, tolerations of failing nodes, overhead of runtime
-classes.
+"""The admission plugins that prepare Pods for the scheduler: priorities, tolerations for failing nodes, overhead of
+runtime classes.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ from wharfinger.kube.quantities import amount
 
 SCHEDULING: Final = "scheduling.k8s.io"
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""The classes that every server has from the beginning."""
+"""The priority classes that exist in every cluster, with their values."""
 _LOWER: Final = "PreemptLowerPriority"
 _TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATED_SECONDS: Final = 300

@@ -1,7 +1,7 @@
 """The admission of resizes of Pods on a node: the node has to support the resize, and to be large enough.
 
-The plugins are NodeDeclaredFeatureValidator and PodResizeValidator. Simulated Pods, which run on no Node object, may have
-any size.
+The plugins are NodeDeclaredFeatureValidator and PodResizeValidator. They do not check Pods on the
+simulated node, which has no Node object.
 
 Sources: KEP-1287 (resizing in place), KEP-5328 (features that nodes declare).
 """
@@ -26,7 +26,7 @@ _SYSTEM: Final = "kubernetes.io/os"
 
 
 def check_node_features(admission: Admission) -> None:
-    """Refuse a resize that needs a feature which the Pod's node does not declare. Raises StatusError (403)."""
+    """Refuse a resize if the Pod's node does not declare all features that the resize needs. Raises StatusError (403)."""
     node_name = _bound_to(admission)
     needed = _needed_features(admission.obj, admission.old) if node_name else []
     if not needed:
@@ -61,7 +61,7 @@ def check_node_size(admission: Admission) -> None:
 
 
 def _bound_to(admission: Admission) -> str:
-    """Return the node of a Pod that is resized; "" if nothing is resized, or if the Pod is on the simulated node or on none."""
+    """Return the name of the node of a resized Pod; "" for other writes, and for a Pod on the simulated node or on no node."""
     spec = part(admission.obj, "spec")
     name = text(spec, "nodeName")
     if admission.subresource != "resize" or name == SIMULATED_NODE or spec == part(admission.old, "spec"):

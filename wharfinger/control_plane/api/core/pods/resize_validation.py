@@ -1,4 +1,4 @@
-"""The validation of in-place resizes (``pods/resize``): only CPU and memory of containers may change."""
+"""The validation of in-place resizes (``pods/resize``): only CPU and memory of containers and of the Pod may change."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _ONLY: Final = "only cpu and memory resources are mutable"
 
 
 def resize_errors(new: JsonObject, old: JsonObject) -> tuple[list[FieldError], bool]:
-    """Return the errors of a resize, and True if only these are reported, so that the Pod as a whole is not validated."""
+    """Return the errors of a resize; the second value is True if the Pod as a whole need not be validated as well."""
     if is_mirror(old):
         return [forbidden(NOWHERE, "static pods cannot be resized")], True
     if text(old, "spec", "os", "name") == "windows":
@@ -46,7 +46,7 @@ def _pod_level_errors(new: JsonObject | None, old: JsonObject | None) -> list[Fi
 
 
 def _rest(resources: JsonObject | None) -> JsonObject:
-    """Return the resources that may not change."""
+    """Return the parts of ``resources`` that may not change: everything except CPU and memory."""
     found: JsonObject = {"claims": (resources or {}).get("claims") or None}
     for kind in ("limits", "requests"):
         held = part(resources, kind) or {}
@@ -107,7 +107,8 @@ def _initial_errors(now: JsonObject, then: JsonObject, path: str) -> list[FieldE
 def _masked(container: JsonObject, *, claims: bool = True) -> JsonObject:
     """Return a container without the resources that may change.
 
-    Upstream drops the ``claims`` of the new container, so a container with claims cannot be resized.
+    ``claims`` is false for the new container: upstream drops its claims before the comparison, so a container with claims
+    cannot be resized.
     """
     rest = _rest(part(container, "resources"))
     if not claims:

@@ -1,9 +1,9 @@
 """The PodSecurity plugin: labels of a namespace select the pod security standards that apply there, and how they are
 enforced.
 
-Pods that violate the level in ``pod-security.kubernetes.io/enforce`` are refused. Pods and pod templates that violate the level
-in ``…/warn`` (without this label, the level in ``enforce``) cause warnings to the client. ``…/audit`` has no effect, because
-there is no audit log.
+Pods that violate the level in ``pod-security.kubernetes.io/enforce`` are refused. Pods and pod templates that violate the
+level in ``…/warn`` (or, without this label, the level in ``enforce``) cause warnings to the client. ``…/audit`` has no effect,
+because there is no audit log.
 """
 
 import re
@@ -35,7 +35,7 @@ TEMPLATES: Final = {
     "Job.batch": ("spec", "template"),
     "CronJob.batch": ("spec", "jobTemplate", "spec", "template"),
 }
-"""The path of the pod template that is checked, by kind."""
+"""The path of the pod template in the kinds that have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class _Policy:
 
 
 def _policy(labels: dict[str, str]) -> _Policy:
-    """Return the policy in the labels of a namespace. An unknown level is enforced as ``restricted``, but causes no warnings."""
+    """Return the policy in the labels of a namespace; an unknown ``enforce`` level is ``restricted``, without warnings."""
     errors: list[FieldError] = []
     found: dict[str, _Standard] = {}
     for mode in ("enforce", "audit", "warn"):

@@ -372,8 +372,8 @@ RESTRICTED: Final[tuple[tuple[str, Check, str, int], ...]] = (
     ("runAsUser", _root_user, "", 0),
     ("seccompProfile_restricted", _needed_seccomp, "seccompProfile_baseline", 19),
 )
-"""The checks that only ``restricted`` has: name, check, the baseline check that it replaces, and the first version in which it
-does so."""
+"""The checks that only ``restricted`` has. Each entry contains the name, the check, the name of the baseline check that it
+replaces ("" if none), and the first minor version in which it replaces that check."""
 LATEST: Final = 36
 
 

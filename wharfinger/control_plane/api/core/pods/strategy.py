@@ -1,4 +1,4 @@
-"""Strategies of Pods: their first status, the fields that each kind of write may change, and how changes are counted."""
+"""The strategy of Pods: their first status, the fields that the server drops, and the fields that a write may change."""
 
 from typing import Final
 

@@ -18,11 +18,11 @@ TEMPLATES: Final[Mapping[str, Sequence[str]]] = {
     "ReplicationController": _SPEC,
     "StatefulSet.apps": _SPEC,
 }
-"""The path of a workload's pod spec, by ``Kind.group_kind``."""
+"""The path of the pod spec in the kinds that have a pod template."""
 
 
 def with_templates(strategies: Mapping[str, Strategy]) -> dict[str, Strategy]:
-    """Return strategies of workloads that also handle the pod templates."""
+    """Return the strategies, extended for kinds with a pod template: these drop the fields of features that are off."""
     return {
         **strategies,
         **{kind: _of_template(strategies.get(kind, Strategy()), path) for kind, path in TEMPLATES.items()},
@@ -40,7 +40,7 @@ def _of_template(strategy: Strategy, path: Sequence[str]) -> Strategy:
 
 
 def _without_disabled(obj: JsonObject, path: Sequence[str]) -> JsonObject:
-    """Return the object with the fields of the pod spec at a path dropped; the object itself if nothing is dropped."""
+    """Drop the fields of features that are off from the pod spec at a path; return the object itself if there are none."""
     if not path:
         return without_disabled(obj)
     inner = obj.get(path[0])

@@ -1,5 +1,5 @@
-"""The validation of changes of an existing Pod: images, a deadline, tolerations, gates, ephemeral containers and resources
-may change.
+"""The validation of changes of an existing Pod: images, the deadline, tolerations, scheduling gates, ephemeral containers and
+resources may change.
 
 Every other change is refused with the difference between the two specs, as kube-apiserver's internal types print them.
 """
@@ -76,7 +76,7 @@ def spec_change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def same_spec(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether two pod specs are equal if an empty value counts as an absent one."""
+    """Return whether two pod specs are equal, where an empty value counts as an absent one."""
     return same_form("core.PodSpec", new, old)
 
 
@@ -138,7 +138,7 @@ def _masked(spec: JsonObject, before: JsonObject) -> JsonObject:
 
 
 def _node_change_errors(spec: JsonObject, before: JsonObject) -> list[FieldError]:
-    """Return the errors of the nodes of a gated Pod: its node selection may only become narrower."""
+    """Return the errors of the node selection of a Pod with scheduling gates: it may only become narrower."""
     errors: list[FieldError] = []
     now, then = text_map(spec, "nodeSelector"), text_map(before, "nodeSelector")
     if any(now.get(key) != value for key, value in then.items()):

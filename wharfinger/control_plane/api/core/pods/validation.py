@@ -52,7 +52,7 @@ def _created(pod: JsonObject) -> list[FieldError]:
 def _updated(new: JsonObject, old: JsonObject) -> list[FieldError]:
     spec = new.get("spec")
     if spec is old.get("spec") and isinstance(spec, dict) and not is_mirror(new) and not node_errors(spec, "spec"):
-        # The stored spec itself, which was validated when it was stored; only a binding does not validate the node.
+        # This is the stored spec, already validated except for a node name from a binding, which is checked above.
         return annotation_errors(new.get("metadata"), spec, "metadata.annotations") + annotation_change_errors(new, old)
     return pod_errors(new) + annotation_change_errors(new, old) + spec_change_errors(new, old)
 

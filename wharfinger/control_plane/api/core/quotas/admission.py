@@ -2,7 +2,7 @@
 quota.
 
 A quota applies as soon as a controller has written hard limits and use into its status. A write is charged to the status of the
-quota at once: otherwise two successive writes could both fit before the controller has counted the first one.
+quota immediately. Otherwise, the next write could exceed the quota before the controller has counted the first one.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def check_quota(admission: Admission) -> None:
 
 
 def charge_quota(admission: Admission, writer: Writer) -> None:
-    """Write the new use into the quotas that the write affects."""
+    """Store the new use in the status of each quota that the write affects."""
     for charge in _charges(admission):
         before = charge.quota
         shown: JsonObject = {**(part(before, "status") or {}), "used": dict[str, JsonValue](charge.used)}

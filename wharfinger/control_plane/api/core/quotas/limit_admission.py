@@ -1,5 +1,5 @@
-"""The LimitRanger plugin: it sets default resources of containers, and refuses what a LimitRange of the namespace does not
-allow.
+"""The LimitRanger plugin: it sets default resources of containers, and refuses Pods and claims whose resources are outside the
+bounds of a LimitRange of the namespace.
 """
 
 import math

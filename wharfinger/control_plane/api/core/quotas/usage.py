@@ -2,7 +2,7 @@
 
 A quota names resources in ``hard``. The name of a resource determines which objects use it: ``pods``, ``requests.cpu`` and
 similar names belong to pods, ``services.nodeports`` to services, ``requests.storage`` to claims, and
-``count/deployments.apps`` to objects of the kind that it names. A quota may apply only to some pods or claims (scopes). Sources:
+``count/deployments.apps`` to Deployments. The scopes of a quota can restrict it to some pods or claims. Source:
 ``k8s.io/kubernetes/pkg/quota/v1``.
 """
 
@@ -187,7 +187,7 @@ def _holds(scope: JsonObject, resource: str, obj: JsonObject) -> bool:
 
 
 def _selects(scope: JsonObject, names: list[str]) -> bool:
-    """Return whether a scope with an operator matches an object with these class names."""
+    """Return whether the operator and the values of a scope match the class names of an object."""
     operator, values = text(scope, "operator"), set(texts(scope, "values"))
     match operator:
         case "Exists":
@@ -260,7 +260,7 @@ def plus(one: JsonValue, other: JsonValue) -> str:
 
 
 def added(used: Mapping[str, JsonValue], more: Mapping[str, JsonValue]) -> Amounts:
-    """Return the sum of amounts."""
+    """Return the sums of two maps of amounts."""
     total = {name: str(canonical_quantity(value)) for name, value in used.items()}
     for name, value in more.items():
         total[name] = plus(total[name], value) if name in total else str(canonical_quantity(value))

@@ -110,7 +110,7 @@ def _selector_errors(selector: JsonObject, hard: JsonObject, scopes: JsonValue) 
 
 
 def _selector_form(requirements: list[JsonObject]) -> JsonObject:
-    """Return a scope selector as the server's internal type prints it."""
+    """Return a scope selector as it is printed in kube-apiserver's errors."""
     forms: list[JsonValue] = [
         {
             "ScopeName": text(item, "scopeName"),
@@ -146,7 +146,7 @@ def _quota_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldError]:
 
 
 def _quota_warnings(quota: JsonObject, old: JsonObject | None) -> list[str]:
-    """Return the warnings about requests that exceed limits."""
+    """Return the warnings about a new quota that allows more ``requests`` than ``limits``."""
     hard = part(quota, "spec", "hard") or {}
     said = []
     for name in () if old is not None else ("cpu", "memory", "storage", "ephemeral-storage"):

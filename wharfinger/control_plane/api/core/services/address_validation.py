@@ -31,7 +31,7 @@ def as_list(service: JsonObject, name: str) -> JsonValue:
 
 
 def headless(service: JsonObject) -> bool:
-    """Return whether the service requests no address."""
+    """Return whether the service is headless: its only cluster IP is ``None``."""
     return strings(service, "clusterIPs") == ["None"]
 
 

@@ -88,7 +88,7 @@ def ports_of(service: JsonObject) -> list[JsonObject]:
 
 
 def give_addresses(service: JsonObject, spec: JsonObject, view: ClusterView) -> None:
-    """Set ``clusterIP`` and ``clusterIPs`` of a spec whose families are known, in place. Raises StatusError."""
+    """Set ``clusterIP`` and ``clusterIPs`` in ``spec``, whose ``ipFamilies`` must be set. Raises StatusError."""
     addresses = strings(service, "clusterIPs")
     if addresses[:1] == ["None"]:
         return

@@ -2,8 +2,7 @@
 changes.
 
 A client may set either or both of ``clusterIP`` and ``clusterIPs``, omit allocated values, and change the type. The functions
-here fill in the rest (registry/core/service of kube-apiserver: the beginning of create and update, then the strategy). Only IPv4
-is configured here.
+here set the other fields. Only IPv4 is configured here. Source: ``pkg/registry/core/service`` of kube-apiserver.
 """
 
 from typing import Final
@@ -33,7 +32,7 @@ def _kind(service: JsonObject) -> str:
 
 
 def _copied(service: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """Return a copy whose spec and ports may be modified, and its spec."""
+    """Return a copy of a service whose spec and ports may be modified, and the spec of the copy."""
     spec = service.get("spec")
     spec = dict(spec) if isinstance(spec, dict) else {}
     ports = spec.get("ports")
@@ -159,7 +158,7 @@ def _fill_families(service: JsonObject, spec: JsonObject, old: JsonObject | None
 
 
 def _prefers_as_before(service: JsonObject, old: JsonObject | None) -> bool:
-    """Return whether an update keeps the addresses of a service that prefers two families."""
+    """Return whether an update of a ``PreferDualStack`` service changes neither its type nor its addresses nor its families."""
     if old is None or _kind(old) != _kind(service) or find(service, "spec", "ipFamilyPolicy") != "PreferDualStack":
         return False
     return (

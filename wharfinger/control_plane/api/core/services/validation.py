@@ -57,7 +57,7 @@ def externally_accessible(service: JsonObject) -> bool:
 
 
 def needs_health_check(service: JsonObject) -> bool:
-    """Return whether the service has a separate port for health checks."""
+    """Return whether the service needs a separate node port for health checks."""
     local = text(service, "spec", "externalTrafficPolicy") == "Local"
     return local and text(service, "spec", "type") == "LoadBalancer"
 

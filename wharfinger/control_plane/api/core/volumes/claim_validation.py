@@ -68,8 +68,8 @@ def _size(claim: JsonObject) -> JsonValue:
 
 
 def _kept_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a changed claim: its spec is immutable, except for the binding and, once bound, the requested
-    size and class.
+    """Return the errors of a changed claim: its spec is immutable, except for an unset ``volumeName`` and, once the claim is
+    bound, the requested size and the attributes class.
     """
     errors: list[FieldError] = []
     spec, before = dict(_spec(new)), dict(_spec(old))

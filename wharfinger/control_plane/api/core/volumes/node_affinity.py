@@ -17,7 +17,7 @@ _STABLE: Final = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
 }
-"""Deprecated name of a node label → its present name."""
+"""Deprecated name of a node label → its current name."""
 _DEPRECATED: Final = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
@@ -47,7 +47,7 @@ def affinity_change_errors(new: JsonObject | None, old: JsonObject) -> list[Fiel
 
 
 def _renamed(new: JsonObject | None, old: JsonObject) -> JsonObject | None:
-    """Return the new affinity; where a label name replaces its deprecated predecessor, the deprecated name is restored."""
+    """Return the new affinity, but keep the deprecated names of labels that it replaces by their current names."""
     terms, before = parts(new, "required", "nodeSelectorTerms"), parts(old, "required", "nodeSelectorTerms")
     if new is None or len(terms) != len(before):
         return new

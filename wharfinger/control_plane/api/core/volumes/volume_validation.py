@@ -66,7 +66,7 @@ def _secret_errors(reference: JsonObject, path: str) -> list[FieldError]:
 
 
 def _with_secret_namespace(check: Check) -> Check:
-    """Return the check of a pod volume source that must also name the namespace of its secret."""
+    """Return a check that extends ``check``: if the source refers to a secret, it must also name the secret's namespace."""
 
     def checked(source: JsonObject, path: str) -> list[FieldError]:
         reference = part(source, "secretRef")
@@ -170,7 +170,7 @@ def _spec_errors(volume: JsonObject) -> list[FieldError]:
 
 
 def inline_volume_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of a volume's spec inside another object, at ``path``: only CSI, and no reference to a claim."""
+    """Return the errors of a volume's spec inside another object, at ``path``: it must use CSI, and name no claim."""
     nowhere = "may not be specified in the context of inline volumes"
     errors = [forbidden(f"{path}.{name}", nowhere) for name in ("claimRef", "capacity") if spec.get(name)]
     if part(spec, "csi") is None:
