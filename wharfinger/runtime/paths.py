@@ -1,6 +1,6 @@
 """The paths of a daemon's state and debug socket, which are the same for the daemon and for the command line.
 
-State folder (DESIGN §7): ``/var/lib/wharfinger`` for root, ``$XDG_STATE_HOME/wharfinger`` for other users; below it
+State folder: ``/var/lib/wharfinger`` for root, ``$XDG_STATE_HOME/wharfinger`` for other users; below it
 ``journal.db``, ``store/``, ``deployed/``, ``cache/`` and ``run/debug.sock``.
 """
 

@@ -59,7 +59,7 @@ def settled(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def check_annotations(served: Served, obj: JsonObject) -> None:
-    """Refuse (400) an annotation that is not a number, if the server's internal type keeps it as a number."""
+    """Refuse (400) an annotation that is not a number, if kube-apiserver's internal type keeps it as a number."""
     known = _NUMBERS.get(served.kind.group_kind)
     if known is None:
         return

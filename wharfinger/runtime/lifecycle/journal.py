@@ -1,4 +1,4 @@
-"""The journal of operations: the steps of the running operations of each package, stored in the state folder (DESIGN §7).
+"""The journal of operations: the steps of the running operations of each package, stored in the state folder.
 
 After a restart, every operation begins from its first step. With the journal, completed steps are skipped: a hook that is
 recorded as done never runs again, and a step that was in flight runs again. If the journal is lost, every step is done again.

@@ -1,5 +1,4 @@
-"""The recorded state of a package, which outlives the daemon's process: one Secret for each package (DESIGN §7, "Where truth
-lives").
+"""The recorded state of a package, which outlives the daemon's process: one Secret for each package.
 
 A custom resource has the desired state, and a release record has the applied state. Neither of them can record which one-time
 steps are done, which values the hooks have patched, and which digest the installed version has. This Secret records them:

@@ -1,6 +1,4 @@
-"""The restart policy: which parts of a package's start are repeated when the daemon starts again (DESIGN §7, "Restart
-policy").
-"""
+"""The restart policy: which parts of a package's start are repeated when the daemon starts again."""
 
 from enum import StrEnum
 

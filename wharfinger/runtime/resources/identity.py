@@ -1,4 +1,4 @@
-"""The identity of a package: its runtime name and its Helm release (DESIGN §7, "Identity").
+"""The identity of a package: its runtime name and its Helm release.
 
 An Application's runtime name is ``<namespace>.<instance>``: the first dot separates the two, because a namespace has no dot.
 Its release has the name of the instance, and is in the Application's namespace. A Module's runtime name is the Module's own

@@ -1,7 +1,7 @@
 """The owners of Helm releases: a release belongs to one package, from the first check of the package until nothing of the package
 is left.
 
-A Module and an Application may request the same release (DESIGN §7, "Identity"). The package that is checked first gets the
+A Module and an Application may request the same release. The package that is checked first gets the
 release. The other package is refused, with a message that names the owner, and is notified when the release is free. A
 release that an earlier process installed names its owner in a label.
 """

@@ -26,8 +26,7 @@ Invariants:
 * after a failed run, only the dependents of the package wait, and not all packages of higher orders, because one broken package
   must not stop all others;
 * a requirement that is not met any more pauses a package; a package is uninstalled only if the user, a hook or its script
-  does not want it, or if another Module of its exclusive group takes precedence (DESIGN §7,
-  docs/decisions/0052-exclusive-groups.md);
+  does not want it, or if another Module of its exclusive group takes precedence (docs/decisions/0052-exclusive-groups.md);
 * the cost of a step depends only on the nodes that the event can affect, and not on the size of the graph.
 
 While the scheduler is paused, events are recorded, but nothing is decided. The scheduler is paused at the start.

@@ -1,6 +1,6 @@
 """The barriers between orders: a node may run once no node of a lower effective order is still waiting or running.
 
-A tier is an id of the fixpoint engine without a body (DESIGN §7). A node is parked on the highest tier below its own order
+A tier is an id of the fixpoint engine without a body. A node is parked on the highest tier below its own order
 that is not released. So the release of a tier wakes only the nodes that wait for this tier, however many tiers there are. A
 node *holds* the tier of its order until the node is released. The holders of each tier are counted, so that adding or
 releasing a node needs no search.

@@ -1,5 +1,4 @@
-"""The record of the objects that hooks have seen. It outlives a restart, so that hooks do not get the same objects again
-(DESIGN §7, "Restart policy").
+"""The record of the objects that hooks have seen. It outlives a restart, so that hooks do not get the same objects again.
 
 With a Synchronization, a hook gets all objects of a binding. For packages with a ``package.yaml``, a restart repeats the
 Synchronization only if the objects differ from those that the hook had seen when the last process ended. The package's

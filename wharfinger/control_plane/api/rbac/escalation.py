@@ -105,7 +105,7 @@ def _missing(admission: Admission, rules: Sequence[JsonObject]) -> list[JsonObje
 
 
 def _parts(rule: JsonObject) -> Iterator[JsonObject]:
-    """Yield the parts of a rule: each has one group, resource, verb and (if the rule has any) name, or one path and verb."""
+    """Yield the parts of a rule. Each has one path and verb, or one group, resource and verb, and at most one name."""
     verbs = strings(rule, "verbs")
     names: tuple[tuple[str, ...], ...] = tuple((name,) for name in strings(rule, "resourceNames")) or ((),)
     for group in strings(rule, "apiGroups"):

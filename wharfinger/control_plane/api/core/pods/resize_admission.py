@@ -1,7 +1,7 @@
 """The admission of resizes of Pods on a node: the node has to support the resize, and to be large enough.
 
-The plugins are NodeDeclaredFeatureValidator and PodResizeValidator. They do not check Pods on the
-simulated node, which has no Node object.
+The plugins are NodeDeclaredFeatureValidator and PodResizeValidator. They do not check Pods on the simulated
+node, which has no Node object.
 
 Sources: KEP-1287 (resizing in place), KEP-5328 (features that nodes declare).
 """

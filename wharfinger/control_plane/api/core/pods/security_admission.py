@@ -55,7 +55,10 @@ class _Policy:
 
 
 def _policy(labels: dict[str, str]) -> _Policy:
-    """Return the policy in the labels of a namespace; an unknown ``enforce`` level is ``restricted``, without warnings."""
+    """Return the policy in the labels of a namespace.
+
+    An unknown level in ``enforce`` counts as ``restricted``. Unknown levels cause no warnings about Pods.
+    """
     errors: list[FieldError] = []
     found: dict[str, _Standard] = {}
     for mode in ("enforce", "audit", "warn"):

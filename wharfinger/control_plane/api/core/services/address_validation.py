@@ -20,7 +20,7 @@ _SET: Final = "may not change once set"
 
 
 def strings(service: JsonObject, name: str) -> list[str]:
-    """Return the texts of a list in ``spec``."""
+    """Return the strings in a list of ``spec``."""
     found = find(service, "spec", name)
     return strings_of(found)
 
