@@ -1,4 +1,4 @@
-"""Custom resource definitions, checked as this server checks them, without a running server."""
+"""The check of custom resource definitions by the rules of this server, without a running server."""
 
 from functools import cache
 

@@ -1,8 +1,8 @@
 """The version of Kubernetes that the control plane of this process follows.
 
-Only data differs between versions: the kinds, their fields, OpenAPI, the first roles. Each table of data is a file beside the
-module that reads it. A table that differs in another version has a second file with the number of that version in its name
-(``list_types-1.37.json``).
+Only data differs between versions: the kinds, their fields, OpenAPI, and the roles and other objects of a new cluster. Each
+table of data is a file beside the module that reads it. A table that differs in another version has a second file with the
+number of that version in its name (``list_types-1.37.json``).
 
 Each table is read once, often while its module is imported. So a process follows one version, which must be chosen before any
 module that reads a table is imported.

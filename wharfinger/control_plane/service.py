@@ -1,4 +1,4 @@
-"""A control plane in this process: storage, handler and controllers, for as long as a block runs."""
+"""A control plane in this process. Its storage, handler and controllers exist for as long as an ``async with`` block runs."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -99,8 +99,8 @@ async def open_control_plane(
 
 @cache
 def _process_authority() -> str:
-    """Return the authority for ``kube-root-ca.crt`` if no other is given; it has signed no certificate."""
-    # Imported here, because importing the library takes as long as importing the rest of the server.
+    """Return the certificate in the ``kube-root-ca.crt`` of control planes without TLS; its authority has signed nothing."""
+    # Imported here, because a control plane with TLS or without controllers does not need it.
     from wharfinger.control_plane.access.certificates import new_authority  # noqa: PLC0415
 
     return new_authority(utc_now()).pem
@@ -118,7 +118,7 @@ def assemble(
 
     def wake(change: Change) -> None:
         if change.key.collection == DEFINITIONS:
-            signals.notify_all()  # the change may have removed a kind, and then the watches of that kind have to end
+            signals.notify_all()  # if the change has removed a kind, the watches of that kind have to end
         else:
             signals.notify(change.key.collection)
 

@@ -25,12 +25,12 @@ from wharfinger.httpd.server import open_server
 
 WATCH_PACE_S: Final = 0.0005
 """The assumed time, in seconds, to send one chunk to one watch. A watch pauses between two chunks for this time multiplied by the
-number of watches of its collection."""
+number of watches of its collection, but at most for ``MAX_PACE_S`` of :mod:`~wharfinger.control_plane.verbs.watching`."""
 GC_THRESHOLDS: Final = (20_000, 20, 50)
-"""The thresholds of Python's garbage collector in a process that only serves. With the default ones, a tenth of the time of every
-write is spent in the collector."""
+"""The thresholds of Python's garbage collector in a process that only serves. With the default thresholds, every
+write spends a tenth of its time in the collector."""
 GRACE_S: Final = 10.0
-"""The time, in seconds, in which requests in flight have to finish after the process is asked to stop."""
+"""The maximum time, in seconds, that a stop waits for requests in flight."""
 LIMITS: Final = HttpLimits(connections=1024, header_bytes=1024 * 1024)
 
 
@@ -153,7 +153,7 @@ async def _serve(
 ) -> AsyncGenerator[Serving, None]:
     with ExitStack() as closing:
         for listener in sockets.sockets:
-            # This closes the sockets if an error occurs before ``open_server``, which closes them itself.
+            # This closes the sockets if an error occurs before ``open_server`` is entered; from then on, the server closes them.
             closing.callback(listener.socket.close)
         async with open_control_plane(
             storage=storage,
@@ -201,7 +201,7 @@ async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Se
 
 def _tls_context(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
     """Return the TLS context of a server on this host, and the certificate of its authority. Raises ControlPlaneStartError."""
-    # Imported only for TLS, because importing the library takes as long as importing the rest of the server.
+    # Imported here, because only a control plane with TLS needs it.
     from wharfinger.control_plane.access import certificates  # noqa: PLC0415
 
     now = datetime.now(UTC)
@@ -236,10 +236,10 @@ async def run_until_stopped(
     tls: bool = False,
     command_folder: Path | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends the process at once.
+    """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends the draining immediately.
 
     ``storage`` is in memory unless given. ``lifeline`` is a file descriptor, such as the read end of a pipe from the parent
-    process: its end of file counts as a signal, because then the parent has ended.
+    process. Its end of file shows that the parent has ended, and stops the server like a first signal.
 
     Raises ControlPlaneStartError and StorageError, which are not wrapped in an exception group.
     """
@@ -275,7 +275,7 @@ async def _serve_until(
             async with opened as serving:
                 gc.set_threshold(*GC_THRESHOLDS)
                 gc.collect()
-                gc.freeze()  # objects of the start live as long as the server, so the collector can skip them
+                gc.freeze()  # the objects that exist now live as long as the server, so the collector can skip them
                 print_line(f"control plane ready at {serving.url}, kubeconfig {serving.kubeconfig}")
                 nursery.start_soon(_stop_at_signals, signals, stop, hard)
                 if lifeline is not None:
@@ -286,7 +286,7 @@ async def _serve_until(
 
 
 async def _stop_at_signals(signals: AsyncIterator[int], stop: trio.Event, hard: trio.CancelScope) -> None:
-    """Set ``stop`` at the first signal; cancel ``hard`` if another signal arrives after the stop began."""
+    """Set ``stop`` at the first signal; cancel ``hard`` at a signal that arrives when ``stop`` is already set."""
     async for _ in signals:
         if stop.is_set():
             hard.cancel(reason="a second signal arrived")

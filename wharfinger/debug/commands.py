@@ -1,7 +1,8 @@
-"""The commands `wharfinger why`, `history`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`.
+"""The commands `wharfinger why`, `history`, `dump`, `queues`, `pools`, `scheduler`, `statistics`, `render` and `validate`.
 
-All of them ask a running daemon over the debug socket. :mod:`wharfinger.debug.client.command_output` formats the answer,
-which is printed on stdout. A failure is explained in one line on stderr.
+They ask a running daemon over the debug socket, except `why` and `history` with `--recording`, which read a recording.
+:mod:`wharfinger.debug.client.command_output` formats the answers, except those of `pools`. The answer is printed on stdout. A
+failure is explained in one line on stderr.
 """
 
 import argparse
@@ -111,8 +112,8 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         "--all",
         action="store_true",
         dest="everything",
-        help="also print the events by which an earlier decision was carried out, such as queued tasks and steps in the "
-        "journal",
+        help="also print the events by which an earlier decision was carried out, such as queued tasks and completed "
+        "steps of operations",
     )
     _add_recording(
         parser,
@@ -195,10 +196,10 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
 def add_statistics(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger statistics`."""
     parser.description = (
-        "Print the counters of a running daemon: its tasks by state; the limits on downloads, renders, hooks, loads and "
-        "API calls, with the number of requests that wait for each; the packages whose custom resource definitions other "
-        "packages wait for; the watches, schedules and workers of hooks; and the store of downloaded packages. With -o "
-        "prometheus, print the metrics of the daemon and those of hooks."
+        "Print the counters of a running daemon: its tasks by state; the limits on downloads, renders, runs of hooks, "
+        "loads of packages and API calls, with the number of requests that wait for each; the packages whose custom "
+        "resource definitions other packages wait for; the watches, schedules and workers of hooks; and the store of "
+        "downloaded packages. With -o prometheus, print the metrics of the daemon and those of hooks."
     )
     _add_text_output(parser, PROMETHEUS)
     add_socket(parser)
@@ -412,7 +413,7 @@ def _moment(text: str) -> datetime:
 def moment_in(text: str, now: datetime) -> datetime | None:
     """Return the time that a text names; None if it names no time.
 
-    A text is a time with its zone; a time of day, which names the last such time (in UTC unless it has an offset); or an age.
+    The text is a time with its zone, an age, or a time of day (in UTC unless it has an offset), which means the last such time.
     """
     if (moment := parse_time(text)) is not None:
         return moment

@@ -1,4 +1,4 @@
-"""The errors of the debug socket, its clients and its listeners. Each message has what failed, where, why, and the remedy."""
+"""The errors of the debug socket, its clients and its listeners. Each message names what failed, where, why, and the remedy."""
 
 
 class DebugError(Exception):

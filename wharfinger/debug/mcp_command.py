@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Planned = Callable[[list[Path], Path, str], Awaitable[str]]
 """The function that returns the text of a plan for files, a folder of packages, and a version of Kubernetes.
 
-The composition root passes it. Raises DebugError.
+The composition root passes it. The function raises DebugError.
 """
 MAX_CHARS: Final = 100_000
 """The maximum length of an answer. Longer answers are cut, because a model reads them."""
@@ -137,7 +137,7 @@ class Tools:
     async def graph(self, package: str = "") -> str:
         """List packages with their states and dependencies, in the order in which they start.
 
-        package: only this one, and everything that it reaches or that reaches it.
+        package: only this one, and the packages that are related to it, directly or through other packages.
         """
 
         async def text(client: DebugClient) -> str:

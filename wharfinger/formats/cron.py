@@ -1,6 +1,6 @@
-"""Schedules of hooks in the crontab dialect of robfig/cron v2; the caller passes in the time.
+"""Schedules of hooks in the crontab dialect of robfig/cron v2. This module reads no clock: the caller passes in the time.
 
-A schedule has five fields (minute, hour, day of month, month, day of week), or six with seconds first. A field may have ``*``,
+A schedule has five fields (minute, hour, day of month, month, day of week), or six with seconds first. A field may contain ``*``,
 ``?``, lists, ranges, steps, and names of months and days. Sunday may be 7 as well. The words ``@hourly``, ``@daily`` or
 ``@midnight``, ``@weekly``, ``@monthly``, ``@yearly`` or ``@annually``, and ``@every 1h30m`` are allowed in place of the fields. A
 time zone may come first, as ``TZ=Area/City`` or ``CRON_TZ=Area/City``. A step of 0 and a date that does not exist
@@ -13,8 +13,8 @@ month is odd.
 **Clock changes.** If the hour field is not ``*``, the schedule means wall-clock times. If a time does not exist because the
 clock goes forward, the hook runs at the first moment after the gap, and only once, even if several times are in the gap. If a
 time occurs twice because the clock goes back, the hook runs at the first of the two. If the hour field is ``*``, the schedule
-means every hour that passes: missed runs are not made up for, and both passes of a repeated hour (or half an hour, on Lord Howe
-Island) count.
+means every hour that really passes. Times that the clock skips have no run. If the clock repeats an hour (on Lord Howe Island,
+half an hour), the hook runs in both passes.
 
 **@every** counts from the given moment: ``next_after(moment)`` is one interval later. The interval is counted in whole seconds,
 and is at least one second. The caller passes the time of the last run.
@@ -36,7 +36,7 @@ from wharfinger.formats.errors import FormatError
 
 MAX_CHARACTERS: Final = 256
 _MAX_YEARS: Final = 50
-"""The number of years to search: 29 February on a certain day of the week may take forty years, across 2100."""
+"""The number of years to search: 29 February on a certain day of the week may be forty years away, if 2100 is between."""
 _SECOND: Final = timedelta(seconds=1)
 _PROBE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -65,7 +65,7 @@ class _Field:
     words: tuple[str, ...] = ()
 
     def number(self, text: str) -> int:
-        """Return the number of a word or digits. Raises ValueError with the reason."""
+        """Return the number that a text of digits or a word stands for. Raises ValueError with the reason."""
         if text.isdecimal():
             value = int(text)
         elif text.lower() in self.words:
@@ -113,7 +113,8 @@ class _Calendar:
     def _after_by_elapsed_time(self, moment: datetime) -> datetime:
         """Return the next match. Search with a fixed offset from UTC; at a clock change, continue with the new offset.
 
-        The crontab matches in every hour, so the search cannot skip a match between two clock changes.
+        The hour field is ``*``, so on its days the crontab matches in every hour, whatever the offset is. Therefore the search
+        cannot skip a match between two clock changes.
         """
         since, offset = moment, _offset(moment, self.zone)
         while True:
@@ -155,7 +156,7 @@ class Cron:
         """Return the first due time after ``moment``, in the schedule's time zone. ``moment`` must have a time zone, too."""
         if moment.tzinfo is None:
             raise AssertionError("the moment must have a time zone")
-        return self._rule.after(moment.astimezone(UTC))  # otherwise adding to it would count wall-clock hours
+        return self._rule.after(moment.astimezone(UTC))  # in other zones, an addition counts wall-clock hours
 
     def __str__(self) -> str:
         return self.text
@@ -251,13 +252,13 @@ def _first_of_other_offset(before: datetime, after: datetime, offset: timedelta,
 
 
 def _repeated(moment: datetime, zone: tzinfo) -> timedelta | None:
-    """Return how long ago the clock showed the same time before; None if this is the first time."""
+    """Return how long before ``moment`` the clock showed the same time already; None if it did not."""
     local = moment.astimezone(zone)
     return moment - local.replace(fold=0).astimezone(UTC) if local.fold else None
 
 
 def _last_repeated(moment: datetime, length: timedelta, zone: tzinfo) -> datetime:
-    """Return the last second of the repeated time that contains ``moment`` and is at most ``length`` long."""
+    """Return the last second of the repeated period that contains ``moment`` and is at most ``length`` long."""
     inside, beyond = moment, moment + length
     while beyond - inside > _SECOND:
         middle = inside + (beyond - inside) // 2 // _SECOND * _SECOND

@@ -2,8 +2,8 @@
 
 Kubernetes objects, hook settings and ``@every`` schedules use this format. A duration is a sequence of decimal numbers, each with
 a unit. The units are ns, us (µs with either of the two letters mu), ms, s, m, h; there are no days and weeks, because they vary
-in length. A bare ``0`` needs no unit. Text that Go refuses is refused: more than fits into 64 bits of nanoseconds (about 292
-years), white space, and a number without a unit.
+in length. A bare ``0`` needs no unit. Text that Go refuses is refused here, too: a duration of more nanoseconds than fit into 64
+bits (about 292 years), white space, and a number without a unit.
 
 A :class:`~datetime.timedelta` counts microseconds, so finer parts are cut off, toward zero. Pure.
 """
@@ -50,9 +50,9 @@ def parse_duration(text: str, *, negative: bool = False) -> timedelta:
 
 
 def parse_time_limit(text: str) -> float:
-    """Read the seconds of a command's option such as ``--timeout``: ``90s`` and ``1h30m``, or a bare number of seconds.
+    """Return the seconds that the value of an option such as ``--timeout`` stands for.
 
-    Raises DurationError.
+    The value is a duration (``90s``, ``1h30m``) or a bare number of seconds. Raises DurationError.
     """
     return parse_duration(f"{text}s" if _BARE.fullmatch(text) else text).total_seconds()
 
@@ -77,7 +77,7 @@ def _nanoseconds(rest: str, text: str) -> int:
 def format_duration(duration: timedelta) -> str:
     """Format a duration as Go prints it: ``1h0m0s``, ``1.5s``, ``20ms``, ``0s``.
 
-    Below a second, the unit is the largest one that gives a whole part.
+    Below a second, the unit is the largest one in which the number is at least 1.
     """
     microseconds = duration // timedelta(microseconds=1)
     sign = "-" if microseconds < 0 else ""

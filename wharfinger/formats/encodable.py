@@ -1,6 +1,6 @@
 """Foreign bytes and characters as text that can be shown.
 
-A terminal or a pipe may have an encoding that lacks some characters; the rest of the text must still be printed.
+A terminal or a pipe may have an encoding that lacks some characters. The rest of a text must still be printed there.
 """
 
 from typing import TextIO

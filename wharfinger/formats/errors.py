@@ -1,6 +1,7 @@
-"""The errors of every reader in ``wharfinger.formats``: bad input is a :class:`FormatError`, and always permanent.
+"""The errors of the readers in ``wharfinger.formats``.
 
-A reader that raises anything else has a bug. A retry with the same input fails again.
+A reader of foreign data raises a :class:`FormatError` for bad input. The error is permanent: a retry with the same input fails
+again. A reader that raises another error for bad input has a bug.
 """
 
 

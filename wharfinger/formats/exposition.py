@@ -1,9 +1,9 @@
 """Prometheus' text exposition format, version 0.0.4, which scrapers of metrics read. Pure: numbers in, text out.
 
-A family is a name with a kind, and lines of samples below its header. All lines of one family are together, and no two samples
-have the same name and labels; the caller must ensure both. This module ensures that foreign text in a name or a label cannot end
-a line or a quotation: names are checked by :func:`is_metric_name` and :func:`is_label_name`. Label values and help texts are
-escaped as the format requires (backslash, line feed, and in labels the quote).
+A family is all samples of one metric: a header with the name and the kind, and below it the lines of the samples. All lines of
+one family must be together, and no two samples may have the same name and labels. The caller must ensure both. Foreign text must
+not end a line or a quotation. Therefore callers check foreign names with :func:`is_metric_name` and :func:`is_label_name`, and
+this module escapes label values and help texts as the format requires (backslash, line feed, and in labels the quote).
 
 Numbers that readers compare as text are written in Go's format: the bound of a bucket is ``le="1"``, never ``le="1.0"``.
 """
@@ -18,7 +18,7 @@ from typing import Final
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 HISTOGRAM_SUFFIXES: Final = ("_bucket", "_sum", "_count")
-"""The suffixes of a histogram's samples; no other family may have a name with one of them."""
+"""The suffixes of a histogram's samples. No other family may have the name of a histogram with one of these suffixes."""
 
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*", re.ASCII)
 _LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
@@ -38,7 +38,10 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A family that is defined in advance. ``labels`` are the names of all its labels, ``buckets`` the bounds of a histogram."""
+    """A family that is defined in advance.
+
+    ``labels`` are the names of all its labels. ``buckets`` are the upper bounds of the buckets of a histogram.
+    """
 
     name: str
     kind: MetricKind
@@ -53,7 +56,7 @@ def is_metric_name(name: str) -> bool:
 
 
 def is_label_name(name: str) -> bool:
-    """Return whether this is a valid name of a label; two leading underscores are reserved for Prometheus."""
+    """Return whether this is a valid name of a label. Names that begin with two underscores are reserved for Prometheus."""
     return _LABEL_NAME.fullmatch(name) is not None and not name.startswith("__")
 
 
@@ -67,7 +70,7 @@ def number_text(value: float) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return a text that can be written: invalid characters (a lone surrogate, a byte of a file's name) are escaped.
+    """Return a text that can be written: characters that UTF-8 does not allow (lone surrogates) are escaped.
 
     Escape label values with this function before they are compared, because two different values must not become the same text.
     """
@@ -75,9 +78,9 @@ def plain_text(text: str) -> str:
 
 
 def labels_text(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return labels in the form between the braces.
+    """Return labels as they are written between the braces of a sample: ``a="1",b="2"``.
 
-    Values that :func:`plain_text` has not escaped lose their invalid characters.
+    In values that :func:`plain_text` has not escaped, invalid characters become ``?``.
     """
     text = ",".join(f'{name}="{value.translate(_LABEL_ESCAPES)}"' for name, value in pairs)
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
@@ -100,7 +103,8 @@ def histogram_lines(
 ) -> Iterator[str]:
     """Yield the samples of one histogram.
 
-    ``counts`` has the number of values in each bucket (not cumulative), and last the number above all bounds.
+    ``counts`` are the numbers of values in each bucket (not cumulative); the last one counts the values above all bounds.
+    ``total`` is the sum of all values.
     """
     before = f"{labels}," if labels else ""
     reached = list(accumulate(counts))
@@ -111,9 +115,9 @@ def histogram_lines(
 
 
 def family_lines(family: Description, rows: Iterable[tuple[Sequence[str], float]]) -> Iterator[str]:
-    """Yield a whole family of counters or gauges, or nothing if there are no rows.
+    """Yield the lines of a family of counters or gauges, or nothing if there are no rows.
 
-    A row has the values of its labels, in order, and the number.
+    A row consists of the label values, in the order of ``family.labels``, and the number.
     """
     begun = False
     for values, number in rows:

@@ -1,4 +1,7 @@
-"""Messages between the daemon and its workers: each is a length in four bytes (big-endian), followed by this number of bytes."""
+"""Frames, in which the daemon and some of its worker processes exchange messages.
+
+A frame is the length of the message in four bytes (big-endian), followed by the message.
+"""
 
 from typing import Final
 
@@ -21,7 +24,7 @@ def framed(payload: bytes) -> bytes:
 
 
 class FrameReader:
-    """A splitter of arriving data into frames; it holds one frame of at most ``max_bytes`` and the data that came with it."""
+    """A splitter of a stream of bytes into frames, whose messages have at most ``max_bytes`` each."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -32,7 +35,7 @@ class FrameReader:
         self._pending += data
 
     def take(self) -> bytes | None:
-        """Return the next payload, or None if it is not complete yet. Raises FrameError as soon as a length is over the limit."""
+        """Return the next message, or None if it is not complete yet. Raises FrameError as soon as a length is over the limit."""
         if len(self._pending) < LENGTH_BYTES:
             return None
         length = int.from_bytes(self._pending[:LENGTH_BYTES], "big")

@@ -1,8 +1,8 @@
 """Globs as regular expressions, for patterns that are not trusted: a match takes at most quadratic time.
 
 Each star except the last stops at the first place where the next part of the pattern fits, and never tries another place (an
-atomic group). No match is missed: a later place would only leave less text for the rest of the pattern, and a star may match an
-empty text.
+atomic group). No match is missed: a later place would only leave less text for the rest of the pattern, and the next star can match
+any text up to such a place.
 
 =========  ============================================  =============================================================
            path globs (``.gitignore``, wildmatch)        text globs (Argo CD)
@@ -30,7 +30,7 @@ _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def path_glob(pattern: str) -> re.Pattern[str]:
-    """Return the expression for whole paths, without a slash at either end.
+    """Return an expression that matches whole paths. The paths must not begin or end with a slash.
 
     A pattern that is too long matches nothing.
     """
@@ -54,7 +54,7 @@ def path_glob(pattern: str) -> re.Pattern[str]:
 
 
 def text_glob(pattern: str) -> re.Pattern[str]:
-    """Return the expression for whole texts.
+    """Return an expression that matches whole texts.
 
     A pattern that is too long, or has too many alternatives, matches nothing.
     """
@@ -70,7 +70,7 @@ def text_glob(pattern: str) -> re.Pattern[str]:
 
 
 def _pieces(glob: str, any_one: str, before_class: str) -> str:
-    """Return the regular expression for a glob that contains no braces and no slashes."""
+    """Return the regular expression for a segment of a path glob, or for a text glob whose braces are already replaced."""
     chunks = [""]
     for token in _tokens(glob, any_one, before_class):
         if token == _STAR:

@@ -2,9 +2,9 @@ r"""Untrusted text in the labels of graphs, in Graphviz' DOT language and in Mer
 
 A quoted string in DOT has one escape (``\"``) and passes backslashes on to the code that uses the string. A label has escapes of
 its own (``\N`` is the node's name) and also HTML entities. Therefore control characters are made visible, backslashes are
-doubled, and ``&`` is written as an entity. Other characters are kept: Graphviz reads its input as UTF-8, and it supports only
-numeric entities with small numbers. In Mermaid every character that could be misread is written as one of its own entities
-(``#35;``).
+doubled, and ``&`` is written as an entity. Other characters are kept as they are, because Graphviz reads its input as UTF-8, and
+its numeric entities support only small numbers. In Mermaid every character that could be misread is written as an entity of
+Mermaid's own form (``#35;``).
 """
 
 from typing import Final
@@ -20,7 +20,10 @@ def dot_label(text: str) -> str:
 
 
 def mermaid_label(text: str) -> str:
-    """Escape a text for the quotes of a label in Mermaid: all but letters, digits and harmless characters are entities."""
+    """Escape a text for the quotes of a label in Mermaid.
+
+    All characters become entities, except letters and digits of ASCII and some harmless characters.
+    """
     return "".join(
         character if character in _HARMLESS or (character.isascii() and character.isalnum()) else f"#{ord(character)};"
         for character in printable(text)

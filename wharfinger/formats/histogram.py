@@ -9,7 +9,7 @@ from wharfinger.formats.exposition import histogram_lines
 
 @dataclass(slots=True)
 class Histogram:
-    """A histogram. ``bounds`` are the rising upper bounds of the buckets; a value equal to a bound is in that bucket.
+    """A histogram. ``bounds`` are the rising upper bounds of the buckets. A value equal to a bound is in this bound's bucket.
 
     ``counts`` are the numbers of values in each bucket (not cumulative); the last one counts the values above all bounds.
     """
@@ -32,6 +32,5 @@ class Histogram:
 
 
 def sample_count(bounds: tuple[float, ...]) -> int:
-    """Return the number of lines that a histogram takes: one for each bucket, and one each for the bucket of all values,
-    the sum and the count."""
+    """Return the number of lines of a histogram: one for each bound, and three for the ``+Inf`` bucket, the sum and the count."""
     return len(bounds) + 3

@@ -1,8 +1,8 @@
 """JSON merge patch (RFC 7396): the meaning of ``application/merge-patch+json``.
 
 A patch is a document of the target's shape: an object in it is merged member by member, ``null`` removes a member, and
-everything else, lists included, replaces what was there. So a list can never be merged and a ``null`` never stored, which is
-why Kubernetes adds further formats.
+everything else, lists included, replaces what was there. So a patch cannot merge lists, and cannot set a member to ``null``.
+Therefore Kubernetes has further formats of patches.
 
 :func:`overlaid` does the same for layers of settings, except that a null is a value like any other and removes nothing.
 """

@@ -8,7 +8,7 @@ from wharfinger.formats.errors import FormatError
 
 
 def time_option(text: str) -> float:
-    """Return the seconds that an option's value states, as `parse_time_limit` reads it. Raises ArgumentTypeError."""
+    """Return the seconds that the value of an option stands for (see `parse_time_limit`). Raises ArgumentTypeError."""
     try:
         return parse_time_limit(text)
     except FormatError as error:

@@ -1,11 +1,12 @@
 """The proxies of the environment: ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``, read as programs in Go read them.
 
-helm, kubectl and docker are such programs, so one environment fits all of them. The upper-case name takes precedence over the
-lower-case one. An entry of ``NO_PROXY`` is ``*``, an address, a network (``10.0.0.0/8``), ``example.com`` (the host and its
-subdomains) or ``.example.com`` (only subdomains), each with a port or without. A request to this machine never uses a proxy.
+helm, kubectl and docker are such programs, so the same environment works for them and for Wharfinger. The upper-case name of a
+variable takes precedence over the lower-case one. An entry of ``NO_PROXY`` is ``*``, an address, a network (``10.0.0.0/8``),
+``example.com`` (the host and its subdomains) or ``.example.com`` (only subdomains). Addresses and names may have a port. A
+request to ``localhost`` or to a loopback address never uses a proxy.
 
-A proxy's address may contain its login, so messages contain only the host and the port of the address. Source: the documentation
-of ``golang.org/x/net/http/httpproxy``.
+A proxy's address may contain a password, so the messages of this module do not contain the address. Source: the documentation of
+``golang.org/x/net/http/httpproxy``.
 """
 
 import ipaddress

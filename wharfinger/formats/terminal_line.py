@@ -1,6 +1,6 @@
 """One line on a terminal that is redrawn in place: its text, and the characters that replace the previous text.
 
-Redrawing needs no colours and no escape sequences: the rest of the previous text is overwritten with spaces.
+Redrawing needs no colors and no escape sequences: the rest of the previous text is overwritten with spaces.
 """
 
 import os
@@ -15,7 +15,7 @@ _LEAST_COLUMNS: Final = 10
 
 
 def fitted(text: str, columns: int) -> str:
-    """Return a text as one printable line that is narrower than a terminal of ``columns``."""
+    """Return a text as one printable line, shortened so that it is narrower than a terminal with this number of columns."""
     return shorten(printable(text), max(columns, _LEAST_COLUMNS) - 1)
 
 

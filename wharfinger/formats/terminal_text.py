@@ -1,4 +1,4 @@
-"""Foreign text on a terminal: it must not move the cursor, change colours, or reorder the visible text.
+"""Foreign text on a terminal: it must not move the cursor, change colors, or reorder the visible text.
 
 Names, messages and settings come from charts, hooks and every user who may write a custom resource. Pure.
 """
@@ -26,8 +26,9 @@ def printable(text: str, *, allow: str = "") -> str:
 
 
 def json_printable(document: str, *, yaml: bool = False) -> str:
-    r"""Return a JSON document in which the characters that `printable` escapes are written as escapes of JSON (or of YAML). Line
-    breaks are kept.
+    r"""Return a JSON document with escapes of JSON (or of YAML) for the characters that `printable` escapes.
+
+    Line breaks are kept.
     """
     escape = _yaml_escape if yaml else _json_escape
     return _UNSAFE.sub(lambda match: "\n" if match[0] == "\n" else escape(match[0]), document)

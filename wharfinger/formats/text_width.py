@@ -28,6 +28,6 @@ def shorten(text: str, columns: int) -> str:
 
 
 def _columns(character: str) -> int:
-    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:  # joiners are safe: scripts and emoji need them
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:  # joiners are allowed: some scripts and emoji need them
         return 0
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1

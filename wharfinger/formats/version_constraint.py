@@ -5,13 +5,13 @@ may be partial or have wildcards (``1.2``, ``1.x``, ``*``), and a comparator wit
 ``=1.2`` is any 1.2.z, ``>1.2`` starts at 1.3.0. ``1.2 - 2.3`` is ``>=1.2 <=2.3``; the white space around the hyphen distinguishes
 it from a prerelease. The empty text allows any version.
 
-One rule is Wharfinger's own: the *installed* version is compared without its prerelease and build metadata. So 1.2.0-rc1
-satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0``. So every comparator becomes one half-open interval of release numbers, or
-the outside of such an interval. A prerelease that the *constraint* names lies just below its release.
+One rule is Wharfinger's own: the *installed* version is compared without its prerelease and build metadata. For example,
+1.2.0-rc1 satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0``. Therefore every comparator stands for one half-open interval of
+release numbers, or for everything outside such an interval. A prerelease that the *constraint* names lies just below its release.
 
-The tests compare this module with Helm's own ``semverCompare``. One difference is intended: after an operator, a bare wildcard
-means the range of all versions. So ``<=*`` and ``^*`` accept every version, while ``>*``, ``<*`` and ``!=*`` accept none.
-Masterminds/semver reads this wildcard as 0.0.0.
+``tests/formats/test_version_constraint.py`` compares this module with Helm's own ``semverCompare``. One difference is intended:
+after an operator, a bare wildcard means the range of all versions. So ``<=*`` and ``^*`` accept every version, while ``>*``,
+``<*`` and ``!=*`` accept none. Masterminds/semver reads this wildcard as 0.0.0.
 
 Pure. Text is bounded before it is read, and every pattern matches in linear time.
 """
@@ -33,7 +33,7 @@ _LARGEST: Final = 2**64 - 1
 """The largest number in a version, as in Masterminds/semver."""
 
 Point: TypeAlias = tuple[int, int, int, int]
-"""A place in the order of versions: major, minor, patch, and 0 for its prereleases, 1 for the release, 2 right after it."""
+"""A place in the order of versions: major, minor, patch, and 0 for prereleases, 1 for the release, 2 for the place after it."""
 
 _START: Final[Point] = (0, 0, 0, 0)
 _END: Final[Point] = (_LARGEST + 2, 0, 0, 0)
@@ -60,10 +60,7 @@ class ConstraintError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """The versions from ``low`` up to, but not including, ``high``.
-
-    If ``outside`` is true, all versions except these.
-    """
+    """The versions from ``low`` up to, but not including, ``high``. If ``outside`` is true, all other versions."""
 
     low: Point
     high: Point
@@ -188,7 +185,7 @@ class _Bound:
         return _Bound(len(given), (major, minor, patch, 1 if found["pre"] is None else 0))
 
     def after(self, parts: int) -> Point:
-        """Return the lowest point above this one that differs from it in one of the first ``parts`` parts."""
+        """Return the lowest point above all versions with the same first ``parts`` parts. For 3 parts, return the next point."""
         major, minor, patch, release = self.point
         match parts:
             case 0:

@@ -1,4 +1,4 @@
-"""Limits of a process that runs foreign programs in a library: CEL rules, jq filters."""
+"""Limits of a worker process, in which a library runs foreign programs: rules in CEL, or jq filters."""
 
 import math
 import os
@@ -24,7 +24,7 @@ def limit_process() -> None:
 
 
 def allow_cpu_time(seconds: int) -> None:
-    """Set the CPU time limit of the next request, rounded up; beyond the limit, a signal (SIGXCPU) ends the process."""
+    """Limit the CPU time of the next request, rounded up. Beyond the limit, the signal SIGXCPU ends the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     wanted = math.ceil(used.ru_utime + used.ru_stime) + seconds

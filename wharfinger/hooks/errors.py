@@ -1,8 +1,11 @@
-"""The error that a hook could not be run. A hook that ran and failed is an outcome, not an error."""
+"""The error for hooks that cannot be loaded or run, or whose results are refused.
+
+If a hook that runs for a binding fails by itself, the run has an outcome that says so, and no error is raised.
+"""
 
 
 class HookError(Exception):
-    """The hook could not be started, or its output cannot be read.
+    """The hook cannot be loaded or run, or its results are refused.
 
     ``hook`` is the name of the hook. ``file`` is the environment variable that names the refused file, and is empty if the error
     is not about a file. ``transient`` is true if running the hook again without a change can help.

@@ -6,7 +6,8 @@ all files in ``frameworks/shell`` beside it, wherever that folder is. There are 
 sandbox mounts them (:func:`binds`), an image has a copy of them at its root (:func:`install`), and everywhere else the
 variable leads hooks to them (:func:`environment`).
 
-shell-operator has its fragments in ``/frameworks``, addon-operator in ``/framework``; hooks find them under both names.
+The files in ``frameworks/shell`` are the fragments of the library. shell-operator has them in ``/frameworks``, addon-operator in
+``/framework``; hooks find them under both names.
 """
 
 import re

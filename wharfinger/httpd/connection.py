@@ -98,7 +98,7 @@ class Connection:
         return self._streaming is not None
 
     def retire(self, reason: str) -> None:
-        """Close the connection after the current answer, or at once if it is idle or slow."""
+        """Close the connection after the current answer, or immediately if it is idle or slow."""
         self._last = True
         if self._idle or self.slow:
             self._patience.cancel(reason=reason)

@@ -1,8 +1,8 @@
 """The head of a request, with the checks that h11 does not make.
 
-Pure. h11 refuses malformed lines, conflicting lengths, unknown transfer codings and a missing or doubled Host. Heads over
-the limits, two framings at once (the classic smuggling shape, RFC 9112 §6.3), control bytes in values, and protocols other
-than HTTP/1.x are refused here.
+Pure. h11 refuses malformed lines, conflicting lengths, unknown transfer codings and a missing or doubled Host. This module
+refuses heads and declared bodies over the limits, requests with both a Content-Length and a Transfer-Encoding (which allow
+request smuggling, RFC 9112 §6.3), control bytes in values, unknown expectations, CONNECT, and protocols other than HTTP/1.x.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _CONTROL: Final = frozenset(range(32)) - {0x09} | {0x7F}
 
 
 class RequestHead(msgspec.Struct, frozen=True):
-    """A request before its body. ``length`` is the declared size of the body in bytes, None when it is chunked."""
+    """The head of a request. ``length`` is the declared size of the body in bytes, None when it is chunked."""
 
     method: str
     target: Target
@@ -51,7 +51,7 @@ def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Req
 def joined(name: str, values: str, value: str) -> str:
     """Return the values of a repeated header with one more value, joined by a comma (RFC 9110 §5.3).
 
-    Values that may themselves have commas are joined by a line feed.
+    Values of ``Impersonate-*`` headers may contain commas, so they are joined by a line feed.
     """
     return f"{values}\n{value}" if name.startswith(_WITH_COMMAS) else f"{values}, {value}"
 

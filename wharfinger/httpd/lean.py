@@ -1,9 +1,9 @@
-"""A fast path without h11: it parses an ordinary request that arrived alone and whole, and writes its answer.
+"""A fast path without h11: it parses the head of an ordinary request, and writes the head and the chunks of the answer.
 
-Nearly every request is a line, a few headers in visible ASCII, and a body of a declared length. Such a request is read here by
-two regular expressions. A request that differs in any way (another version, chunks, an expectation, a repeated header, odd white
-space, more bytes than the request) is not judged here: h11 parses it from its first byte. So this module accepts no request that
-h11 refuses or reads differently (``tests/httpd/test_lean.py`` compares the two).
+Nearly every request is a line, a few headers in visible ASCII, and a body of a declared length. This module reads the head of
+such a request with a few regular expressions. A request that differs in any way (another version, chunks, an expectation, a
+repeated header, odd white space, bytes after its end) is left to h11, which parses it from its first byte. So this module accepts
+no request that h11 refuses or reads differently (``tests/httpd/test_lean.py`` compares the two).
 """
 
 import re
@@ -27,11 +27,11 @@ _VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _NOT_PLAIN: Final = frozenset({"transfer-encoding", "expect", "upgrade", "trailer", "te"})
 _NOT_PLAIN_METHODS: Final = frozenset({b"HEAD", b"CONNECT"})
 _MOST_REMEMBERED: Final = 2048
-"""The largest number of bytes of headers that are cached with their parsed form."""
+"""Headers of at most this many bytes are cached with their parsed form."""
 
 
 def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[RequestHead, int] | None:
-    """Return the head at the beginning of ``data``, and the start of its body; None if it is incomplete, or not ordinary."""
+    """Return the head at the beginning of ``data``, and the index of the body; None if the head is incomplete or not ordinary."""
     end = data.find(b"\r\n\r\n", 0, header_bytes)
     line = _LINE.match(data)
     if end < 0 or line is None or line[1] in _NOT_PLAIN_METHODS:
@@ -52,7 +52,7 @@ def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[Reque
 
 
 def _headers(block: bytes) -> tuple[Mapping[str, str], int] | None:
-    """Return the headers of an ordinary request, and the length of its body."""
+    """Return the headers and the length of the body; None if the request is not ordinary."""
     if _BLOCK.fullmatch(block) is None:
         return None
     found = _HEADER.findall(block)
@@ -66,7 +66,7 @@ def _headers(block: bytes) -> tuple[Mapping[str, str], int] | None:
 
 
 _read_headers: Final = lru_cache(maxsize=256)(_headers)
-"""The cached parser: a client sends the same headers with every request, except for the length."""
+"""The parser with a cache, because most requests of a client have the same headers."""
 
 
 def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes | None:
@@ -98,7 +98,10 @@ def _may_be_set(name: str) -> bool:
 
 
 def write_chunk(data: bytes) -> bytes:
-    """Return a piece of a streamed answer (RFC 9112 §7.1); if many streams send the same piece, its frame is made once."""
+    """Return a chunk of a streamed answer with its frame (RFC 9112 §7.1).
+
+    If many streams send the same long chunk one after the other, it is framed only once.
+    """
     if data is _latest[0]:
         return _latest[1]
     frame = b"%x\r\n%b\r\n" % (len(data), data)
@@ -109,7 +112,7 @@ def write_chunk(data: bytes) -> bytes:
 
 _WORTH_KEEPING: Final = 4096
 _latest: Final = [b"", b"0\r\n\r\n"]
-"""The latest long piece and its frame."""
+"""The latest chunk of at least _WORTH_KEEPING bytes, without and with its frame."""
 
 
 LAST_CHUNK: Final = b"0\r\n\r\n"

@@ -10,7 +10,9 @@ _MAY_BE_ZERO: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """The bounds of a server. Raises ValueError unless all are positive; body limits, pauses and ``linger_bytes`` may be 0.
+    """The limits of a server. ``body_bytes``, ``large_bodies_bytes``, ``linger_bytes`` and the pauses may be 0.
+
+    Raises ValueError for a negative limit, and for any other limit below 0.001.
 
     In the worst case a server holds ``connections * (header_bytes + body_bytes)`` of requests in memory; with
     ``large_bodies_bytes``, the bound is ``large_bodies_bytes + connections * (header_bytes + SMALL_BODY)``.
@@ -33,19 +35,21 @@ class HttpLimits:
     dropped.
     """
     connections: int = 256
-    """The number of connections served at once. Further connections displace idle ones, or wait to be served."""
+    """The number of connections served at the same time. A further connection waits until the server has ended another one."""
     of_process: int = 1_000_000
     """The number of connections of one process over a Unix socket. Further connections of that process are closed at once."""
     linger_bytes: int = 16 * 1024 * 1024
-    """The input that is read and discarded after an invalid request, so that the client can read the answer."""
+    """The number of bytes that are read and discarded after an invalid request, so that the client can read the answer."""
     useless_pause_s: float = 0.0
-    """The pause before the server accepts a further connection, for each connection that has ended without a valid request. It
-    bounds the processor time that clients can use by garbage and by disconnecting.
+    """The pause before the server accepts a further connection, for each connection that has ended after an invalid request or
+    without a valid one. It bounds the processor time that clients can use up with garbage and disconnects.
     """
     closed_pause_s: float = 0.0
-    """The pause before the server accepts a further connection, for each connection that it has closed at once."""
+    """The pause before the server accepts a further connection, for each connection that it has closed because of ``of_process``."""
     piece_pause_s: float = 0.0
-    """The pause before more is read after a small piece of a request. It doubles with each such piece, up to 64 times."""
+    """The pause before more is read after a small piece of a request. It doubles with each such piece, up to 64 times
+    this value.
+    """
 
     def __post_init__(self) -> None:
         for limit in fields(self):

@@ -13,7 +13,7 @@ from wharfinger.httpd.peer import Peer
 class Request(msgspec.Struct, frozen=True):
     """One request, read whole and within limits. ``path`` is percent-decoded; header names are lower case.
 
-    ``peer`` is the process that sent it over a Unix socket; None if that is not known.
+    ``peer`` is the process that sent it over a Unix socket; None if it is not known.
     """
 
     method: str
@@ -40,7 +40,7 @@ class Response(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StreamingResponse:
-    """A response whose chunks are produced while it is open (a watch). Leaving the context ends the producer."""
+    """A response whose chunks are produced while it is sent, such as a watch. Leaving ``open_chunks`` ends the producer."""
 
     status: int
     open_chunks: Callable[[], AbstractAsyncContextManager[AsyncIterator[bytes]]]
@@ -64,11 +64,11 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """A reply that closes the connection without an answer, as if the server had died. For intentional faults."""
+    """A reply that closes the connection without an answer, as if the server had died; for intentional faults."""
 
 
 class CutError(Exception):
-    """An error that the producer of a streamed response raises to close the connection in the middle, intentionally."""
+    """An error that the producer of a streamed response raises to close the connection before the end, as an intentional fault."""
 
 
 def is_cut(error: Exception) -> bool:

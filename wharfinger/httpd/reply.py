@@ -1,7 +1,7 @@
 """Responses as h11 events, and their framing.
 
-Pure except for the Date header. Lengths, chunking and the persistence of the connection are decided only here, so that no
-handler can get them wrong.
+Pure except for the Date header. Lengths, chunking and the persistence of the connection are decided only here and in ``lean.py``,
+so that no handler can get them wrong.
 """
 
 from email.utils import formatdate
@@ -45,7 +45,10 @@ def response_head(response: Response | StreamingResponse, *, close: bool) -> h11
 
 
 def upgrade_head(upgrade: Upgrade) -> h11.InformationalResponse:
-    """Return the head of the answer to a request for another protocol. Raises h11.LocalProtocolError for a bug of a handler."""
+    """Return the head of the answer that accepts another protocol.
+
+    Raises h11.LocalProtocolError if a handler has set a header that is not allowed.
+    """
     headers = [("connection", "Upgrade"), ("upgrade", upgrade.protocol), *upgrade.headers]
     lines = [(name.encode(), value.encode()) for name, value in headers]
     return h11.InformationalResponse(status_code=upgrade.status, headers=lines, reason=REASONS[upgrade.status])

@@ -24,9 +24,10 @@ log: Final = logging.getLogger(__name__)
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ACCEPT_PAUSE_S: Final = 0.1
 _LEAST_PAUSE_S: Final = 0.05
-"""The shortest pause, in seconds. Shorter ones are added up, because a wake-up costs more than closing a connection."""
+"""The shortest pause between connections, in seconds. Shorter ones are added up: a wake-up costs more than closing a connection.
+"""
 _RECONSIDER_S: Final = 0.25
-"""The time, in seconds, after which another open connection is ended if the client still waits for one."""
+"""The time, in seconds, after which the server ends one more open connection if a new client is still waiting."""
 
 
 async def serve_connection(stream: trio.abc.Stream, handler: Handler, limits: HttpLimits) -> None:

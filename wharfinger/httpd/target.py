@@ -21,7 +21,7 @@ _HEX: Final = frozenset(b"0123456789abcdefABCDEF")
 
 
 class RefusedRequestError(Exception):
-    """The request is refused before a handler sees it; ``status`` is the answer, the message its plain-text body."""
+    """The request is refused before a handler sees it. ``status`` is the status of the answer; the message is its plain-text body."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ def parse_query(raw: bytes) -> dict[str, tuple[str, ...]]:
 
 
 def decode_percent(raw: bytes) -> str:
-    """Return percent-decoded UTF-8 text. Raises RefusedRequestError (400) unless two hex digits follow every ``%``."""
+    """Return percent-decoded text. Raises RefusedRequestError (400) for a ``%`` without two hex digits, and for invalid UTF-8."""
     for after in raw.split(b"%")[1:]:
         if len(after) < 2 or not _HEX.issuperset(after[:2]):
             raise RefusedRequestError(400, "bad percent-encoding in the request target")

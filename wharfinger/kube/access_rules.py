@@ -1,4 +1,4 @@
-"""Requests as RBAC sees them, and the rules of roles that allow them."""
+"""Requests as RBAC sees them, and the RBAC rules that allow these requests."""
 
 import json
 import re

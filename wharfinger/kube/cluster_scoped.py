@@ -1,6 +1,7 @@
 """The built-in kinds that are cluster-scoped, for checks of manifests without a server.
 
-Source: discovery of kube-apiserver 1.36 and 1.37. A kind that is not listed may be a custom kind of either scope.
+Source: discovery of kube-apiserver 1.36 and 1.37. A kind that is not listed is a namespaced built-in
+kind, or a custom kind of either scope.
 """
 
 from typing import Final

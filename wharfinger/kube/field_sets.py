@@ -7,7 +7,7 @@ paths below an element. An element may be in both, which FieldsV1 writes as ``".
 
 Invariants: sets are immutable, children are never empty, and every operation is set algebra over whole paths: removing ``.spec``
 does not affect ``.spec.replicas``. Only the server knows which lists are keyed, and by which keys
-(:mod:`wharfinger.control_plane.merging.typed_fields`). This module knows it only from the kind of a path element.
+(:mod:`wharfinger.control_plane.merging.typed_fields`). Here, only the kind of a path element shows it.
 
 Sources: KEP-555, and FieldsV1 in the API reference of ``meta/v1``.
 """
@@ -25,9 +25,9 @@ FieldPath: TypeAlias = tuple[str, ...]
 
 _KINDS: Final = ("f:", "k:", "v:", "i:")
 MAX_ELEMENT_BYTES: Final = 8 * 1024 * 1024
-"""The limit of a list key or item in a path: the size limit of an object, escaped."""
+"""The largest size of a list key or a set item in a path: the largest size of an object, after escaping."""
 MOST_REMEMBERED: Final = 4096
-"""The size in bytes up to which a FieldsV1 is remembered."""
+"""The size in bytes up to which a FieldsV1 is cached."""
 
 
 class FieldSetError(FormatError):

@@ -2,7 +2,7 @@
 
 A patch is applied completely or not at all. Patches come from hooks and from clients, so their cost is bounded. The limits are
 the number of operations (as in the kube-apiserver), the total size of copies (a list that is copied into itself twenty times
-becomes a million lists), and the depth of the result, because all other code relies on this depth.
+becomes a million lists), and the depth of the result, because other code relies on a bounded depth.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,9 @@ from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, Shap
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED: Final = 3 * 1024 * 1024
-"""The limit for all copies (and moves to a deeper place) together, in characters of JSON (roughly); as in the kube-apiserver."""
+"""The limit for all copies and all moves to a deeper place together, roughly in characters of JSON. The kube-apiserver has the same
+limit for copies.
+"""
 
 _SHOWN: Final = 200
 
@@ -73,7 +75,7 @@ def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonVal
 
 
 def list_index(step: str, most: int) -> int | None:
-    """Return a step of a pointer as a list index of at most ``most``; None if it is no such index, as ``-``, ``01`` or ``+1``."""
+    """Return a step of a pointer as a list index of at most ``most``; None for other steps, such as ``-`` or ``01``."""
     if not step.isascii() or not step.isdigit() or len(step) > 9 or (len(step) > 1 and step.startswith("0")):
         return None
     return int(step) if int(step) <= most else None

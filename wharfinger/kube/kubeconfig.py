@@ -1,4 +1,4 @@
-"""Check that a kubeconfig file was written by a control plane, so that the next start may replace the file."""
+"""Check that a kubeconfig file was written by an embedded control plane, and may be replaced when one starts again."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,11 +9,11 @@ from wharfinger.formats.json.value import decode_json, find
 
 USER: Final = "wharfinger"
 MAX_BYTES: Final = 64 * 1024
-"""The size limit of a file that may have been written by a control plane."""
+"""The size limit; a larger file was not written by a control plane."""
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise ValueError for a file that is not empty and that no control plane wrote, and OSError if it cannot be read."""
+    """Raise ValueError if a file is not empty and was not written by a control plane, and OSError if it cannot be read."""
     if not path.is_file() or not path.stat().st_size:
         return
     with suppress(FormatError):

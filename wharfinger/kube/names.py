@@ -12,7 +12,8 @@ KEY_PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 MAX_LABEL: Final = 63
 MAX_SUBDOMAIN: Final = 253
 GENERATED: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""The characters of generated names (apimachinery's ``rand.SafeEncodeString``); most words contain some other letter."""
+"""The characters of generated names (apimachinery's ``rand.SafeEncodeString``), without vowels, so that they seldom form words.
+"""
 
 _LABEL: Final = re.compile(LABEL)
 _SUBDOMAIN: Final = re.compile(SUBDOMAIN)

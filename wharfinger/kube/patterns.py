@@ -66,8 +66,8 @@ def _spelled(pattern: str) -> str:
 class _Reader:
     """A parser that finds errors in a pattern, and at the same time converts its spelling to RE2's.
 
-    ``_stack`` has an entry for each operand: how often its parts are repeated, or 0 if it cannot be repeated. An open
-    parenthesis has the entry None.
+    ``_stack`` has a number for each operand: the largest product of the nested repeat counts in it, or 0 if it cannot be
+    repeated. An open parenthesis has the entry None.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -115,7 +115,7 @@ class _Reader:
         return "".join((*self._spelled, pattern[self._copied :]))
 
     def _replace(self, start: int, end: int, spelled: str) -> None:
-        """Replace this part of the pattern by its spelling in RE2."""
+        """Replace the part of the pattern from ``start`` to ``end`` with its spelling in RE2."""
         self._spelled += (self._pattern[self._copied : start], spelled)
         self._copied = end
 
@@ -169,7 +169,7 @@ class _Reader:
     def _repeat(self, start: int, last: int, times: int) -> None:
         """Apply a repetition to the operand on top of the stack.
 
-        The operator of the repetition begins at ``start``, the preceding operator at ``last``.
+        The operator of the repetition begins at ``start``. ``last`` is the start of another one directly before it, or -1.
         """
         if self._pattern.startswith("?", self._at):
             self._at += 1

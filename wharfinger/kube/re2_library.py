@@ -12,9 +12,9 @@ from typing import Final, Protocol
 import re2
 
 USUAL_BYTES: Final = 8 * 1024 * 1024
-"""The memory of a running program with its caches; 64 programs are cached."""
+"""The memory limit of a compiled program with its caches; 64 such programs are cached."""
 LARGEST_BYTES: Final = 64 * 1024 * 1024
-"""The memory of programs for patterns that need more; four of them are cached."""
+"""The memory limit of programs for patterns that need more; four of these programs are cached."""
 MAX_SEEN: Final = 2**32
 """The bytes of text that all searches of one ``found`` may read together: several seconds of work."""
 
@@ -106,5 +106,5 @@ def _compiled(pattern: str, most_bytes: int) -> _Program | None:
         program: _Program = re2.compile(_encoded(pattern), options)
     except re2.error:
         return None
-    re2.purge()  # its cache only bounds the number of programs
+    re2.purge()  # the cache of re2 bounds the number of programs, but not their memory
     return program

@@ -53,7 +53,7 @@ class Channel(IntEnum):
 
 
 class StreamError(Exception):
-    """The other end broke the protocol; the connection cannot be used any more."""
+    """The other end broke the protocol, or the WebSocket is closed; the connection cannot be used any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class RemoteStreams:
                     self._replies.append(self._socket.send(event.response()))
                 case CloseConnection():
                     self._replies.append(self.close())
-                    if event.code not in _NORMAL:  # also what wsproto makes of frames that it cannot read
+                    if event.code not in _NORMAL:  # wsproto reports unreadable frames in this way, too
                         raise StreamError(
                             f"the WebSocket was closed with code {event.code}: {event.reason or 'no reason'}"
                         )

@@ -101,7 +101,7 @@ class FieldTerm:
     value: str
     equal: bool
     absent: str = ""
-    """The value that an absent field is compared as."""
+    """The value that is used in place of an absent field."""
 
 
 @dataclass(frozen=True, slots=True)

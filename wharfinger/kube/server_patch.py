@@ -3,7 +3,7 @@
 JSON patches here are laxer than RFC 6902, which :mod:`wharfinger.kube.json_patch` follows: a ``replace`` of an absent member
 adds the member, an operation without a value has the value null, a test of an absent member against null holds, and negative
 indexes count from the end. Errors quote the text of a patched object, so the order of members is the library's, too: the members
-of every object on the path of an operation are sorted, and those of all other objects keep their order.
+of every object on the path of an operation, or in a tested value, are sorted. All other objects keep the order of their members.
 
 Source: evanphx/json-patch v4.
 """
@@ -59,7 +59,7 @@ def _without_nulls(value: JsonValue) -> JsonValue:
 class _Work:
     """The document being patched, which nothing else refers to.
 
-    An operation's cost depends on its own size, not the document's.
+    The cost of an operation depends on the size of the values that it handles, not on that of the whole document.
     """
 
     root: JsonValue

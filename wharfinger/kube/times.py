@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 _ZONE_CHARS: Final = 255
-"""The largest length of a zone's name. The tz database has no longer ones, and the lookup of a longer one may never end."""
+"""The largest length of a zone's name. The tz database has no longer one, and the lookup of a longer one may exceed
+Python's recursion limit.
+"""
 
 
 def format_time(moment: datetime) -> str:
@@ -36,7 +38,7 @@ def format_exact_time(moment: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return a time, cut to microseconds (Go writes nine digits); None for a text without a time or without a time zone."""
+    """Return a time, cut to microseconds (Go writes nine digits); None for a text that is not a time with a zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

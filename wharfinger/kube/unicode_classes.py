@@ -1,7 +1,7 @@
 r"""The names in ``\p{…}`` that Go knows, and the equivalent parts of RE2's character classes.
 
-Go folds the case of a name, and removes spaces, hyphens and underscores from it. The known names keep these characters, so a
-name such as ``\p{Old_Italic}`` is never found, while ``\p{letter}`` is. Unassigned characters are in Go's category ``C``, but in
+Go folds the case of a name, and removes spaces, hyphens and underscores from it. The names in Go's tables keep these characters,
+so Go never finds a name such as ``\p{Old_Italic}``, but it finds ``\p{letter}``. Unassigned characters are in Go's category ``C``, but in
 no category of RE2.
 """
 
@@ -60,7 +60,7 @@ _ASSIGNED: Final = r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}"
 _MADE_OF: Final = {"Ascii": r"\x00-\x7F", "Assigned": rf"{_ASSIGNED}\p{{C}}", "Lc": r"\p{Lu}\p{Ll}\p{Lt}"}
 _NOT: Final = {"C": _ASSIGNED, "Cn": _MADE_OF["Assigned"]}
 _CODES: Final = (range(0xD800), range(0xE000, 0x10000), range(0x10000, 0x40000), range(0x40000, 0x110000))
-"""All characters that a text can have, in ranges that are quick to search."""
+"""All code points except surrogates, in ranges that are quick to search."""
 
 
 def unicode_class(name: str, *, negated: bool) -> str | None:

@@ -4,7 +4,7 @@ import argparse
 from typing import Final
 
 RELEASES: Final = {"1.36": "v1.36.2", "1.37": "v1.37.1"}
-"""The supported versions, each with its release that the control plane follows; the first one is the default."""
+"""The supported versions, each with the patch release that the control plane follows; the first one is the default."""
 DEFAULT: Final = next(iter(RELEASES))
 
 

@@ -30,7 +30,7 @@ GC_THRESHOLDS: Final = (50_000, 20, 50)
 
 
 class BuildError(Exception):
-    """A path cannot be built at all: it cannot be read, or a folder for files cannot be created."""
+    """The paths cannot be built at all, for example because one of them cannot be read, or two of them build the same object."""
 
 
 @contextmanager
@@ -89,7 +89,7 @@ async def build_paths(options: OfflineOptions, tools: Tools) -> Result | BuildEr
 
 
 def packages_and_trees(paths: tuple[Path, ...]) -> tuple[list[Path], list[Path]]:
-    """Return the paths of packages, and those of trees, each sorted and once. Blocking."""
+    """Return the paths of packages and the paths of trees, both sorted and without duplicates. Blocking."""
     once = list({path.resolve(): path for path in sorted(paths, reverse=True)}.values())[::-1]
     packages = [path for path in once if is_package(path)]
     return packages, [path for path in once if path not in packages]

@@ -49,7 +49,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Check a path and print the findings."""
+    """Check the paths and print the findings."""
     try:
         options = read_options(args)
         # References may point to objects that the filters exclude, and definitions may be anywhere in the tree.
@@ -81,7 +81,7 @@ def _chosen(result: Result, options: OfflineOptions) -> Result:
 
 
 async def _findings(result: Result, open_server: OpenServer, options: OfflineOptions) -> list[Finding] | ClusterError:
-    """Return all findings with their places, or the error of the server."""
+    """Return all findings with their places, or the error of the embedded control plane."""
     chosen = _chosen(result, options)
     ids = {each.id for each in chosen.objects}
     applied = [each for each in result.objects if each.id in ids or each.id.kind == DEFINITION]

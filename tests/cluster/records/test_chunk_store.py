@@ -107,7 +107,9 @@ async def test_changed_content_replaces_the_chunks() -> None:
         written = await at.store.update(stored, changed)
         assert await at.read() == [changed]
         now = {name_of(chunk) for chunk in await at.secrets()}
-        assert written.index is not None and now == {*written.index.names("web")} and not now & names
+        assert written.index is not None
+        assert now == {*written.index.names("web")}
+        assert not now & names
         assert await at.owners() == [find(stored.metadata, "uid")] * len(now)
 
 

@@ -12,7 +12,7 @@ the daemon     1           120 MiB
 chart-engine   2           60 MiB
 bash           1           3.0 MiB
 all together   4           183 MiB
-The daemon itself had at most 150 MiB.
+The daemon itself has used at most 150 MiB.
 
 KEPT IN THE DAEMON   NUMBER   ESTIMATED SIZE
 packages             3

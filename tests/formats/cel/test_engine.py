@@ -139,7 +139,7 @@ NO_ANSWER: Final = {
     "[1, 'a'].max() == 1": "max: values that cannot be combined",
     "['a'].sum() == 1": "sum: sum\\(\\) expects a list of numbers",
     "[9223372036854775807, 1].sum() == 1": "sum: integer overflow",
-    "quantity('x').sign() == 1": "quantity: not a quantity",
+    "quantity('x').sign() == 1": "quantity: expected a quantity",
     "quantity('1').isLessThan(semver('1.0.0'))": "isLessThan: expected the result of quantity\\(\\)",
     "ip('1.2.3').family() == 4": "ip: not an IP address",
     "'a'.find('(') == ''": "find: invalid arguments",

@@ -69,7 +69,7 @@ def test_cidr_functions_return_parts_and_membership() -> None:
 )
 def test_invalid_networks_are_refused(text: str) -> None:
     assert not n.is_cidr(text)
-    with pytest.raises(ValueError, match="not a network"):
+    with pytest.raises(ValueError, match="expected a network"):
         n.cidr(text)
 
 

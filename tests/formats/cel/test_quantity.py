@@ -29,7 +29,7 @@ def test_quantities_are_parsed_to_exact_fractions(text: str, value: Fraction) ->
 )
 def test_invalid_quantities_are_refused(text: str) -> None:
     assert not q.is_quantity(text)
-    with pytest.raises(ValueError, match="not a quantity"):
+    with pytest.raises(ValueError, match="expected a quantity"):
         q.quantity(text)
 
 

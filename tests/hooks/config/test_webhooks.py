@@ -76,7 +76,7 @@ def test_names_of_validating_webhooks_must_be_fully_qualified(name: str) -> None
 
 def test_names_of_validating_webhooks_must_be_unique() -> None:
     assert refused({"configVersion": "v1", VALIDATING: [{"name": "a.b.c"}, {"name": "a.b.c"}]}) == (
-        f"{VALIDATING}.name is invalid: there are several 'a.b.c'; each needs its own",
+        f"{VALIDATING}.name is invalid: several bindings are named 'a.b.c'; choose different names",
     )
     assert read({"configVersion": "v1", VALIDATING: [{"name": "a.b.c"}], MUTATING: [{"name": "a.b.c"}]}).mutating
 

@@ -21,7 +21,7 @@ class FlowSchemaController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller("FlowSchema", self.reconcile, {FLOW_SCHEMAS: itself, PRIORITY_LEVELS: self._of_level})
 
     def _of_level(self, change: Change) -> Iterable[Key]:

@@ -3,15 +3,15 @@ dependents.
 
 What happens depends on the propagation policy with which the owner was deleted:
 
-* background: the owner is removed at once; a dependent is deleted if none of its owners exists any more, otherwise it
+* background: the owner is removed immediately; a dependent is deleted if none of its owners exists any more, otherwise it
   loses the references to the owners that no longer exist;
 * orphan (finalizer ``orphan``): the references to the owner are removed from its dependents, then the owner is removed;
 * foreground (finalizer ``foregroundDeletion``): the dependents are deleted, and the owner is removed when no dependent
   with ``blockOwnerDeletion`` is left.
 
 An owner is looked up by the kind and the name in its reference, in the dependent's own namespace; if the object with this kind
-and name has another uid, the owner no longer exists. Source: "Garbage Collection" of the Kubernetes documentation, and the
-recorded behaviour.
+and name has another uid, the owner no longer exists. Sources: "Garbage Collection" in the Kubernetes documentation, and
+recordings of real servers.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ _MAX_SEARCHED: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """The uids of an object's owners: existing ones, those that wait for their dependents, and missing ones.
+    """The uids of an object's owners: those that exist, those that exist but wait for dependents, and those that are gone.
 
     ``unknown`` is true if the kind of any owner is not served.
     """
@@ -52,7 +52,7 @@ class GarbageController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller("garbage collector", self.reconcile, always=self.affected)
 
     def affected(self, change: Change) -> Iterable[Key]:
@@ -72,7 +72,7 @@ class GarbageController:
             yield from self._ending_owners(change)
 
     def _ending_owners(self, change: Change) -> Iterable[Key]:
-        """Yield owners that may have waited for the changed object."""
+        """Yield the owners of the changed object that are being deleted, because they may have waited for it."""
         for obj in (change.obj, change.previous):
             for reference in find_list(obj, "metadata", "ownerReferences"):
                 if isinstance(reference, dict):
@@ -94,7 +94,7 @@ class GarbageController:
             self._state.update(key, without_owners(obj, lost))
         elif lost and not owners.unknown:
             if owners.waiting and any(waits_for_dependents(one) for _, one in self._state.dependents(uid_of(obj))):
-                obj = self._state.update(key, without_blocking(obj))  # a cycle: one object must be removed first
+                obj = self._state.update(key, without_blocking(obj))  # in a cycle, one object must be removed first
             self._state.delete(key, obj, self._propagation(obj, owners))
         return _RECHECK_S if owners.unknown else None
 

@@ -1,9 +1,9 @@
 """The lifecycle of namespaces: the objects that each namespace has, and the removal of all objects from a deleted namespace.
 
-A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap in the step that creates it. A
-namespace that is being deleted is emptied one second later. While objects remain (finalizers), its conditions list them. When
-none is left, the ``kubernetes`` finalizer is removed from ``spec.finalizers`` through the ``finalize`` subresource, and then the
-server removes the namespace.
+A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap before the write that creates it
+returns. One second after the deletion of a namespace began, all of its objects are deleted. While objects with finalizers are
+left, the conditions of the namespace count them. When no object is left, the ``kubernetes`` finalizer is removed from
+``spec.finalizers`` through the ``finalize`` subresource, and then the server removes the namespace.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ class NamespaceController:
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller("Namespace", self.reconcile, {NAMESPACES: self._of_namespace}, always=self._of_content)
 
     def _of_namespace(self, change: Change) -> Iterable[Key]:

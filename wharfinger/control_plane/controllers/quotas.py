@@ -1,7 +1,7 @@
 """The usage in the status of ResourceQuotas.
 
-The usage is calculated when a quota changes, when an object is deleted, and when a Pod ends. Admission adds new objects to the
-usage, in the step that creates them (:mod:`~wharfinger.control_plane.api.core.quotas.admission`).
+The usage is calculated when a quota changes, when an object is deleted, and when a Pod ends. Other writes are charged to quotas
+at admission (:mod:`~wharfinger.control_plane.api.core.quotas.admission`).
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ class QuotaController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller("ResourceQuota", self.reconcile, {QUOTAS: itself, PODS: self._of_pod}, always=self._of_any)
 
     def _of_any(self, change: Change) -> Iterable[Key]:

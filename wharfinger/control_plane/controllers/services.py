@@ -1,6 +1,6 @@
 """Services with a selector: the addresses of the Pods behind them, and the address of a load balancer.
 
-The controller creates an Endpoints object for each Service, and one EndpointSlice per address family. A Service of type
+The controller creates an Endpoints object for each such Service, and one EndpointSlice per address family. A Service of type
 ``LoadBalancer`` gets an address from 198.51.100.0/24 (reserved for documentation) three seconds after it is created.
 """
 
@@ -40,11 +40,11 @@ _MOST: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A Pod behind a Service, with the ports of the Pod that the Service's ports reach."""
+    """A Pod behind a Service, with the target ports of the Service in this Pod."""
 
     pod: JsonObject
     ports: tuple[tuple[str, int, str, str], ...]
-    """The name, number, protocol and application protocol of each port."""
+    """For each port: its name in the Service, its number in the Pod, its protocol, and its application protocol."""
 
     @property
     def ready(self) -> bool:
@@ -61,7 +61,7 @@ class ServiceController:
         self._balancers = 0
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         wakes = {SERVICES: itself, PODS: self._of_pod, ENDPOINTS: self._of_endpoints, SLICES: self._of_slice}
         return Controller("Service", self.reconcile, wakes)
 
@@ -180,7 +180,7 @@ class ServiceController:
 
 
 def _target_port(port: JsonValue, pod: JsonObject) -> tuple[str, int, str, str] | None:
-    """Return the port of a Pod that a Service's port reaches, or None if the Pod has no port of that name."""
+    """Return the target of a Service's port in a Pod, or None if the Pod has no port with the name of the target."""
     target = find(port, "targetPort")
     protocol = find_str(port, "protocol", default="TCP")
     name, application = find_str(port, "name"), find_str(port, "appProtocol")

@@ -38,7 +38,7 @@ class StandingController:
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller("standing objects", self.reconcile, dict.fromkeys(PAUSES_S, self._deleted))
 
     def _deleted(self, change: Change) -> Iterable[Key]:

@@ -1,6 +1,6 @@
-"""The schemas of custom resources applied to objects: defaults, pruning, list types, values, and rules in CEL, as in
-apiextensions-apiserver.
+"""The application of schemas to custom resources, as in apiextensions-apiserver: defaults, pruning, and the validation of
+values, of lists, and of rules in CEL.
 
-The module ``schema`` does these steps in order. The schemas themselves are validated in ``api.apiextensions``. May import
+The module ``schema`` combines the other modules. The schemas themselves are validated in ``api.apiextensions``. May import
 ``cel``, ``objects``, ``wire`` and ``kinds``.
 """

@@ -1,7 +1,7 @@
 """The evaluation of rules in CEL (``x-kubernetes-validations``) on new and old values, within one cost budget for all
 rules.
 
-A rule that uses ``oldSelf`` is skipped if there is no old value, unless it takes ``oldSelf`` as an optional. If a rule that
+A rule that uses ``oldSelf`` is skipped if there is no old value, unless ``optionalOldSelf`` is true for it. If a rule that
 does not use ``oldSelf`` fails on an unchanged value, this only causes a warning. For a value without an old value, the nearest
 enclosing value that has an old value is compared instead. A rule that cannot be evaluated counts as failed.
 """
@@ -59,7 +59,7 @@ class Rule:
 
 @dataclass(slots=True)
 class _Node:
-    """The rules of a schema, and the nodes inside the schema that have rules."""
+    """The rules of a schema, and the nodes of its inner schemas that have rules."""
 
     schema: JsonObject
     root: bool
@@ -75,7 +75,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Ratchet:
-    """A value paired with its old value (``current``), and the pair of the nearest enclosing value (``nearest``).
+    """A value with its old value (``current``), and the nearest enclosing value that has an old value (``nearest``).
 
     ``current`` is None if the value has no old value; then ``nearest`` is compared instead.
     """

@@ -1,7 +1,7 @@
 """The schema of a custom resource applied to its objects: the defaults that they get, and their errors.
 
 The parts are in the other modules of :mod:`wharfinger.control_plane.custom`. This module applies them in kube-apiserver's
-order: the schema, the numbers that ``scale`` reads, embedded objects, lists that are sets or maps, and finally rules in CEL.
+order: the schema, the fields that ``scale`` reads, embedded objects, lists that are sets or maps, and finally rules in CEL.
 The rules are skipped if earlier errors prevent their evaluation. Errors in parts that a write does not change are tolerated
 (KEP-4008, ratcheting).
 """

@@ -27,7 +27,7 @@ VERSION: Final[JsonObject] = {
     "compiler": "gc",
     "platform": "linux/amd64",
 }
-"""The Kubernetes version whose behaviour this server follows."""
+"""The document of ``/version``: the Kubernetes version that this server follows."""
 
 
 _PATHS: Final = (
@@ -126,7 +126,7 @@ def storage_version_hash(kind: Kind) -> str:
 
 
 def aggregated(catalog: Catalog, *, core: bool) -> JsonObject:
-    """Return all groups (or the core group alone) with all their resources in one document."""
+    """Return the core group, or all groups except the core group, with all their resources in one document."""
     items: list[JsonValue] = []
     for name, versions in catalog.groups().items():
         if (name == "") == core:

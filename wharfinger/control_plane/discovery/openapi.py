@@ -49,7 +49,7 @@ class OpenApi:
         return self._cached("index", self._index)
 
     def version_3(self, name: str) -> Document | None:
-        """Return one document (``apis/apps/v1``), or None if it does not exist."""
+        """Return the version 3 document with a name such as ``apis/apps/v1``, or None if it does not exist."""
         if name not in self._fixed and (body := raw_document(f"v3/{name}")) is not None:
             self._fixed[name] = _made(body)
         if name in self._fixed:

@@ -1,7 +1,7 @@
-"""The OpenAPI documents of built-in kinds, as a kube-apiserver v1.36 sends them, byte by byte.
+"""The OpenAPI documents of built-in kinds. For Kubernetes 1.36, they are exactly the bytes that a kube-apiserver sends.
 
-The documents are in one compressed file (``openapi.xz``, made by ``generate_documents.py``), opened at the first request of a
-client.
+The documents of each version are in one compressed file (``openapi.xz`` for 1.36, made by
+``tools/kubernetes/generate_documents.py``), which is read when a document is first needed.
 """
 
 import lzma
@@ -39,7 +39,7 @@ def raw_document(name: str) -> bytes | None:
 
 @cache
 def document(name: str) -> JsonObject:
-    """Return an existing document, parsed; it must not be changed. Raises LookupError."""
+    """Return a document, parsed; the caller must not change it. Raises LookupError if the document does not exist."""
     data = raw_document(name)
     if data is None:
         raise LookupError(name)

@@ -1,6 +1,6 @@
 """OpenAPI version 2 in protobuf, as clients of Kubernetes request it: gnostic's ``openapi.v2.Document``.
 
-Each message is encoded by a table of its fields, with the number and the writer of each field. Values of arbitrary JSON (vendor
+A table for each message has the number and the writer of each of its fields. Values of arbitrary JSON (vendor
 extensions, values of enums, defaults) are written as JSON text, which gnostic parses as YAML.
 """
 

@@ -1,6 +1,6 @@
 """A handler that injects the faults of the plan into requests, in front of the control plane's handler.
 
-Partitions, latency, dropped connections and errors are injected before a request is processed, in the order of the rules. Then
+Partitions, latencies, ``drop-before`` and errors are injected before a request is processed, in the order of the rules. Then
 the request is processed, perhaps on an older state. Faults of the response are injected last.
 """
 

@@ -1,6 +1,6 @@
-"""The decision which faults to inject into each request.
+"""The choice of the faults to inject into each request.
 
-The decision depends only on the seed and the requests, so it can be repeated.
+Partitions depend on the time. All other faults depend only on the rules, the seed and the requests, so they can be repeated.
 """
 
 import random

@@ -1,7 +1,7 @@
-"""A rule of faults: the requests that it selects, which of them it hits, and the fault.
+"""A fault rule: the requests that it selects, which of these it hits, and the fault.
 
-A rule ignores the first ``skip`` requests that it selects. Of the requests that it selects after those, the rule hits every
-``every``-th with the probability ``chance``, at most ``times`` times.
+A rule ignores the first ``skip`` requests that it selects. After these, it hits the first selected request and then every
+``every``-th one, each with the probability ``chance``, and at most ``times`` requests in total. A partition has no such limits.
 """
 
 from dataclasses import dataclass, field
@@ -66,7 +66,7 @@ class SlowList:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition that begins at ``start_s`` (seconds since the control plane started) and lasts ``length_s`` seconds.
+    """A network partition that begins at ``start_s`` (seconds since the control plane started) and lasts ``length_s`` seconds.
 
     The partition recurs every ``period_s`` seconds; with 0 it does not recur. Requests hang until the partition is over; then
     they are dropped without being processed. Open watches end when the partition begins.
@@ -116,7 +116,7 @@ class Selection:
     """The requests that a rule selects: shell patterns for the fields of a :class:`Call`; ``kind`` may match kind or resource."""
 
     verbs: frozenset[str] = frozenset()
-    """The selected verbs; empty selects all verbs that the fault can hit."""
+    """The selected verbs; empty selects all verbs."""
     kind: str = "*"
     namespace: str = "*"
     name: str = "*"

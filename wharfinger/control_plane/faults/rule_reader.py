@@ -1,11 +1,11 @@
-"""The parser of fault rules, from a YAML file with a list of rules or from a line of the command line.
+"""The parser of fault rules, which are in a YAML file with a list of rules, or in one line of text (on the command line).
 
 A line contains rules that are separated by ``;``. A rule is the name of its fault, and words of the form ``key=value``::
 
     latency verb=list,watch kind=secrets delay=200ms; error code=503 verb=patch times=2 skip=1
 
-In a file, each rule is a mapping with the same keys, and with the name of the fault as ``fault``. All functions raise
-FaultRuleError for anything else.
+In a file, each rule is a mapping with the same keys, and the key ``fault`` has the name of the fault. All functions raise
+FaultRuleError if a rule does not have this form.
 """
 
 from collections.abc import Mapping

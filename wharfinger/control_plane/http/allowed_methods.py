@@ -1,8 +1,9 @@
 """The methods that a path allows, by the kind that it names.
 
 Built-in and custom kinds differ, as in the kube-apiserver, where two servers handle them. If a path names no resource, the answer
-is a Status (404) in a built-in group, and plain text in a custom group. For built-in kinds, whether the answer is a 405 depends
-on the path; for custom kinds, it depends only on the verb.
+is a Status (404) in a built-in group, and plain text in a custom group. For built-in kinds, each path has a set of methods, and
+other methods are refused with a 405. For custom kinds, the rules differ: for example, a POST may name an object, and a PUT or
+PATCH without a name is refused with a 400.
 """
 
 from functools import lru_cache
@@ -30,7 +31,7 @@ def unserved_resource_error(group: str) -> Exception:
 
 
 def check_method(served: Served, route: ResourceRoute, method: str) -> None:
-    """Refuse a method that the path does not allow. Raises StatusError (404, 405), or NotServedError."""
+    """Refuse a method that the path does not allow. Raises StatusError (400, 404, 405), or NotServedError."""
     if served.kind.custom:
         _check_custom(served, route, method)
         return
@@ -77,7 +78,7 @@ def _methods_of(verbs: tuple[str, ...], table: dict[str, str]) -> frozenset[str]
 def _check_custom(served: Served, route: ResourceRoute, method: str) -> None:
     """Refuse a method that a path of a custom kind does not allow. Raises StatusError (400, 404, 405), or NotServedError.
 
-    A POST may name an object; it creates the object in its body. Only a GET can watch.
+    A POST may name an object; it creates the object in its body. Only a GET or a HEAD can watch.
     """
     kind = served.kind
     if route.watch and method not in {"GET", "HEAD"}:

@@ -1,4 +1,4 @@
-"""Group commit: concurrent requests wait for the disk together, and an answer is sent after the state that it shows is committed.
+"""Group commit: concurrent requests wait for the disk together, and no answer shows a state that is not committed yet.
 
 The first request that has to wait lets all other ready tasks run, and then commits the writes of all of them. A read also waits
 while there are uncommitted writes, because its answer may show one of them.
@@ -18,7 +18,7 @@ class Commits:
         self._over: trio.Event | None = None
 
     async def settle(self) -> None:
-        """Wait until all writes so far are committed; return at once if they already are. Raises CommitError."""
+        """Wait until all writes so far are committed; return immediately if they already are. Raises CommitError."""
         if self._backend.settled:
             return
         failed_before = self._backend.failed_commits

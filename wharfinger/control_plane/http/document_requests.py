@@ -112,7 +112,7 @@ class Documents:
                 return None
 
     def _openid(self, route: OpenIdRoute, request: Request) -> Response:
-        """Return the issuer of the tokens of service accounts, or the public keys by which the tokens are verified."""
+        """Return the OpenID document of the issuer of service account tokens, or the public keys that verify these tokens."""
         if request.method != "GET":
             raise status.method_not_allowed()
         if route.keys:
@@ -143,7 +143,7 @@ def _group_of(route: Route) -> str | None:
 
 
 def _not_found(route: Route, request: Request) -> Exception:
-    """Return the 404 error of a path: a Status under a built-in group, plain text elsewhere."""
+    """Return the 404 error of a path: a Status in a built-in group or below a path in ``_OF_RESOURCES``, else plain text."""
     built_in = isinstance(route, ResourcesRoute) and route.group in GROUP_ORDER
     return status.no_such_resource() if built_in or request.path.startswith(_OF_RESOURCES) else NotServedError()
 

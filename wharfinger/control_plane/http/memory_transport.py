@@ -1,7 +1,7 @@
-"""An httpx transport that calls a handler in the same process: for real clients, without sockets and threads.
+"""An httpx transport that calls a handler in the same process, without sockets and threads.
 
-So simulations can run under trio's mock clock with autojump. Streams are real streams: the producer of a watch runs while its
-response is read, and ends when the response is closed or its reader is cancelled.
+So real clients can run in simulations under trio's mock clock with autojump. Streams are real streams: the producer of a watch
+runs while its response is read, and ends when the response is closed or its reader is cancelled.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator

@@ -1,7 +1,7 @@
 """The counters of the control plane, in Prometheus' text format 0.0.4.
 
 Names, labels and buckets are the kube-apiserver's, so that dashboards find them. A request for an unknown kind is counted
-without its path, so that clients cannot create series.
+without its path, so that clients cannot create an unlimited number of series.
 """
 
 import os

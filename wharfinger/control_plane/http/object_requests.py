@@ -1,4 +1,4 @@
-"""Requests for objects: the step from a parsed request to its answer, by method and path.
+"""The answers to requests for objects, by method and path.
 
 This module is the border between HTTP and the verbs: it parses options, and chooses media types and status codes. Nothing here
 waits, so each request is atomic. For a watch, the caller gets what it needs to stream events.
@@ -183,7 +183,7 @@ class _Call(msgspec.Struct, frozen=True):
         return (version, *self.collected) if version else tuple(self.collected)
 
     def write_options(self, kind: str, *, apply: bool | None = None) -> WriteOptions:
-        """Return the options of a write, whose warnings are added to ``collected``."""
+        """Return the options of a write. The warnings of the write will be added to ``collected``."""
         agent = self.request.headers.get("user-agent", "")
         return parse_write_options(
             self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.collected

@@ -1,13 +1,13 @@
-"""Commands in simulated Pods (``exec``): processes of this machine, in a folder that belongs to the Pod.
+"""Commands in simulated Pods (``exec``): processes on the machine of the control plane, in a folder that belongs to the Pod.
 
 Commands are run only if the control plane was started with a folder for them, because a client with the permission to exec can
 run any program as the user of the control plane. A command runs without a container and without an image.
-:mod:`wharfinger.process` confines the command, like every program: the command has its own session, limits of the kernel, and
+:mod:`wharfinger.process` confines the command, like every program: the command has its own session, resource limits, and
 an environment of a few variables; when it ends, all processes that it has started are ended, too. A Pod gets an empty folder with
 its first command. When the Pod is deleted, its running commands are ended, and its folder is removed.
 
 The streams are described in :mod:`wharfinger.kube.remote_command`. Backpressure comes from the connection. Only stderr is
-buffered; a command whose stderr exceeds STDERR_CHUNKS is ended.
+buffered; a command is ended if more than STDERR_CHUNKS chunks of its stderr wait to be sent.
 """
 
 import logging

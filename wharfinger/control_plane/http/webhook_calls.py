@@ -1,6 +1,7 @@
-"""The calls of webhooks between two attempts of a request (:mod:`~wharfinger.control_plane.admission.webhooks`,
-:mod:`~wharfinger.control_plane.catalog.webhook_conversions`).
+"""The calls of webhooks between two attempts of a request.
 
+An attempt that lacks the answer of a webhook stores nothing, and names the calls that it needs
+(:mod:`~wharfinger.control_plane.admission.webhooks`, :mod:`~wharfinger.control_plane.catalog.webhook_conversions`).
 Each admission webhook has its own time limit; all webhooks that an attempt needs are called at the same time. Objects that one
 webhook must convert to the same version are sent together.
 """

@@ -126,7 +126,7 @@ class Kind:
     storage_hash: str = ""
     """The storage version's hash in discovery; "" to compute it."""
     unserved: tuple[KindVersion, ...] = ()
-    """Versions of a custom kind that are only stored."""
+    """Versions of a custom kind that are not served; objects may be stored in one of them."""
     stored: Collection | None = None
     """The collection in which the objects are stored, if they are also the objects of another kind (events.k8s.io)."""
     converter: str = ""
@@ -139,7 +139,7 @@ class Kind:
     collection: Collection = field(init=False, compare=False)
     """The collection in storage that has the objects of this kind."""
     stored_api_version: str = field(init=False, compare=False)
-    """The apiVersion of its objects in storage."""
+    """The apiVersion of the objects of this kind in storage."""
 
     def __post_init__(self) -> None:
         """Compute the derived fields, which every request reads many times."""

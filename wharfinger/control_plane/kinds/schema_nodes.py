@@ -60,7 +60,7 @@ def values(schema: JsonObject, name: str) -> list[JsonValue]:
 
 
 def child(schema: JsonObject, name: str) -> JsonObject | None:
-    """Return one schema, such as ``not``."""
+    """Return the schema in a field such as ``not``, or None if it is missing."""
     found = schema.get(name)
     return found if isinstance(found, dict) else None
 

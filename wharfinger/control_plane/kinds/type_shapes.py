@@ -6,9 +6,10 @@ Three features need these rules: server-side apply and managed fields (KEP-555: 
 ``-patch-strategy``). A :class:`ListTypes` holds the rules for one place in a document; navigate it with
 :meth:`ListTypes.field` and :attr:`ListTypes.element`, or :meth:`ListTypes.at`.
 
-Built-in kinds come from ``list_types.json`` beside this file (made by ``tools/kubernetes/generate_list_types.py``; read at first
-use, kept as raw JSON, and converted to objects on access), and custom kinds from the schema of their definition. An undeclared
-field is :attr:`Relation.UNKNOWN`: its rules follow from its value (objects merge by member, lists change as a whole).
+The rules of built-in kinds come from ``list_types.json`` beside this file, which
+``tools/kubernetes/generate_list_types.py`` makes. The file is read at first use, kept as raw JSON, and converted to objects on
+access. The rules of custom kinds come from the schema of their definition. An undeclared field is :attr:`Relation.UNKNOWN`: its
+rules follow from its value (objects merge by member, lists change as a whole).
 
 The data also contains the form in which Go prints an empty struct (:attr:`ListTypes.zero`). The API server compares a created
 object with such an empty struct, so a member that is always printed never counts as added. Finally, the data contains the Go
@@ -61,7 +62,7 @@ class Relation(StrEnum):
 
 
 class Scalar(StrEnum):
-    """The scalar types of built-in kinds, by the letter of the data file."""
+    """The scalar types of built-in kinds; the value is the letter that stands for the type in the data file."""
 
     ANY = ""
     """The type is not known, and the value may be any JSON."""
@@ -134,7 +135,7 @@ class ListTypes:
     embedded: Mapping[str, str] = field(default_factory=dict)
     """The fields of a struct that belong to an embedded struct, with that struct's name: ``emptyDir`` → ``VolumeSource``."""
     closed: bool = False
-    """True if only :attr:`fields` may be members of the struct, even if there are none."""
+    """True if only :attr:`fields` may be members of the struct, even if :attr:`fields` is empty."""
     load_fields: "Callable[[], Mapping[str, ListTypes]]" = field(default=_no_fields, repr=False)
 
     @cached_property
@@ -153,7 +154,7 @@ class ListTypes:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the value is replaced only as a whole."""
+        """Return whether the value can only be replaced as a whole."""
         return self.relation in WHOLE
 
     def declares(self, name: str) -> bool:

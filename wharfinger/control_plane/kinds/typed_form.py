@@ -1,8 +1,8 @@
 """The form of a built-in object after an API server written in Go has decoded and encoded it.
 
 Fields that no struct declares are removed. Nulls and empty values of optional fields are left out. Structs held by value are
-printed even when empty, and quantities become canonical. Objects are stored in this form, so that a comparison finds only
-changes of meaning.
+printed even when empty, and quantities become canonical. Objects are stored in this form, so that a comparison of two objects
+finds only differences in meaning.
 
 Sources: ``encoding/json``'s omitempty, ``list_types.json`` (the printed form of an empty struct), and the canonical form of
 ``resource.Quantity``.
@@ -16,11 +16,11 @@ from wharfinger.kube.quantities import MILLI, canonical_quantity
 
 _AMOUNTS: Final = "v1.ResourceList"
 _UNROUNDED: Final = "v1.Overhead"
-"""The type whose resource amounts are not rounded, because its kind has no defaulting."""
+"""The type whose resource amounts are not rounded, because its kind (RuntimeClass) has no defaulting."""
 
 
 def typed_form(obj: JsonObject, lists: ListTypes) -> JsonObject:
-    """Return a copy of an object as its Go type prints it; for a custom kind, ``lists`` only affects the metadata."""
+    """Return a copy of an object as its Go type prints it; ``lists`` has the rules of its kind."""
     return _struct_form(obj, lists)
 
 

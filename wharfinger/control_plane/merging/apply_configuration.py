@@ -1,6 +1,6 @@
 """The merge of an apply configuration into an object by a mutating admission policy.
 
-The merge does not record field managers, and a configuration must not contain atomic values.
+The merge does not record field managers, and a configuration must not contain atomic lists, maps or structs.
 
 Source: kube-apiserver, ``apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go``.
 """

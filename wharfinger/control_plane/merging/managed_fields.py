@@ -1,8 +1,8 @@
 """``metadata.managedFields``: the managers of each field of an object, kept up to date across writes (KEP-555).
 
-Every writer is a *manager*. The fields that it owns are one entry per manager, operation, apiVersion and subresource (entries
-of ``Apply`` are not distinguished by version). An Update owns the fields that it changed, and all other managers lose these
-fields. A field that was removed has no owner.
+Every writer is a *manager*. An object has one entry for each combination of manager, operation, apiVersion and subresource
+(entries of ``Apply`` are not distinguished by version). An entry contains the fields that its manager owns. The manager of an
+Update becomes the owner of the fields that it changed, and all others lose these. A field that was removed has no owner.
 
 Two rules keep the entries small and accurate. Fields that the server alone decides are never tracked. At most
 MAX_UPDATE_ENTRIES entries of Updates are kept; the oldest ones are merged into an entry named ``ancient-changes``.
@@ -91,8 +91,8 @@ class Owned:
 
 Managers = Mapping[Manager, Owned]
 Elsewhere: TypeAlias = Callable[[str], "tuple[JsonObject, JsonObject, ListTypes] | None"]
-"""A function that returns both states of an object at a given apiVersion, and the types of that version; None if the version
-does not exist.
+"""A function that returns the object before and after a change at a given apiVersion, and the types of that version; None if
+the version does not exist.
 """
 
 

@@ -1,7 +1,7 @@
 """The lists that strategic merge patches merge: the keys that identify their items, and the order of the result.
 
-Items that a patch (or its ``$setElementOrder``) names are in its order. All other items keep their old order, and stay before the
-named items that they preceded. Error messages about lists use the wording and the type names of Go.
+Items that a patch names get the order of the patch, or of its ``$setElementOrder``. All other items keep their old order, and
+stay before the named items that they preceded. Error messages about lists use the wording and the type names of Go.
 
 Source: the design proposal on order in strategic merge patches, and apimachinery's ``strategicpatch``.
 """
@@ -47,7 +47,7 @@ def _object(item: JsonValue) -> JsonObject:
 
 
 def as_objects(items: Sequence[JsonValue]) -> list[JsonObject]:
-    """Return the items of a list whose items have keys. Raises PatchError."""
+    """Return the items of a list that must contain only objects. Raises PatchError."""
     return [_object(item) for item in items]
 
 
@@ -113,10 +113,8 @@ def split(items: list[JsonValue], order: Sequence[JsonValue], key: str) -> tuple
 def ordered(
     named: list[JsonValue], others: list[JsonValue], order: Sequence[JsonValue], live: Sequence[JsonValue], key: str
 ) -> list[JsonValue]:
-    """Return all items: the items that ``order`` names, in this order, and each other item before the named items that it
-    preceded.
-
-    The places in the ``live`` list decide which items an item preceded.
+    """Return all items: the ``named`` ones in the order of ``order``, and each of the ``others`` before the named items that it
+    precedes in ``live``.
     """
     wanted, standing = _places(order, key), _places(live, key)
     named = sorted(named, key=lambda item: wanted.get(item_identity(item, key), -1))

@@ -39,7 +39,7 @@ from wharfinger.kube.field_sets import EMPTY, FieldSet, path_text, same_value
 from wharfinger.kube.times import format_time, parse_time
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
-"""The manager that owns the fields of an object without entries when it is applied for the first time."""
+"""The manager that becomes the owner of the fields of an object without entries, when a manager first applies the object."""
 
 KUBECTL: Final = "kubectl"
 MAX_LAST_APPLIED_BYTES: Final = 262_144
@@ -220,7 +220,7 @@ def _merge_values(live: JsonValue, intent: JsonValue, lists: ListTypes) -> JsonV
 def _merge_lists(live: list[JsonValue], intent: list[JsonValue], lists: ListTypes) -> list[JsonValue]:
     """Return the items of both lists, merged by key.
 
-    Items of the intent are in its order. Items that only the live list has stay before the items that they preceded.
+    Items of the intent keep their order. Items that only the live list has stay before the items that they preceded.
     """
     lefts = [(item_element(item, lists), item) for item in live]
     rights = {element: items[-1] for element, items in by_element(intent, lists).items()}

@@ -13,7 +13,7 @@ nulls in added values, are removed from the patch. The rest of the patch is show
 kind.
 
 Source: the strategic merge patch document of Kubernetes' API conventions, the design proposals on order and retained
-keys, and apimachinery's ``strategicpatch``. Custom kinds do not offer the format.
+keys, and apimachinery's ``strategicpatch``. Custom kinds do not support this format.
 """
 
 from typing import Final

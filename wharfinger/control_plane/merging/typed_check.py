@@ -1,4 +1,4 @@
-"""The check that a document matches the types of its kind, which server-side apply makes before it merges.
+"""The check that a document matches the types of its kind. Server-side apply makes this check before it merges.
 
 The rules and the messages come from structured-merge-diff. Messages show a value as Go prints the library's wrapper of the
 value.

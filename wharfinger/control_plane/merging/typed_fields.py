@@ -18,7 +18,8 @@ from wharfinger.kube.field_sets import FieldPath, FieldSet, same_value
 def fields_of(obj: JsonValue, lists: ListTypes) -> FieldSet:
     """Return the fields that a manager owns after it has applied this object.
 
-    These are leaves, atomic values, items of lists, members of maps, and empty or null members. Structs and lists are not owned.
+    These are leaves, atomic values, items of lists, members of maps, and empty or null members. Structs and lists themselves
+    are not owned.
     """
     found: list[FieldPath] = []
     _collect(obj, lists, (), found)
@@ -146,7 +147,7 @@ class _Comparer:
             here = (*path, element)
             if len(lefts) > 1 and len(rights) > 1:
                 self.record(list(lefts), list(rights), here)
-            elif len(rights) > 1:  # its old content has no owner: equal items cannot be distinguished
+            elif len(rights) > 1:  # managers lose the old content: equal items cannot be distinguished
                 if lefts:
                     self.walk(lefts[0], _ABSENT, lists.item, here)
                 self.added.append(here)

@@ -2,7 +2,7 @@
 
 The message "Pod updates may not change fields other than …" ends with the difference between two specs. The specs are printed
 as the server's internal Go structs: names as in Go, in the order of the struct, nulls for unset fields. ``internal_types.json``
-(made by ``tools/kubernetes/generate_internal_types.py``, which explains it) describes those structs.
+describes those structs; ``tools/kubernetes/generate_internal_types.py`` makes this file, and explains its format.
 
 >>> internal_form("core.Toleration", {"key": "a"})["Key"]
 'a'
@@ -85,7 +85,7 @@ def _form(kind: str, value: JsonValue) -> JsonValue:
 
 
 def _with_host_fields(spec: JsonObject) -> JsonObject:
-    """Return a Pod's spec with its host fields in the security context, and with one name of the service account.
+    """Return a Pod's spec with its host fields in the security context, and with only one field for the service account.
 
     The internal type has the host fields (``hostNetwork``, …) in the security context, and no deprecated ``serviceAccount``.
     """

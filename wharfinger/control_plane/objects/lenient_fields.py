@@ -1,5 +1,7 @@
-"""Lenient access to parts of objects: a value of an unexpected type is read as absent, because request decoding has already
-refused it."""
+"""Lenient access to parts of objects: a value of an unexpected type is read as absent or empty.
+
+The decoding of requests refuses such values, so these functions need not report them.
+"""
 
 from collections.abc import Hashable, Sequence
 
@@ -20,7 +22,7 @@ def list_at(obj: JsonValue, *path: str) -> list[JsonValue]:
 
 
 def parts(obj: JsonValue, *path: str) -> list[JsonObject]:
-    """Return the objects of the list at a path; a null item reads as empty."""
+    """Return the objects of the list at a path; a null item reads as an empty object."""
     found = _at(obj, path)
     return [item if isinstance(item, dict) else {} for item in found] if isinstance(found, list) else []
 

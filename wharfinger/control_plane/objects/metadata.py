@@ -1,6 +1,6 @@
 """The rules of ``metadata`` in every kind, and how often each kind's strategy checks them.
 
-kube-apiserver validates metadata more than once. The causes in the answer list an error as often as it was found; the message
+kube-apiserver validates metadata more than once. ``details.causes`` lists an error as often as it was found; the message
 contains the error only once. A new object is validated by its kind, with the kind's rule of names; the store validates it only
 if the kind finds no error. A changed object is validated by the store first (as new, and as a change), then by its kind, in the
 kind's own order. :data:`METADATA` holds this order as letters:
@@ -11,7 +11,7 @@ U  as a change (``ValidateObjectMetaUpdate``)
 O  the kind's own rules (:class:`~wharfinger.control_plane.objects.kind_rules.Rules`)
 == ====================================================================================================
 
-Kinds whose own rules check metadata in between call :func:`core_meta_errors` and :func:`meta_update_errors` themselves.
+If the own rules of a kind include checks of metadata, they call :func:`core_meta_errors` and :func:`meta_update_errors`.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,19 +48,20 @@ from wharfinger.kube.selectors import key_problems, value_problems
 ANNOTATIONS_LIMIT: Final = 256 * 1024
 _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _CHANGING: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
-"""The fields that differ in the metadata of most updates."""
+"""The fields of metadata that most updates change."""
 _UNVALIDATED: Final = "Pod"
-"""The kind whose stored metadata may be invalid: the labels and annotations of a Binding are copied without validation."""
+"""The kind whose stored metadata may be invalid: a Pod gets the labels and annotations of its Binding without validation."""
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataRules:
-    """The rules of a kind's strategy for metadata: ``create``, ``update`` and ``status`` are orders of M, U and O.
+    """The rules of a kind's strategy for metadata.
 
-    ``name`` is the kind's rule of names. ``finalizers`` is true if finalizers must have standard or qualified names; kinds of
-    other API servers, and webhook configurations, do not require such names.
+    ``create``, ``update`` and ``status`` are the orders of checks for these writes, in the letters of the module's table.
+    ``name`` is the kind's rule of names. ``finalizers`` is true if finalizers must have standard or qualified names, which
+    custom kinds and some built-in kinds do not require.
     """
 
     name: NameRule = subdomain_name
@@ -117,7 +118,7 @@ METADATA: Final[Mapping[str, MetadataRules]] = {
     "VolumeAttachment.storage.k8s.io": MetadataRules(update="MO", status="MO"),
     DEFINITION: MetadataRules(any_name, create="O", finalizers=False),
 }
-"""The rules by ``Kind.group_kind``; all other kinds have the defaults of :class:`MetadataRules`."""
+"""The rules of built-in kinds by ``Kind.group_kind``; the others have the defaults of :class:`MetadataRules`."""
 _DEFAULT: Final = MetadataRules()
 _CUSTOM: Final = MetadataRules(finalizers=False)
 _STORE: Final = MetadataRules(segment_name, finalizers=False)
@@ -166,7 +167,7 @@ def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
     """Return whether the metadata needs no check, because it equals the metadata of the stored object.
 
     The resourceVersion may differ, and so may managed fields in their usual form. Metadata with finalizers or a name
-    prefix is always checked again: some writes (``/status``) check these less strictly.
+    prefix is always checked again, because some writes (``/status``) check it less strictly.
     """
     metadata, before = _metadata(new), _metadata(old)
     if (
@@ -276,7 +277,7 @@ def label_errors(labels: JsonValue, field: str) -> list[FieldError]:
 
 
 def annotation_errors(annotations: JsonValue, field: str) -> list[FieldError]:
-    """Return the errors of ``ValidateAnnotations``: keys in any case, and at most 256 KiB for all annotations together."""
+    """Return the errors of ``ValidateAnnotations``: keys in upper case are valid, and the size in total is at most 256 KiB."""
     if not isinstance(annotations, dict):
         return []
     errors: list[FieldError] = []
@@ -350,7 +351,7 @@ def standard_finalizer_errors(finalizers: list[str], field: str, *, indexed: boo
 
 
 def finalizer_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Return the warnings about finalizers of a custom object: their names should be a domain and a path."""
+    """Return the warnings about new finalizers of a custom object: a name should consist of a domain and a path."""
     known = strings_of(find(old, "metadata", "finalizers")) if old is not None else []
     warnings = []
     for name in sorted({item for item in strings_of(find(new, "metadata", "finalizers")) if item not in known}):

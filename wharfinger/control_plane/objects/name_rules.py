@@ -13,7 +13,7 @@ NameRule: TypeAlias = Callable[[str, bool], list[str]]
 
 
 def without_dash(prefix: str) -> str:
-    """Return a prefix in a form to which the rules of names apply: a dash at its end, which a suffix would follow, is masked."""
+    """Return a prefix to which the rules of names apply: ``a`` replaces a dash at the end and the character before it."""
     return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 
@@ -23,7 +23,7 @@ def subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the 
 
 
 def whole_subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """Return the problems of a name by the rule ``LongName``, for kinds with declarative validation. Prefixes are not checked."""
+    """Return the problems under the rule ``LongName``, for kinds with declarative validation. Prefixes are not checked."""
     return [] if prefix else subdomain_problems(name)
 
 

@@ -1,4 +1,4 @@
-"""The checks of names, labels and keys. Each check returns a list of problems, in the words of ``apimachinery``.
+"""The checks of names, labels and keys. Most checks return a list of problems, in the words of ``apimachinery``.
 
 An empty list means that the text is valid. The caller turns problems into errors of a field
 (:func:`~wharfinger.control_plane.wire.field_errors.each`).
@@ -34,7 +34,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Return whether a whole text matches; the pattern cache of this module is faster than the cache of ``re``."""
+    """Return whether a whole text matches. Compiled patterns are cached here, because this is faster than the cache of ``re``."""
     return _compiled(pattern).fullmatch(text) is not None
 
 
@@ -191,5 +191,5 @@ def parse_ip(text: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 
 def ip_problems(text: str) -> list[str]:
-    """Return the problems of an IP address in one of the older fields."""
+    """Return the problems of an IP address in one of the older fields, which accept leading zeros."""
     return [] if parse_ip(text) is not None else [_IP_RULE]

@@ -1,4 +1,4 @@
-"""Copies of objects with other metadata, and without a status."""
+"""The metadata of objects, and copies of objects with other metadata or without a status."""
 
 from wharfinger.formats.json.value import JsonObject, find_object
 

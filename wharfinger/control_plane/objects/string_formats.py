@@ -1,5 +1,4 @@
-"""The formats of strings in schemas (kube-openapi ``strfmt``): the formats that kube-apiserver checks, and all formats that it
-knows.
+"""The formats of strings in schemas (kube-openapi ``strfmt``), with a check of each format that kube-apiserver knows.
 
 Some formats differ from JSON Schema's: a ``duration`` is Go's or written in words (``3 days``), a ``uri`` may be an absolute
 path, and ``byte`` is standard base64 that is not empty. All checks take time linear in the length of the text.
@@ -56,7 +55,7 @@ def is_email(text: str) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """Return whether a text is a duration such as ``1h30m`` or ``3 days``."""
+    """Return whether a text is a Go duration such as ``1h30m``, or contains a number with a unit such as ``3 days``."""
     if _GO_DURATION.fullmatch(text):
         return True
     found = [unit.lower() for _, unit in _WORDS.findall(text)]
@@ -167,13 +166,13 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "k8sshortname": lambda text: len(text) <= 63 and re.fullmatch(_NAME, text) is not None,
     "k8slongname": lambda text: len(text) <= 253 and re.fullmatch(rf"{_NAME}(\.{_NAME})*", text) is not None,
 }
-"""The formats by their names without dashes."""
+"""The check of each format, by the name of the format without dashes."""
 
 _NUMBERS: Final = {"integer": frozenset({"int32", "int64"}), "number": frozenset({"float", "double"})}
 
 
 def known_format(types: tuple[str, ...], name: str) -> str:
-    """Return the name of a format, or "" if values of these types have no such format."""
+    """Return the name of a format, or "" if values of these JSON types have no such format. No type means any type."""
     only = types[0] if len(types) == 1 else ""
     if only in {"", "string"}:
         return name if name.replace("-", "") in FORMATS else ""

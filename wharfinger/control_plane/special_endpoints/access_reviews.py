@@ -1,4 +1,4 @@
-"""Reviews of access (authorization.k8s.io/v1): whether a user is allowed to do something, and all permissions of a user."""
+"""Reviews of access (authorization.k8s.io/v1), which ask whether a user is allowed to do something, or for all permissions."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
 """The admission of connections: ``exec``, ``attach``, ``portforward``, ``proxy``.
 
-Policies and webhooks are called for the operation ``CONNECT`` before the Pod, the Service or the Node is looked up. The object of
-this operation is the options of the request. Mutating policies and webhooks can change the options, with which the request then
-continues, as in kube-apiserver.
+Policies and webhooks are called for the operation ``CONNECT`` before the Pod, the Service or the Node is looked up. They get
+the options of the request as the object. If mutating policies and webhooks change the options, the request continues with the
+changed options, as in kube-apiserver.
 """
 
 import re
@@ -58,7 +58,7 @@ def _form(kind: str, subresource: str) -> Form:
 
 
 def _options(asked: EndpointRequest, subresource: str, path: str) -> JsonObject:
-    """Return the options in the parameters of a request; options without a value are left out."""
+    """Return the options that the parameters of a request give. Missing options are left out; a missing ``command`` is null."""
     if subresource == "proxy":
         return {"path": f"/{path}"} if path else {}
     if subresource == "portforward":

@@ -1,7 +1,7 @@
 """The interface of requests that are not answered from storage alone: reviews, bindings, evictions, logs, tokens, proxies.
 
-A module defines a function ``endpoint(asked) -> document``, and puts it into a table under a kind
-(``SubjectAccessReview.authorization.k8s.io``) or a subresource (``Pod/eviction``).
+Each request has a function (:data:`EndpointFunction`). Its module puts it into a table under the name of a kind
+(``SubjectAccessReview.authorization.k8s.io``) or of a subresource (``Pod/eviction``).
 :mod:`~wharfinger.control_plane.special_endpoints.table` merges the tables.
 :mod:`~wharfinger.control_plane.http.object_requests` handles routes, methods, options, the body and the form of the answer.
 """
@@ -18,7 +18,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True)
 class EndpointRequest:
-    """A client's request to a virtual resource or subresource. ``options.user`` is the user of the client."""
+    """A client's request that a function of this package answers. ``options.user`` is the user of the client."""
 
     backend: Backend
     served: Served

@@ -1,4 +1,4 @@
-"""The subresources ``binding`` and ``eviction`` of Pods, which assign Pods to nodes and remove them.
+"""The subresource ``binding`` of Pods, which assigns a Pod to a node, and ``eviction``, which deletes a Pod.
 
 An eviction is a delete that first checks the Pod's disruption budget (``pkg/registry/core/pod/storage/eviction.go``): if the
 budget does not allow the eviction, the answer is 429, and the client retries.
@@ -119,7 +119,7 @@ def _put(asked: EndpointRequest, plural: str, name: str, obj: JsonObject) -> Non
 
 def evict(asked: EndpointRequest) -> JsonObject:
     """Delete a Pod if its disruption budget allows it. Raises StatusError: 429 if the budget does not allow it."""
-    if text(asked.body, "apiVersion") == _FORMER and isinstance(asked.body, dict):  # it has the form of policy/v1
+    if text(asked.body, "apiVersion") == _FORMER and isinstance(asked.body, dict):  # both versions have the same form
         asked = replace(asked, body={**asked.body, "apiVersion": "policy/v1"})
     form = kind_served("policy", "v1", "Eviction")
     body = changed(asked, read_body(asked, form), form)
@@ -173,7 +173,7 @@ def _budgets(asked: EndpointRequest, pod: JsonObject) -> list[JsonObject]:
 
 
 def _is_unprotected(pod: JsonObject, budget: JsonObject) -> bool:
-    """Return whether a Pod is not ready, and its budget allows evicting it without counting a disruption."""
+    """Return whether a Pod is not ready, and may be evicted without counting a disruption against its budget."""
     conditions = parts(pod, "status", "conditions")
     if any(text(item, "type") == "Ready" and text(item, "status") == "True" for item in conditions):
         return False
@@ -184,7 +184,7 @@ def _is_unprotected(pod: JsonObject, budget: JsonObject) -> bool:
 
 
 def _count_disruption(asked: EndpointRequest, budget: JsonObject, *, dry_run: bool) -> None:
-    """Count one disruption against a budget. Raises StatusError."""
+    """Count one disruption against a budget. Raises StatusError if the budget does not allow it."""
     name, state = text(budget, "metadata", "name"), find_object(budget, "status")
     allowed = number(state, "disruptionsAllowed")
     if number(state, "observedGeneration") < number(budget, "metadata", "generation"):

@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def read_body(asked: EndpointRequest, served: Served) -> JsonObject:
-    """Return the body as an object of a kind, and add warnings to the warnings of the request. Raises StatusError (400)."""
+    """Return the body as an object of a kind, and add its warnings to those of the request. Raises StatusError (400)."""
     read = accepted(served, asked.body, asked.options.validation)
     asked.options.warnings.extend(read.warnings)
     return check_namespace(served, read.obj, asked.namespace)

@@ -1,4 +1,4 @@
-"""The functions that answer requests to all virtual resources and subresources: the merged tables of this folder."""
+"""The functions that answer the requests of this package: the merged tables of its modules."""
 
 from typing import Final
 

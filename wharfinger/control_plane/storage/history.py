@@ -1,6 +1,6 @@
 """The latest changes of a storage, for watches and for lists at an older revision: bounded in number and in memory.
 
-Each change holds the object as it was before the change. Only the history still needs these objects, so its memory limit
+Each change holds the object as it was before the change. Only the history still needs these old objects, so its memory limit
 counts them. The oldest changes of all collections are dropped first. So a single revision defines, for all collections, which
 changes are still known.
 """
@@ -21,7 +21,7 @@ _REVISION: Final = attrgetter("revision")
 
 
 class _Log:
-    """The changes of one collection; the first ``start`` entries of the list are already dropped."""
+    """The changes of one collection. The first ``start`` entries of ``changes`` count as dropped, but are still there."""
 
     __slots__ = ("changes", "start")
 
@@ -48,7 +48,7 @@ class History:
         self._logs: defaultdict[Collection, _Log] = defaultdict(_Log)
 
     def add(self, change: Change) -> None:
-        """Add the latest change, and discard the oldest ones that exceed the limit."""
+        """Add the latest change, and drop the oldest changes while there are too many or they use too much memory."""
         self._order.append(change)
         self._logs[change.key.collection].changes.append(change)
         self._bytes += _weight(change)
@@ -59,7 +59,7 @@ class History:
             self.oldest = dropped.revision
 
     def after(self, collection: Collection, revision: int, limit: int | None, upto: int | None) -> Sequence[Change]:
-        """Return the changes of a collection later than a revision, oldest first. Raises CompactedError.
+        """Return the changes of a collection after a revision, oldest first. Raises CompactedError.
 
         The result has at most ``limit`` changes, and none later than ``upto``.
         """

@@ -4,7 +4,7 @@ The storage is synchronous and independent of Kubernetes except for ``metadata.r
 tested for every implementation by ``tests/control_plane/support/storage_contract.py``:
 
 1. Each write gets the next revision; no two writes share a revision; a deletion is a write too.
-2. An object that was passed in or out never changes: neither side alters it afterwards.
+2. An object that a caller has passed to the storage or has received from it is never altered afterwards, by either side.
 3. A list at a revision is the list as it was at that time, until that revision is compacted.
 4. The changes after a revision, applied in order to the list at that revision, give the current list.
 5. Writes are permanent once :meth:`Storage.commit` has returned, even if the process dies. A write that is not committed may be
@@ -75,7 +75,7 @@ class CompactedError(Exception):
 
 
 class StorageError(Exception):
-    """A write failed and had no effect; the message contains the reason and what to do."""
+    """A write failed and had no effect, or the storage cannot be opened. The message contains the reason and what to do."""
 
 
 class Storage(Protocol):
@@ -135,7 +135,7 @@ class Storage(Protocol):
     def changes(
         self, collection: Collection, after: int, *, limit: int | None = None, upto: int | None = None
     ) -> Sequence[Change]:
-        """Return changes of a collection later than a revision, oldest first. Raises CompactedError.
+        """Return the changes of a collection after a revision, oldest first. Raises CompactedError.
 
         The result has at most ``limit`` changes, and none later than ``upto``.
         """
@@ -148,13 +148,13 @@ class Storage(Protocol):
     def commit(self) -> None:
         """Make all writes permanent. If that fails, every write since the last commit is undone.
 
-        Raises CommitError, which holds the changes that undoing the writes caused.
+        Raises CommitError, which holds the changes that undo the writes.
         """
         ...
 
 
 class CommitError(StorageError):
-    """Writes could not be committed, and were undone. ``undone`` has the changes that the undoing caused, one for each object."""
+    """Writes could not be committed, and were undone. ``undone`` has the changes that undo them, at most one for each object."""
 
     def __init__(self, message: str, undone: Sequence[Change] = ()) -> None:
         super().__init__(message)

@@ -1,4 +1,5 @@
-"""Storage in memory: for each collection its records by place (``namespace/name``), the places in order, and a bounded history.
+"""Storage in memory. Each collection has its records by place (``namespace/name``), and a sorted list of the places. All
+collections share one bounded history.
 
 A list iterates over the places; a list at an earlier revision also reverts the changes since then. So the cost of a page depends
 on its size and on the number of changes, but not on the number of objects.
@@ -29,9 +30,9 @@ class _Partition:
         self.places: list[str] = []
 
     def between(self, namespace: str, start: str) -> tuple[int, int]:
-        """Return the first index and the end of the places of a namespace, from ``start`` on.
+        """Return the range of indexes (first, end) of the places of a namespace that are not before ``start``.
 
-        If ``namespace`` is "", these are the places of all namespaces.
+        If ``namespace`` is "", the range includes the places of all namespaces.
         """
         first, last = 0, len(self.places)
         if namespace:
@@ -158,13 +159,12 @@ class MemoryStorage:
         self._history.clear(self._revision)
 
     def commit(self) -> None:
-        """Do nothing: each write is committed at once, because this storage keeps nothing beyond the process."""
+        """Do nothing. Each write counts as committed as soon as it is made, because nothing outlives the process."""
 
     def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
         """Undo the latest changes and return to ``revision``.
 
-        ``changes`` lists the changes to undo, oldest first. Return the changes that the undoing makes, at most one for each
-        object.
+        ``changes`` lists the changes to undo, oldest first. Return the changes that undo them, at most one for each object.
         """
         first = {change.key: change.before for change in reversed(changes)}
         last = {change.key: change for change in changes}

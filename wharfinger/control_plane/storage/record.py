@@ -46,7 +46,7 @@ class DecodedCache:
         self._records: deque[Record] = deque()
 
     def add(self, record: "Record") -> None:
-        """Add a record. While the limit is exceeded, drop the decoded object of the oldest record."""
+        """Add a record. While the limit is exceeded, drop the decoded object of the oldest record. Always keep the newest."""
         self._records.append(record)
         self._bytes += len(record.body)
         while self._bytes > self._limit and len(self._records) > 1:

@@ -15,7 +15,7 @@ Invariants:
 * Only one process uses the file: it is locked in SQLite's exclusive mode, and the kernel releases the lock when the process ends.
 
 The journal is a WAL with ``synchronous = FULL``: a commit waits for the disk, so that an answered write also survives a power
-cut. Otherwise revisions could decrease, and a client that saw a later revision would wait for changes that never come.
+cut. If it did not, revisions could decrease, and a client that saw a later revision would wait for changes that never come.
 
 The file's format: SQLite, ``application_id`` 0x77686172 ("whar"), the format's version in ``user_version``; a table ``objects``
 (key, and JSON with its resourceVersion) and a table ``counter`` of one row, the revision. The file contains Secrets, so it is
@@ -259,7 +259,7 @@ def _pragma(database: sqlite3.Connection, name: str) -> object:
 
 @contextmanager
 def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Surround a transaction: all of its writes are committed, or none."""
+    """Run the block in a transaction: all of its writes are committed, or none."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -271,8 +271,8 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 
 _DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})
-"""The result codes of a damaged file. The statements are constant, so SQLITE_ERROR can only mean that a table does not have the
-columns of the file's version."""
+"""The result codes of a damaged file. The statements are constant, so SQLITE_ERROR can only mean that a table or a column of the
+known format is missing."""
 _HELD: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
@@ -289,7 +289,7 @@ def _explaining(path: Path) -> Iterator[None]:
         if code in _DAMAGE:
             raise _damaged(path, str(error)) from error
         raise StorageFileError(path, f"cannot be used: {error}", "check the disk and the file's owner") from error
-    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema in its message
+    except UnicodeDecodeError as error:  # SQLite's message quotes a damaged schema, which need not be UTF-8
         raise _damaged(path, "its schema is not text") from error
 
 

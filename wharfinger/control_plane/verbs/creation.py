@@ -41,10 +41,10 @@ from wharfinger.kube.times import format_time
 _VERSION_DIGITS: Final = 20
 _NEW: Final = ("uid", "creationTimestamp")
 _UNSTORED: Final = ("resourceVersion", "selfLink")
-"""Metadata that is never stored, but that the answer to a dry run still has."""
+"""Members of metadata that are removed before a new object is stored; the answer to a dry run still has them."""
 NAMESPACES = Collection("", "namespaces")
 UNOWNED: Final = {"CertificateSigningRequest.certificates.k8s.io": ("spec", "status")}
-"""The fields of a kind that no manager owns, and that only writes to its subresources can change."""
+"""By kind, the fields that updates of the main resource cannot change; no manager owns them after such a write or a create."""
 
 
 def create(
@@ -73,9 +73,9 @@ def create_object(
 ) -> JsonObject:
     """Store a new object that has its name and namespace, and return it. Raises StatusError.
 
-    An ``applied`` object already contains its managed fields. A ``posted`` object with a resourceVersion is refused, after all
-    other checks. An object that is not ``posted`` comes from an update of an object that does not exist: the user must have the
-    permission to create it, and more of its metadata is kept.
+    An ``applied`` object already contains its managed fields. A ``posted`` object with a resourceVersion is refused after
+    validation and admission, except in a dry run. An object that is not ``posted`` comes from a PUT or an apply to an object
+    that does not exist. The user must have the permission to create it, and more of its metadata is kept.
     """
     obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED if posted else _NEW))
     if (served.version.status or served.kind.initial_status is not None) and not keeps_status(served.kind):
@@ -200,9 +200,10 @@ def check_converted(served: Served, stored: JsonObject) -> None:
 
 
 def completed(served: Served, now: datetime, version: str, patched: JsonObject) -> JsonObject:
-    """Return an object that a policy or webhook has patched, in the form in which a write in the version ``served`` continues.
+    """Return an object that a policy or webhook has patched, in the form with which the write continues.
 
-    ``version`` is the version of the patched object. The result has defaults, and no undeclared fields. Raises StatusError.
+    ``version`` is the version of the patched object. The result has the version ``served`` if the kind is custom, and
+    otherwise the stored form. It has defaults, and no undeclared fields. Raises StatusError.
     """
     there = served.kind.version(version) or served.version
     at = Served(served.kind, there)

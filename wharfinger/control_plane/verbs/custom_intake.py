@@ -1,4 +1,4 @@
-"""Request bodies of custom kinds: metadata is decoded by its type, all other fields are accepted if the schema declares them."""
+"""Request bodies of custom kinds: metadata is decoded by its Go type, and other fields are kept if the schema declares them."""
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.custom.embedded_objects import coerced, coerced_metadata
@@ -28,8 +28,7 @@ from wharfinger.kube.resource import split_api_version
 def custom_object(served: Served, body: Body, *, patched: bool = False) -> Decoded:
     """Return the body as an object of a custom kind, and the errors of a strict decoder.
 
-    The result of a patch (``patched``) needs no apiVersion; if it has one, it is validated like any other field. Raises
-    StatusError (400, 422).
+    A wrong or missing apiVersion is refused with 400, or with 422 in the result of a patch (``patched``). Raises StatusError.
     """
     value = _checked(served, body)
     api_version, kind = find_str(value, "apiVersion"), find_str(value, "kind")

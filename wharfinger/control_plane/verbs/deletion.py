@@ -1,8 +1,8 @@
 """The verb delete.
 
-An object without finalizers is removed at once. Any other object gets a deletion timestamp, and is removed with its last
+An object without finalizers is removed immediately. Any other object gets a deletion timestamp, and is removed with its last
 finalizer. A propagation policy only sets a finalizer here (``orphan``, ``foregroundDeletion``); the garbage collector handles the
-dependents. A running Pod gets a grace period; at its end, the kubelet deletes the Pod with a grace period of 0.
+dependents. A running Pod gets a grace period; when it ends, the kubelet deletes the Pod with a grace period of 0.
 """
 
 from dataclasses import replace
@@ -29,7 +29,7 @@ _ORPHANING: Final = {
     "Job.batch": "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
     "them or set propagationPolicy=Orphan to suppress this warning",
 }
-"""The kinds that orphan their dependents by default, each with the warning about it."""
+"""The kinds that orphan their dependents by default, each with the warning about it, or "" without a warning."""
 _UNGRACEFUL: Final = frozenset({"Namespace", DEFINITION})
 """Kinds whose deletion sets no grace period and no new generation, and whose preconditions have messages of their own."""
 
@@ -85,8 +85,8 @@ def _check_admission(
 
 
 def _with_default_policy(group_kind: str, obj: JsonObject, options: DeleteOptions) -> DeleteOptions:
-    """Return the requested options. Without a policy, the kind's default applies: Jobs and ReplicationControllers orphan
-    their Pods.
+    """Return the requested options. If neither they nor a finalizer state a propagation policy, Jobs and
+    ReplicationControllers orphan their Pods.
     """
     if options.propagation or group_kind not in _ORPHANING:
         return options
@@ -117,7 +117,7 @@ def _check_preconditions(served: Served, obj: JsonObject, options: DeleteOptions
 
 
 def _with_propagation(obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return the object with the finalizer of the requested propagation policy, and without those of other policies. An event
+    """Return the object with the finalizer of the requested propagation policy, and without those of other policies. An Event
     gets no such finalizer, because it has no dependents.
     """
     is_event = obj.get("kind") == "Event" and obj.get("apiVersion") in ("v1", "events.k8s.io/v1")
@@ -159,9 +159,7 @@ def _grace(pod: JsonObject, options: DeleteOptions) -> int:
 
 
 def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return an object that is being deleted, with a shorter grace period if that is requested; a missing grace period becomes
-    0.
-    """
+    """Return an object that is being deleted, with the requested grace period if that is shorter; a missing one becomes 0."""
     given, known = options.grace, find(obj, "metadata", "deletionGracePeriodSeconds")
     if known is None and group_kind not in _UNGRACEFUL:
         return with_metadata(obj, {"deletionGracePeriodSeconds": 0})
@@ -176,7 +174,7 @@ def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> Json
 
 
 def _marked(backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return the object with its deletion timestamp; if the object has one already, at most its grace period is shortened."""
+    """Return the object with its deletion timestamp. If the object already has one, only its grace period can become shorter."""
     group_kind = served.kind.group_kind
     if find(obj, "metadata", "deletionTimestamp") is not None:
         return _shortened(group_kind, obj, options)

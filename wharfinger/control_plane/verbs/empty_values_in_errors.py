@@ -32,7 +32,7 @@ def as_sent(
 def with_empties(obj: JsonObject, sent: JsonObject, lists: ListTypes = UNKNOWN) -> JsonObject:
     """Return the object with the empty values that were sent; the same object if there are no such values.
 
-    A missing struct is not restored: empty structs are printed, so it was omitted for another reason.
+    A missing struct is not restored: Go prints empty structs, so the struct is missing for another reason.
     """
     changed: JsonObject = {}
     for name, value in sent.items():

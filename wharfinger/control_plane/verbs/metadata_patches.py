@@ -1,7 +1,7 @@
 """Merge patches that change only the metadata of a built-in kind: labels, annotations, finalizers, owners.
 
-These patches are the most frequent writes, and have a faster path: all other members of the result are the stored object's own
-members, so the next steps of an update do not decode, default or validate them again. Any other patch, and a patch with an
+These patches are the most frequent writes, and have a faster path: the result shares all other members with the stored
+object, so the next steps of an update do not decode, default or validate them again. Any other patch, and a patch with an
 error, takes the common path of all patches, which also produces the error messages.
 """
 

@@ -1,5 +1,4 @@
-"""The verb patch, in four formats. A patch in any of the formats results in the desired object; from then on, a patch is
-handled like an update.
+"""The verb patch, in four formats. Each patch yields the desired object, which is then handled like the object of an update.
 
 The formats are JSON patches (RFC 6902), merge patches (RFC 7396), strategic merge patches (built-in kinds only), and server-side
 apply (KEP-555). Only an apply can create objects. A patch is decoded only after its object was found, so that a missing object is
@@ -115,7 +114,7 @@ def patch(
 def _with_metadata(
     backend: Backend, served: Served, old: JsonObject, live: JsonObject, data: bytes, options: WriteOptions
 ) -> Written | None:
-    """Return the object as stored after a patch that changes only metadata; None for any other patch, and for a refused one."""
+    """Return the object as stored after a patch that changes only metadata; None for any other patch, or an invalid one."""
     new = with_patched_metadata(served, live, data)
     name, namespace = find_str(old, "metadata", "name"), find_str(old, "metadata", "namespace")
     if new is None or (find_str(new, "metadata", "name"), find_str(new, "metadata", "namespace")) != (name, namespace):

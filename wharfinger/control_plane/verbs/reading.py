@@ -43,7 +43,8 @@ _UNPRINTED_FIELDS: Final = {
     ("Node", "spec.unschedulable"): ("spec.unschedulable", "false"),
     ("Pod", "spec.hostNetwork"): ("spec.hostNetwork", "false"),
 }
-"""Fields that are not printed if they have their zero value, by the names in selectors: their paths, and the zero values."""
+"""Fields that are not printed if they have their zero value. The keys are the kind and the name in field selectors, the values
+are the path and the zero value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ def _supported(served: Served) -> Callable[[str], bool]:
 
 
 _UNCACHED: Final = frozenset({"Event", "Event.events.k8s.io"})
-"""Kinds without a watch cache in the kube-apiserver."""
+"""Kinds without a watch cache in kube-apiserver."""
 
 
 def list_page(backend: Backend, served: Served, namespace: str, options: ListOptions) -> Page:
@@ -226,7 +227,7 @@ def list_page(backend: Backend, served: Served, namespace: str, options: ListOpt
         if options.revision == 0 and served.kind.group_kind not in _UNCACHED:
             limit = None  # a list at revision 0 comes from the watch cache, which ignores the limit
         records = tuple(islice(matching, limit))
-        # A later record counts as more, even if the selectors do not match it.
+        # The page has a continue token if any later record exists, even one that the selectors do not match.
         more = limit is not None and len(records) == limit and next(found, None) is not None
         if not more:
             return Page(served, records, revision)

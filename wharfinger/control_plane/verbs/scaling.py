@@ -1,4 +1,4 @@
-"""The ``scale`` subresource: a view of replicas and selector that is the same for every kind that has it.
+"""The ``scale`` subresource: the replicas and the selector of an object, in the same form for every kind.
 
 A write to a scale changes one field of the object, so the write is handled like any other update.
 """

@@ -1,8 +1,9 @@
 """The verb update: the common path from a stored object and its desired state to storage, for PUT, every patch, and apply.
 
-The endpoint decides which fields a write can change: a write to the main resource does not change ``status``, and a write to
-``status`` changes ``status`` and almost nothing else. A client cannot change the metadata that the server sets. A write without
-changes is not stored. If the last finalizer is removed from an object that is being deleted, the object is removed.
+The endpoint decides which fields a write can change: if a kind has the subresource ``status``, a write to the main resource does
+not change ``status``, and a write to ``status`` changes only ``status`` and, depending on the kind, some metadata. A client
+cannot change the metadata that the server sets. A write without changes is not stored. If the last finalizer is removed from
+an object that is being deleted, the object is removed.
 """
 
 from collections.abc import Mapping
@@ -53,7 +54,7 @@ _SERVER_METADATA = (
     "resourceVersion",
 )
 _COUNTED_METADATA = {"Deployment.apps": "annotations", "EndpointSlice.discovery.k8s.io": "labels"}
-"""The metadata field whose change increments the generation, for the kinds that have one."""
+"""The kinds whose generation is also incremented by a change of a metadata field, each with this field."""
 _COUNTED_AS_ASKED: Final = frozenset({"EndpointSlice.discovery.k8s.io"})
 """Kinds whose generation is incremented by a requested change even if the stored object stays the same."""
 _GROUPS_IN_PATHS: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
@@ -237,13 +238,14 @@ def _recorded(
     )  # fmt: skip
     recorded = with_known_entries(served, recorded)
     if served.kind.custom and undeclared(served, recorded, before, whole):
-        recorded = with_metadata(recorded, {"managedFields": None})  # as upstream, which cannot determine the owners
+        # kube-apiserver cannot determine the owners in this case, and removes the managed fields.
+        recorded = with_metadata(recorded, {"managedFields": None})
     entries = find(recorded, "metadata", "managedFields")
     return recorded if after is new else with_metadata(new, {"managedFields": entries})
 
 
 def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
-    """Return the new object in its stored form; the object itself if its form in this version is the same.
+    """Return the new object in its stored form; the same object if that form does not differ.
 
     Fields that the write cannot change have the values of the old object.
     """
@@ -255,7 +257,7 @@ def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresourc
 
 
 def _elsewhere(served: Served, old: JsonObject, new: JsonObject) -> Elsewhere:
-    """Return a function that returns both states in another version of the kind, for managed fields in that version."""
+    """Return a function that converts the old and the new state to another version, for managed fields in that version."""
     stored = stored_form(served, with_stored_defaults(served, new))
 
     def states(api_version: str) -> tuple[JsonObject, JsonObject, ListTypes] | None:
@@ -333,8 +335,8 @@ _STATUS_KEEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "ValidatingAdmissionPolicy.admissionregistration.k8s.io": _METADATA_OF_CLIENTS,
     "VolumeAttachment.storage.k8s.io": _METADATA_OF_CLIENTS,
 }
-"""The members of metadata that a write of status leaves unchanged, by built-in kind. For other kinds, it can change all members
-that clients can write."""
+"""The members of metadata that a write of status leaves unchanged, by built-in kind. For other built-in kinds,
+such a write can change all members of metadata that clients can write."""
 _FLOW: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
 
 

@@ -3,9 +3,9 @@
 A stream has no queue: it remembers the revision up to which it has sent events, and reads later events from the storage. So a
 slow client needs no memory. A client that falls behind the storage's history gets a 410, and lists again.
 
-Changes that accumulate between two chunks are sent together in the next chunk, and streams of the same events share its bytes,
-which come unchanged from the storage. If many streams follow a collection that changes all the time, each stream pauses between
-two chunks (``ChangeSignals.pace_s``): fifty streams that wake for every write would leave no time for the writes.
+Changes that accumulate between two chunks are sent together in the next chunk, and streams of the same events share the bytes of
+the chunk. If many streams follow a collection that changes all the time, each stream pauses between two chunks
+(``ChangeSignals.pace_s``): fifty streams that wake for every write would leave no time for the writes.
 """
 
 from collections import OrderedDict, defaultdict
@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 
 class Converting(Protocol):
-    """A function that calls the webhooks that an attempt needs, and repeats the attempt until it has their answers."""
+    """A function that makes an attempt, and calls webhooks and repeats the attempt until no answer of a webhook is missing."""
 
     def __call__(self, attempt: Callable[[], Result], /) -> Awaitable[Result]:
         """Return the result of the attempt. Raises StatusError."""
@@ -57,7 +57,7 @@ async def run_once(attempt: Callable[[], Result], /) -> Result:
 
 
 class UnshowableError(Exception):
-    """An event cannot be shown in the requested form; the watch ends there."""
+    """An event cannot be shown in the requested form, so the watch ends."""
 
 
 class ChangeSignals:
@@ -71,7 +71,7 @@ class ChangeSignals:
         self.watches: defaultdict[Collection, int] = defaultdict(int)
         """The number of open streams by collection."""
         self.pace_s = 0.0
-        """The time between two chunks for each stream that follows the same collection."""
+        """The pause of a stream between two chunks, in seconds, is this number times the number of streams of its collection."""
         self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
         """Recent chunks by the parameters of their streams, each with its last revision."""
         self._intervals: dict[Collection, tuple[float, int, Storage]] = {}
@@ -86,8 +86,8 @@ class ChangeSignals:
     def interval(self, collection: Collection, storage: Storage) -> tuple[int, float]:
         """Return the revision up to which the streams of a collection send events now, and the time at which they continue.
 
-        The streams of a busy collection wake at the same time, and all send events up to the revision of the first stream, so
-        that they share their bytes.
+        The streams of a busy collection wake at the same time. All of them send events up to the revision that the first one
+        has found, so that they share their bytes.
         """
         pace, committed = self.pace(collection), storage.committed
         if not pace:
@@ -215,7 +215,7 @@ class _Stream:
             yield self._render("BOOKMARK", bookmark(self._watch.served, self.sent_revision, initial_end=True))
 
     def next(self, upto: int) -> bytes:
-        """Return the next events, at most a chunk full, and none later than a revision. Raises CompactedError."""
+        """Return the next events, at most one chunk, and none later than the revision ``upto``. Raises CompactedError."""
         watch = self._watch
         if not watch.plain or not watch.selection.everything:
             return self._made(upto)
@@ -282,8 +282,8 @@ async def watch_events(
                     sent = True
                     yield chunk
             again_at = interval[1] if sent or stream.sent_revision < backend.storage.committed else 0.0
-            # A watch from a revision that does not exist yet gets no bookmarks: its client knows another history, and can
-            # notice that because nothing arrives.
+            # A watch from a revision that does not exist yet gets no bookmarks. Its client has seen another history, and
+            # can notice this because nothing arrives.
             if clock.due() and stream.sent_revision <= backend.storage.committed:
                 yield render("BOOKMARK", bookmark(served, stream.sent_revision))
             if trio.current_time() >= end or not _still_served(backend, served):
@@ -325,7 +325,7 @@ class _BookmarkClock:
         self._next_at = trio.current_time() + BOOKMARK_INTERVAL_S
 
     def next_wake(self) -> float:
-        """Return the time at which the stream must ask :meth:`due` again, even without an event."""
+        """Return the time at which the stream must call :meth:`due` again, even if no event arrives before."""
         return min(self._end, self._next_at, self._last_at) if self._wanted else self._end
 
     def due(self) -> bool:

@@ -42,7 +42,7 @@ class BodyError(FormatError):
 
 
 class LargeNumberError(BodyError):
-    """A number is larger than Go's floats; the message does not depend on the type of the object."""
+    """A number is too large for a float64 of Go; the message does not depend on the type of the object."""
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class Body(msgspec.Struct, frozen=True):
 
     value: JsonValue
     data: bytes = b""
-    """The text; empty without a body."""
+    """The bytes as received; empty if there are none, for example for the result of a patch."""
     encoding: Encoding = Encoding.JSON
     repeats: tuple[str, ...] = ()
     """The errors of a strict YAML reader about duplicate keys: ``line 3: key "a" already set in map``."""
@@ -135,7 +135,7 @@ def yaml_complaint(error: YamlError) -> str:
 
 
 def _utf8_complaint(data: bytes, at: int) -> str:
-    """Return go-yaml's message about the byte at ``at``, the first that is not UTF-8.
+    """Return go-yaml's message about the byte at ``at``, the first byte that is not UTF-8.
 
     If a character before it is invalid in YAML, return the message about that character.
     """
@@ -194,7 +194,7 @@ def encode(value: JsonValue, encoding: Encoding) -> bytes:
 
 
 def as_body(value: "JsonValue | Body") -> Body:
-    """Return a body, or a value as a body without text."""
+    """Return the argument if it is a Body; otherwise a Body with this value and without text."""
     return value if isinstance(value, Body) else Body(value)
 
 

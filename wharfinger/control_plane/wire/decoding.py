@@ -1,8 +1,9 @@
 """The decoding of bodies of built-in kinds into typed objects, as Go's JSON decoder fills structs.
 
 Fields that no struct declares are omitted and recorded. A null counts as an absent field. Times, quantities and bytes get their
-canonical form. A value of another type is refused with Go's message, which names the struct, the path and the Go type. Only the
-first wrong type is reported. If a type with its own UnmarshalJSON (a time, a quantity) fails, decoding ends at once.
+canonical form. A value whose type is not the type of its field is refused with Go's message, which names the struct, the path
+and the Go type. Only the first wrong type is reported. An error in a type with its own UnmarshalJSON (a time, a quantity) ends
+the decoding immediately.
 
 Sources: sigs.k8s.io/json (case-sensitive, integers kept, strict errors), and UnmarshalJSON of the types in apimachinery.
 """
@@ -32,7 +33,7 @@ _Step: TypeAlias = "str | int | _Key"
 
 
 class DecodingError(FormatError):
-    """A value has another type than its field in the kind; the message is Go's."""
+    """A value does not have the type of its field, or is not a valid value of that type; the message is Go's."""
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -57,7 +58,7 @@ def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
 
 
 def read_schema(value: JsonValue, types: ListTypes) -> JsonValue:
-    """Return a schema in a definition, or the value that may replace one. Go decodes schemas with their own UnmarshalJSON.
+    """Return the decoded schema of a CustomResourceDefinition, or the boolean or list that ``types`` allows in its place.
 
     Raises GoFormatError.
     """
@@ -84,7 +85,7 @@ class _Decoder:
         self._holders: list[tuple[ListTypes, str]] = [*holders]
         """The enclosing structs, each with the name of the field that is being decoded."""
         self._inside = inside
-        """The number of structs that enclose the outermost type with its own UnmarshalJSON; 0 if there is no such type."""
+        """The number of structs around the outermost value whose type has its own UnmarshalJSON; 0 outside of such a value."""
 
     def struct(self, value: JsonObject, lists: ListTypes) -> JsonObject:
         """Return an object in the form of a struct, with each declared member in the form of its type."""

@@ -83,7 +83,7 @@ def _members(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
 
 
 def may_repeat(data: bytes, value: JsonValue) -> bool:
-    """Return whether members may occur twice in the text of ``value``: the text has more colons than the value has names."""
+    """Return whether members may occur twice in ``data``: outside of strings, it has more colons than ``value`` has members."""
     # ``split`` is faster than ``count``, but copies the text; it is used for short texts only.
     count = len(data.split(b":")) - 1 if len(data) <= _SHORT else data.count(b":")
     if count == _names(value):

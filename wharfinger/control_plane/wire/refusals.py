@@ -19,7 +19,7 @@ _KIND_FINDER: Final = (
 
 
 class RefusedError(status.StatusError):
-    """The 400 for a body; ``why`` is the decoder's own message, without the kind."""
+    """The 400 for a refused body; ``why`` is the decoder's own message, without the kind."""
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__(400, "BadRequest", message)
@@ -27,7 +27,7 @@ class RefusedError(status.StatusError):
 
 
 class WrongKindError(status.StatusError):
-    """The 422 for a custom object whose body names another kind. In an update, other errors are reported before this one."""
+    """The 422 for a custom object whose body names another kind. In an update, some other errors are reported before this one."""
 
     def __init__(self, obj: JsonObject, refusal: status.StatusError) -> None:
         super().__init__(refusal.code, refusal.reason, refusal.message, refusal.details)

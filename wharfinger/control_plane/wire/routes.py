@@ -16,12 +16,12 @@ _HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
 
 @dataclass(frozen=True, slots=True)
 class RootRoute:
-    """The route ``/``: the list of paths."""
+    """The routes ``/`` and ``/index.html``: the list of paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthRoute:
-    """The routes ``/healthz``, ``/livez`` and ``/readyz``, each with an optional check."""
+    """The routes ``/healthz``, ``/livez`` and ``/readyz``, each optionally followed by the name of a check."""
 
     endpoint: str
     check: str
@@ -34,7 +34,7 @@ class VersionRoute:
 
 @dataclass(frozen=True, slots=True)
 class MetricsRoute:
-    """The route ``/metrics``."""
+    """The routes ``/metrics`` and ``/metrics/slis``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class OpenApiV2Route:
 
 @dataclass(frozen=True, slots=True)
 class OpenApiV3Route:
-    """The route ``/openapi/v3`` (the index, "") or one document, such as ``apis/apps/v1``."""
+    """The route ``/openapi/v3`` and those below it; ``document`` is "" for the index, or a name such as ``apis/apps/v1``."""
 
     document: str
 
@@ -91,7 +91,7 @@ class StatusPageRoute:
 
 
 class ResourceRoute(msgspec.Struct, frozen=True):
-    """A collection (``name`` is ""), an object, or one of its subresources; ``watch`` is true for the deprecated watch paths."""
+    """A collection (``name`` is ""), an object, or its subresource; ``watch`` is true for the deprecated watch paths."""
 
     group: str
     version: str
@@ -132,7 +132,7 @@ Route: TypeAlias = (
 
 
 def parse_route(path: str) -> Route:
-    """Return the route of a path without percent-encoding.
+    """Return the route of a path whose percent-encoding has been decoded.
 
     A trailing slash is ignored in most paths. A path with an empty segment has no known route.
     """

@@ -1,8 +1,7 @@
 """Failures in Kubernetes' form: the ``Status`` object, its reasons and the wording that clients match on.
 
-Verbs raise :class:`StatusError`; the handler turns it into the response. The constructors here are the only place where reasons,
-codes and messages are spelled out, copied from the recorded answers of a kube-apiserver (API conventions, "Response Status
-Kind").
+Verbs raise :class:`StatusError`; the handler turns it into the response. The functions here return the usual errors; their
+reasons, codes and messages are copied from recorded answers of a kube-apiserver (API conventions, "Response Status Kind").
 """
 
 from collections.abc import Iterable, Sequence
@@ -115,7 +114,7 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 
 def conflict(kind: Kind, name: str, why: str = MODIFIED) -> StatusError:
-    """Return the 409 for a failed optimistic lock."""
+    """Return the 409 for a write that conflicts with the stored object, by default because of a failed optimistic lock."""
     message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
     return StatusError(409, "Conflict", message, _details(name, kind.group, kind.plural))
 

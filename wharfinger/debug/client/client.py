@@ -1,7 +1,7 @@
 """The client end of the debug socket: an Inspector that queries a running daemon.
 
 Code that prints snapshots works with this client as it does with the daemon's own Inspector, except that secrets arrive
-redacted.
+redacted unless a render with secrets is requested.
 """
 
 from collections.abc import Mapping
@@ -82,7 +82,7 @@ _MAX_REASON: Final = 64 * 1024
 class DebugClient:
     """An Inspector. Every method raises NoDaemonError or DebugAnswerError if it cannot get an answer.
 
-    With `exchange_blocking`, its methods block the thread; run them with `run_without_loop`.
+    With `exchange_blocking`, the default, the methods block the thread; run them with `run_without_loop`.
     """
 
     def __init__(self, path: Path, exchange: Exchange = exchange_blocking, *, wait_s: float = _ANSWER_S) -> None:
@@ -111,7 +111,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def memory(self) -> "MemorySnapshot":
-        """Return the memory of the daemon by part, and that of its children by program."""
+        """Return the memory of the daemon by part, and that of its child processes by program."""
         from wharfinger.runtime.daemon_details import MemorySnapshot  # noqa: PLC0415
 
         answer = await self._ask(MEMORY)
@@ -159,7 +159,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def pools(self) -> "tuple[WarmPoolSnapshot, ...]":
-        """Return the pools of warm hooks, of hooks that keep running, and of WorkerPools, sorted by name."""
+        """Return the pools of interpreters for hooks, of hooks that keep running, and of WorkerPools, sorted by name."""
         from wharfinger.debug.encoding.encoding import pools_from_json  # noqa: PLC0415
 
         answer = await self._ask("/api/v1/pools/dump")
@@ -265,7 +265,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def tasks(self) -> "tuple[DaemonTaskSnapshot, ...]":
-        """Return the tasks of the daemon, as a tree."""
+        """Return the trio tasks of the daemon, as a tree."""
         from wharfinger.debug.encoding.details import tasks_from_json  # noqa: PLC0415
 
         answer = await self._ask(TASKS)
@@ -288,7 +288,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def requirements(self) -> "RequirementsSnapshot | None":
-        """Return the facts that packages may require; None before they are known."""
+        """Return the facts that packages may require, such as the version of Kubernetes; None before they are known."""
         from wharfinger.runtime.daemon_details import RequirementsSnapshot  # noqa: PLC0415
 
         answer = await self._ask(REQUIREMENTS)

@@ -67,7 +67,7 @@ async def exchange_blocking(path: Path, question: Question) -> Reply:
     """
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            # SO_SNDTIMEO waits while the listener's backlog is full. With Python's own timeout, connect() would fail at once.
+            # SO_SNDTIMEO waits while the listener's backlog is full. With Python's own timeout, connect() would not wait.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CONNECT_S), 0))
             connection.connect(str(path))
             connection.settimeout(question.wait_s)
@@ -101,7 +101,7 @@ def _reply(connection: socket.socket, *, streamed: bool) -> Reply:
     length = headers.get("content-length", "")
     if streamed and headers.get("transfer-encoding", "").lower() == "chunked":
         return Reply(int(rest[:3]), _chunks(connection, body))
-    # The server sends the length of its answer first, so an endless answer is never read.
+    # An answer without a length is not read, because it could be endless.
     if not (length.isascii() and length.isdigit() and len(length) <= _MAX_DIGITS and int(length) <= MAX_ANSWER_BYTES):
         return Reply(int(rest[:3]), None)
     while len(body) < int(length):
@@ -110,7 +110,7 @@ def _reply(connection: socket.socket, *, streamed: bool) -> Reply:
 
 
 def _chunks(connection: socket.socket, data: bytearray) -> bytes | None:
-    """Read the chunks of a streamed answer; ``data`` has been received already. None if they are over the limit.
+    """Read the chunks of a streamed answer; ``data`` has been received already. Return None if they exceed the limit.
 
     Raises OSError.
     """

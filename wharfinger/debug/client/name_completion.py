@@ -32,8 +32,10 @@ def complete_by(action: argparse.Action, completer: Completer) -> None:
 
 
 def complete_name(prefix: str, parsed_args: argparse.Namespace, **_others: object) -> list[str]:
-    """Return the names that begin with ``prefix``: of pools or repositories for these lists of `get`, otherwise of packages;
-    none without a daemon.
+    """Return the names that begin with ``prefix``; none without a daemon.
+
+    After `get pools` and `get repositories`, these are names of pools or repositories; after `get versions`, names of packages
+    in the repositories; otherwise, names of packages of the daemon.
     """
     client = _client(parsed_args)
     try:

@@ -1,4 +1,4 @@
-"""The errors about names that a daemon does not know, each with the nearest known name."""
+"""The errors about names that a daemon does not know, with similar known names if there are any."""
 
 from typing import Final
 
@@ -46,8 +46,10 @@ async def why_incomplete(inspector: Inspector) -> str:
 
 
 async def package_hint(inspector: Inspector, name: str) -> str:
-    """Return a hint with the names that the user may have meant, "" if there are none. A name may have been written as
-    ``namespace/instance``, as in kubectl, without its namespace, or with a mistake.
+    """Return a hint with the names that the user may have meant, "" if there are none.
+
+    The user may have written ``namespace/instance`` instead of ``namespace.instance``, or left out the namespace, or made a
+    mistake in the name.
     """
     from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
 
@@ -61,7 +63,7 @@ async def package_hint(inspector: Inspector, name: str) -> str:
 
 
 def nearest_hint(name: str, known: list[str], command: str) -> str:
-    """Return a hint for an unknown name: the nearest known one, or the command that lists all."""
+    """Return a hint for an unknown name: the nearest known name, or the command that lists all names."""
     from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
 
     near = get_close_matches(name, known, 1, _NEAR)

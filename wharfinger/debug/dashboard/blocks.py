@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 
 class Tone(StrEnum):
-    """The look of a text. Colour is never the only mark: the text has the same meaning without it."""
+    """The look of a text. A color never adds information: the text has the same meaning without it."""
 
     PLAIN = ""
     GOOD = "good"
@@ -17,7 +17,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One text. If ``href`` is set, the text is a link to this address, which is relative to the folder of all pages."""
+    """One text. If ``href`` is set, the text is a link to this address, relative to the address of the dashboard."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -75,7 +75,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Lines that a reader unfolds; ``key`` identifies them in the next answer."""
+    """Lines that are hidden until a reader unfolds them; ``key`` identifies them in the next version of the page."""
 
     key: str
     summary: str

@@ -6,7 +6,7 @@ There are three kinds of events:
 * ``announcement``: a line that a screen reader reads aloud;
 * ``problem``: the reason why the daemon does not answer; "" once it answers again.
 
-While nothing changes, a comment is sent every QUIET_S seconds, so that a closed browser is noticed.
+While nothing changes, the stream has a comment line every QUIET_S seconds, so that the server notices a closed connection.
 """
 
 from collections.abc import AsyncGenerator
@@ -22,7 +22,7 @@ from wharfinger.formats.terminal_text import printable
 
 LEAST_PAUSE_S: Final = 1.0
 QUIET_S: Final = 15.0
-"""The time after which a comment is sent."""
+"""The time without an event after which a comment line is sent."""
 
 
 class Changes:
@@ -59,7 +59,7 @@ class Changes:
 
 
 async def events_of(pages: Pages, templates: Templates, path: str, argument: str) -> AsyncGenerator[bytes, None]:
-    """Yield the events of a page, the first ones at once."""
+    """Yield the events of a page. There is no pause before the first ones."""
     changes = Changes(templates)
     quiet_since_s = trio.current_time()
     while True:

@@ -14,7 +14,7 @@ _MOST_PORT: Final = 65_535
 
 
 class DashboardExtraError(DebugError):
-    """A library of the page is not installed."""
+    """A library that the page needs is not installed."""
 
 
 def add_dashboard(parser: argparse.ArgumentParser) -> None:

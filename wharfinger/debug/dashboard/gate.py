@@ -1,14 +1,15 @@
-"""The gate of the page: which requests are admitted.
+"""The access control of the page: it decides which requests are admitted.
 
 Pure. The page listens on a port of this machine, to which every local program, and every web page in a local browser,
 can send requests. Therefore:
 
-* the Host header must name this machine, because a foreign name could be made to resolve to it (DNS rebinding);
+* the Host header must name this machine, because an attacker can make another name resolve to its address (DNS rebinding);
 * the request must not come from another site's page (Sec-Fetch-Site);
 * the first request has the one-time token, and gets a session cookie in exchange; all further requests must have that cookie.
   Scripts cannot read it (HttpOnly), and requests from other sites do not carry it (SameSite);
-* all addresses of the page are in a folder with a secret name, and browsers send the cookie to this folder only (Path). Without
-  the folder, browsers would also send the cookie to the servers of other users on other ports of this machine.
+* the path of each address begins with a folder that has a secret name, and browsers send the cookie only to addresses in this
+  folder (Path). Without the folder, browsers would also send the cookie to the servers of other users on other ports of this
+  machine.
 """
 
 import hmac
@@ -66,7 +67,7 @@ Verdict: TypeAlias = Admitted | Exchanged | Refused
 
 
 def admit(gate: Gate, request: Request, now_s: float) -> tuple[Gate, Verdict]:
-    """Return the gate after a request, and the verdict on the request."""
+    """Return the new state of the gate, and the verdict on the request."""
     refusal = _refusal(request)
     if refusal is not None:
         return gate, refusal

@@ -1,4 +1,4 @@
-"""The first page, with the daemon, the graph with live states, and the packages; and the page of the queues. Pure."""
+"""The first page, which shows the daemon, the graph of packages and their list; and the page of the queues. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -27,7 +27,7 @@ _TONES: Final = {
 
 
 def overview_page(whole: DaemonAnswer, find: str, picture: Picture | None) -> Page:
-    """Return the first page; ``find`` filters the list of packages, and ``picture`` is None if there is too much to draw."""
+    """Return the first page; ``find`` filters the list of packages, and ``picture`` is None if nothing is drawn."""
     counts = ", ".join(f"{count} {state}" for state, count in state_counts(whole.packages))
     return Page(
         "Packages",
@@ -43,7 +43,7 @@ def overview_page(whole: DaemonAnswer, find: str, picture: Picture | None) -> Pa
 
 
 def queues_page(whole: DaemonAnswer) -> Page:
-    """Return the page of the queues, and of the limits that tasks wait for."""
+    """Return the page that shows the queues, and the limits that tasks wait for."""
     queues = [package.queue for package in whole.packages]
     total = sum(len(queue.tasks) for queue in queues)
     return Page(

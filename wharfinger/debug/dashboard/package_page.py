@@ -1,5 +1,7 @@
-"""The page of a package: what to do, conditions, resources with their health, drift with its writers, hooks with their logs, its
-queue, history, Events and log. Pure.
+"""The page of a package. Pure.
+
+It shows the package's state with a remedy, its conditions, objects with their health, drift, hooks with their output, queue,
+history, Events, log, and the graph around it.
 """
 
 from typing import Final
@@ -38,10 +40,11 @@ _TRUTH: Final = {"True": Tone.GOOD, "False": Tone.BAD}
 
 
 def package_page(one: PackageAnswer, picture: Picture | None) -> Page:
-    """Return the page; ``picture`` shows the surroundings of the package, None if they cannot be drawn."""
+    """Return the page; ``picture`` shows the package and the packages related to it, None if they cannot be drawn."""
     found = one.description
     package = found.package
-    around: tuple[Block, ...] = (picture,) if picture is not None else (Items((), "Not in the scheduler."),)
+    not_drawn = "Not drawn: too many packages are related to this one, or it was created or removed just now."
+    around: tuple[Block, ...] = (picture,) if picture is not None else (Items((), not_drawn),)
     sections = (
         Section("state", "State", (_facts(package), *_explained(found.explanation))),
         Section("conditions", "Conditions", (_conditions(package),)),
@@ -135,7 +138,7 @@ def _object(resource: ResourceSnapshot) -> str:
 
 
 def _drift(package: PackageSnapshot, resources: tuple[ResourceSnapshot, ...]) -> Items:
-    """Return the fields that are not as applied and the managers that set them, and the objects that cannot be corrected."""
+    """Return the fields that differ from what was applied, with their managers, and the objects that fail to apply."""
     drifted = package.drift or tuple(f"{_object(each)}: {each.drift}" for each in resources if each.drift)
     cells = (*(Cell(each, Tone.WARNING) for each in drifted), *(Cell(each, Tone.BAD) for each in package.failing))
     return Items(cells, "No drift: every object is as it was applied.")

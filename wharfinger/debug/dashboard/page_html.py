@@ -35,11 +35,11 @@ class Templates:
         self._macros = environment.get_template("macros.html")
 
     def page(self, page: Page, here: str, changes: str, problem: str) -> str:
-        """Return a page. ``here`` is its path, ``changes`` the address of its changes, ``problem`` why it may be old or empty."""
+        """Return a page. ``here`` is its path, ``changes`` the address of its changes, ``problem`` why it may be out of date."""
         return self._page.render(page=page, here=here, changes=changes, problem=problem)
 
     def section(self, section: Section) -> str:
-        """Return one section of a page, as it is in the page."""
+        """Return the HTML of one section, as `page` writes it."""
         text: str = self._macros.module.section(section)  # type: ignore[attr-defined]
         return str(text).strip()
 

@@ -1,4 +1,4 @@
-"""The pages by their addresses. Each page is made from answers of the daemon."""
+"""The pages, selected by the path of a request. Each page is made from answers of the daemon."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,11 +20,11 @@ PARAMETERS: Final[Mapping[str, frozenset[str]]] = {
 }
 """The paths of pages, with the query parameters of each."""
 LONGEST: Final = 300
-"""The longest name or text that is searched for, in characters."""
+"""The maximum length of the value of a query parameter, in characters."""
 
 
 class Pages:
-    """All pages, of one daemon."""
+    """All pages about one daemon."""
 
     def __init__(self, source: AnswerCache) -> None:
         self._source = source

@@ -17,7 +17,7 @@ MOST_KEPT: Final = 16
 
 
 class Pictures:
-    """A cache of drawings, by the package at their centre; "" for the drawing of all packages."""
+    """A cache of drawings. The key is the name of the package that a drawing is about, "" for the drawing of all packages."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Graph, Picture]] = {}
@@ -25,8 +25,8 @@ class Pictures:
     async def picture(
         self, nodes: tuple[NodeSnapshot, ...], packages: tuple[PackageSnapshot, ...], name: str = ""
     ) -> Picture | None:
-        """Return the drawing of all packages, or of one package and its surroundings; None if there are no packages to draw, or
-        too many.
+        """Return the drawing of all packages, or of one package and the packages related to it; None if there are no packages to
+        draw, or too many.
         """
         whole = make_graph(nodes, packages)
         graph = surroundings_of(whole, name) if name else whole

@@ -18,7 +18,7 @@ from wharfinger.debug.graph.look import style_lines
 from wharfinger.httpd.messages import Answer, CutError, Handler, Request, Response, StreamingResponse
 
 CHANGES: Final = "/changes"
-"""The path of the changes of a page. Pages name all addresses relative to their folder."""
+"""The path of the changes of a page, within the folder that contains all paths."""
 MOST_STREAMS: Final = 16
 _FOLDER: Final = Path(__file__).parent / "static"
 _FILES: Final = {"style.css": "text/css", "refresh.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -122,7 +122,9 @@ class _Site:
 
 
 def _argument(path: str, request: Request, *others: str) -> str | None:
-    """Return the value of the query parameter of a page, "" without one; None if the query is wrong."""
+    """Return the value of the query parameter of a page, "" if it is missing; None if the query is wrong. ``others`` are further
+    parameters that are allowed.
+    """
     known = PARAMETERS[path]
     if request.query.keys() - known - set(others):
         return None

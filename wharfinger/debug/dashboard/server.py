@@ -41,8 +41,8 @@ async def open_dashboard(client: DebugClient, port: int = 0) -> AsyncIterator[st
 
 
 def new_gate(port: int, now_s: float) -> Gate:
-    """Return a gate with new secrets. The cookie's name contains the port, so that two pages of one machine do not overwrite each
-    other's cookie.
+    """Return a gate with new secrets. The cookie's name contains the port, so that two dashboards on one machine do not overwrite
+    each other's cookie.
     """
     token, session, folder = (secrets.token_urlsafe(32) for _ in range(3))
     return Gate(token, session, f"wharfinger-{port}", now_s + TOKEN_S, f"/{folder}/")

@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class DaemonAnswer:
-    """One answer about the whole daemon. ``statistics`` is None while it is starting."""
+    """One answer about the whole daemon. ``statistics`` is None while the daemon is starting."""
 
     daemon: DaemonSnapshot
     packages: tuple[PackageSnapshot, ...]
@@ -38,7 +38,7 @@ class DaemonAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PackageAnswer:
-    """One answer about a package, with the scheduler's nodes, which are needed to draw its surroundings."""
+    """One answer about a package, with the scheduler's nodes, which are needed to draw the packages related to it."""
 
     daemon: DaemonSnapshot
     description: Description
@@ -49,7 +49,7 @@ class PackageAnswer:
 
 @dataclass(slots=True)
 class _Kept(Generic[_T]):
-    """The last answer, or the last failure, until ``until_s``."""
+    """The last answer or the last failure. It is reused until ``until_s``."""
 
     lock: trio.Lock = field(default_factory=trio.Lock)
     answer: _T | None = None

@@ -3,8 +3,9 @@
 Pure. Reading back what was written gives the same snapshot, so a client of the socket can replace the daemon's own Inspector.
 Readers ignore unknown keys and report missing keys by name, so an older command line can inspect a newer daemon.
 
-Shapes. Every duration is also given in seconds. The daemon, explanations, and the parts of packages,
-nodes and statistics are records (:mod:`wharfinger.debug.encoding.records`); the following shapes differ from their snapshots::
+The daemon, explanations, and the parts of packages, nodes and statistics are records
+(:mod:`wharfinger.debug.encoding.records`). The following shapes differ from their snapshots. A key with ``?`` may be missing. A
+duration that is written for people has a second key with the number of seconds::
 
     queues:    {queues: {<name>: queue}}
     pools:     {pools: {<name>: {state, size, ready, reserved, waiting, started, conflicts, failed, expired, refused, restarts,
@@ -13,7 +14,7 @@ nodes and statistics are records (:mod:`wharfinger.debug.encoding.records`); the
                 channels?, detailed?: [{version, digest?, channels?, description?, kubernetes?, changelog?, deprecated?}],
                 problem?}]}}}
     queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
-                next_retry?, next_retry_seconds?, error?, cause?, parked?, waits_for?}]}      (no tasks: no key)
+                next_retry?, next_retry_seconds?, error?, cause?, parked?, waits_for?}]}      (without tasks, only length)
     answer:    {verdict: Valid | Invalid | Unknown, version?, problems?: [{path, message}], warnings?: [...], message?}
 """
 

@@ -1,6 +1,6 @@
 """The scheduler's nodes as JSON, and back (see :mod:`wharfinger.debug.encoding.encoding`).
 
-Shapes; absent fields are left out::
+Shapes; a key with ``?`` may be missing::
 
     scheduler: {nodes: {<name>: node}}
     node:      {version, order, state, decision: {kind, reason, message}, dependencies: needs, declared_order, run?, failed?,
@@ -8,7 +8,7 @@ Shapes; absent fields are left out::
                 groups?: [{kind: anyOf | noneOf, name, members: needs}], dependents?: [<name>], subscriptions?: [<name>]}
     needs:     {<name>: {constraint, optional}}
 
-``order`` is the effective order. A daemon that does not send ``declared_order`` sends none of the keys after it either.
+``order`` is the effective order. An older daemon sends neither ``declared_order`` nor any of the keys after it.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from wharfinger.runtime.scheduler_details import DependencySnapshot, GroupSnapsh
 
 _GROUPS: Final = ("anyOf", "noneOf")
 OWN_FIELDS: Final = frozenset({"name", "decision", "reason", "message", "dependencies", "groups", "declared_order"})
-"""The fields of a node that have another shape in JSON, or that have no default in JSON."""
+"""The fields of a node that have another shape in JSON, are always present, or (the name) are the key of the node."""
 
 
 def nodes_to_json(nodes: Iterable[NodeSnapshot]) -> JsonObject:

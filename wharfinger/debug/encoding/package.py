@@ -1,6 +1,6 @@
 """Packages as JSON, and back (see :mod:`wharfinger.debug.encoding.encoding`).
 
-Shapes; absent fields are left out::
+Shapes; a key with ``?`` may be missing::
 
     packages:  {apps: {<name>: package}, modules: {<name>: package}}
     package:   {name, kind, namespace, labels?: {<key>: <value>}, definition: {name, version, digest},
@@ -41,11 +41,11 @@ _INSIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "installed_version": ("installed", "version"),
     "installed_digest": ("installed", "digest"),
 }
-"""The paths in JSON of the fields that JSON groups in nested objects."""
+"""The paths of the fields that are in nested objects in JSON."""
 OWN_FIELDS: Final = frozenset(
     {"settings", "values", "hooks", "queue", "unmatched", "crds", "labels", "secrets", *_INSIDE}
 )
-"""The fields of a package that have another path or name in JSON, or are always present."""
+"""The fields of a package that this module encodes in its own way."""
 
 
 def packages_to_json(packages: Iterable[PackageSnapshot]) -> JsonObject:

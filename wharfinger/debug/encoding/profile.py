@@ -1,4 +1,4 @@
-"""A profile as a JSON document, and back; and a profile in the formats of other tools.
+"""A profile as a JSON document, and back; and a profile as text, as YAML and in the formats of other tools.
 
 Shape::
 

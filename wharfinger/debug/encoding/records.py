@@ -1,7 +1,8 @@
-"""Snapshots that are encoded field by field: a frozen dataclass as a JSON object with the same keys.
+"""Snapshots that are encoded field by field: a frozen dataclass becomes a JSON object with the names of its fields as keys.
 
-A field that has its default value is left out, and a missing field is read as its default value. A field without a default is
-always present. Times are strings in RFC 3339, tuples are lists, and nested records are objects. Readers ignore unknown keys.
+The keys of a few fields differ (``_KEYS``). A field that has its default value is left out, and a missing field is read as its
+default value. A field without a default is always present. Times are strings in RFC 3339, tuples are lists, and nested records
+are objects. Readers ignore unknown keys.
 """
 
 import types

@@ -72,7 +72,7 @@ _Fields = Mapping[str, tuple[object, bool]]
 
 
 def api_schema() -> JsonObject:
-    """Return the schema: the answer of each path, and the definitions that they refer to."""
+    """Return the schema of the answer of each path, and the definitions that these schemas refer to."""
     components = cast(
         "tuple[list[JsonObject], dict[str, JsonObject]]",
         msgspec.json.schema_components(list(_answers().values()), schema_hook=_any_json, ref_template=_REF),

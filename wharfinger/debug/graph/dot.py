@@ -1,6 +1,7 @@
 """The graph of packages in Graphviz' DOT language. Pure. Names are untrusted.
 
-An edge points at the named package and is drawn from right to left, so packages that start first are on the left.
+An edge points from a package to a package that it names, such as a dependency. Edges are drawn from right to left, so packages
+that start first are on the left.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The graph of packages as JSON, for programs that draw or count.
 
-Pure. Shape; absent fields of nodes and edges are left out::
+Pure. Shape; a key with ``?`` may be missing::
 
     {focus?, nodes: [{name, state, kind?, version?, order?, status?, message?, waits_for?: [...], since?}],
      edges: [{source, target, kind: needs | needs-if-there | any-of | excludes | subscribes, group?, constraint?, waited_for?}]}

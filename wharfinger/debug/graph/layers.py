@@ -2,12 +2,12 @@
 
 Pure, on numbered nodes. Such columns do not exist for a graph with cycles. Therefore all nodes are first put in one line, and
 an edge that points against the line is treated as if it were reversed. The line follows the strongly connected components in
-the order of Tarjan's algorithm (targets first). Inside a component it follows the strong edges, so a strong edge is reversed
-only if strong edges form a cycle themselves. Then each node goes into the column right after its last dependency. The
+the order of Tarjan's algorithm (targets first). Inside a component it follows the strong edges (see `Edge`), so a strong edge is
+reversed only if strong edges form a cycle themselves. Then each node goes into the column right after its last dependency. The
 node is moved to the column right before its first dependent if the move shortens more edges than it lengthens.
 
-The time is linear in nodes and edges. There is no recursion, so a chain of ten thousand nodes is fine. The result depends on the
-numbers alone.
+The time is linear in nodes and edges. There is no recursion, so a chain of ten thousand nodes is fine. The result depends only
+on the numbers of the nodes and on the edges.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 
 class Edge(NamedTuple):
-    """An edge: ``source`` names ``target``, both numbers of nodes. A cycle is broken at an edge
-    that is not ``strong``, if it has one."""
+    """An edge: ``source`` names ``target``; both are numbers of nodes. A cycle is broken at an edge that is not ``strong``, if
+    the cycle has one.
+    """
 
     source: int
     target: int

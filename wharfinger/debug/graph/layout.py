@@ -2,11 +2,11 @@
 
 Pure: sizes and edges in, coordinates out, and equal input gives equal output. The columns are computed by
 :mod:`wharfinger.debug.graph.layers` and the order within a column by :mod:`wharfinger.debug.graph.rows`. This module moves
-each box towards the middle of its neighbours as far as the other boxes in its column allow (least squares, solved exactly by
-pooling neighbours that meet). Unconnected parts of the graph are laid out separately and packed on shelves, so a hundred
-packages without dependencies form a block, not a tower.
+each box towards the middle of its neighbors as far as the other boxes in its column allow (least squares, solved exactly by
+pooling neighbors that meet). Unconnected parts of the graph are laid out separately and packed in rows (*shelves*), so a
+hundred packages without dependencies form a block, not a tower.
 
-Dependencies are on the left. Every box of a column is as wide as the widest one. y grows downwards.
+Dependencies are on the left. All boxes of a column are as wide as its widest box. y grows downwards.
 """
 
 import math
@@ -21,7 +21,7 @@ from wharfinger.debug.graph.rows import Rows, order_rows
 
 _ROW_GAP: Final = 14.0
 _JOINT: Final = 10.0
-"""The height that a line needs where it passes between boxes."""
+"""The height of a joint (see `rows`): the space that a line needs where it passes between boxes."""
 _COLUMN_GAP: Final = 80.0
 _WIDEST_GAP: Final = 240.0
 _PART_GAP: Final = 32.0
@@ -190,8 +190,9 @@ def _offsets(members: Sequence[int], heights: Sequence[float]) -> list[float]:
 def _settle(
     members: Sequence[int], rows: Rows, heights: Sequence[float], middle: list[float], *, left: bool, right: bool
 ) -> None:
-    """Move the nodes of a column as near to their neighbours as their order allows; long lines weigh most, so they become
-    straight."""
+    """Move the nodes and joints of a column as near to their neighbors as their order allows. Long lines have the largest
+    weight, so they become straight.
+    """
     offsets = _offsets(members, heights)
     ideal: list[tuple[float, float]] = []
     for each, offset in zip(members, offsets, strict=True):
@@ -206,7 +207,7 @@ def _settle(
 
 
 def _monotone(ideal: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """Yield the non-decreasing numbers nearest to the wanted numbers, by weighted squares (pool adjacent violators)."""
+    """Yield the non-decreasing sequence that is nearest to the wanted numbers, by weighted squares (pool adjacent violators)."""
     pools: list[tuple[float, float, int]] = []
     for value, weight in ideal:
         pool = (value, weight, 1)
@@ -230,7 +231,7 @@ class _Lanes:
     middle: Sequence[float]
 
     def line(self, edge: Edge, route: tuple[int, ...] | None) -> tuple[Point, ...]:
-        """Return the points of a line, from the source's side that faces the target, straight through the columns between."""
+        """Return the points of a line, which begins and ends at the sides that face each other. ``route`` has its joints."""
         if edge.source == edge.target:
             return ()
         leftwards = self.column[edge.target] < self.column[edge.source]
@@ -247,7 +248,7 @@ class _Lanes:
 
 
 def _packed(parts: Sequence[tuple[float, float]]) -> tuple[float, float, list[tuple[float, float]]]:
-    """Pack all parts on shelves; return the total width and height, and the position of each part.
+    """Pack all parts in rows (*shelves*); return the total width and height, and the position of each part.
 
     Parts are placed from left to right; on a shelf they may also be placed below each other.
     """

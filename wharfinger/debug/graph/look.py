@@ -1,6 +1,6 @@
-"""The look of the SVG picture of a graph: colours for light and for dark backgrounds, signs, lines and arrowheads.
+"""The look of the SVG picture of a graph: colors for light and for dark backgrounds, signs, lines and arrowheads.
 
-Pure constants and small pieces of SVG. Colour is never the only mark: each state has a sign of its own shape and is written out,
+Pure constants and small pieces of SVG. Color is never the only mark: each state has a sign of its own shape and is written out,
 and each kind of edge has its own line and arrowhead. The picture paints its own background, light unless the viewer prefers a
 dark one, so it is readable on any page.
 """
@@ -33,8 +33,8 @@ SHIFTS: Final = {
     EdgeKind.EXCLUDES: 10,
     EdgeKind.SUBSCRIBES: -10,
 }
-"""The distance, downwards, of the line of each kind of edge from the middle, so that edges between the same packages do not
-overlap.
+"""How far the line of each kind of edge is shifted down from the middle of its boxes, so that edges of different kinds between
+the same packages do not overlap.
 """
 HEADS: Final = {
     EdgeKind.NEEDS: '<path class="head" d="M0,0 L-10,-5 L-10,5 Z"/>',
@@ -54,7 +54,7 @@ _DASHES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Palette:
-    """The colours on one background. A state has two: one for its box, one for its border and its sign."""
+    """The colors on one background. A state has two: one for its box, one for its border and its sign."""
 
     paper: str
     ink: str
@@ -112,7 +112,7 @@ def class_of(each: NodeState | EdgeKind) -> str:
 
 
 def style_lines(scope: str = "") -> Iterator[str]:
-    """Yield the lines of the style sheet; ``scope`` is a selector of the pictures to which they are limited, "" for all."""
+    """Yield the lines of the style sheet. ``scope`` is a CSS selector that limits them to some pictures, "" for no limit."""
     yield from (_scoped(line, scope) for line in _style_lines())
 
 

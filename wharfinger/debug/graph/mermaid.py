@@ -42,7 +42,7 @@ _ARROWS: Final = {
 
 
 def graph_to_mermaid(graph: Graph) -> str:
-    """Return a Mermaid document; an edge points at the named package, and packages that start first are on the left."""
+    """Return a Mermaid document. Edges point from a package to one that it names; packages that start first are on the left."""
     return "".join(f"{line}\n" for line in _lines(graph))
 
 
@@ -71,7 +71,7 @@ def _lines(graph: Graph) -> Iterator[str]:
 
 
 def _label(edge: GraphEdge) -> str:
-    """Return the kind of the edge, its group and its constraint; never empty, because Mermaid has no empty labels."""
+    """Return the kind of the edge, its group and its constraint; never empty, because Mermaid allows no empty labels."""
     kind = edge.kind.value.replace("-", " ")
     return f"{kind} {edge.label}" if edge.label else kind
 

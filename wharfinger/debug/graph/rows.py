@@ -5,7 +5,7 @@ each column between. Edges to the same node share their joints, so forty package
 trunk, not forty lines. Joints are numbered after the nodes. There are at most MAX_JOINTS joints; if there would be more, the
 longest edges have none.
 
-The order is improved by barycentre sweeps in both directions, and the best order is kept.
+The order is improved by barycenter sweeps in both directions, and the best order is kept.
 """
 
 from bisect import bisect_right, insort
@@ -25,7 +25,7 @@ _WORTH_COUNTING: Final = 8_000
 class Rows:
     """The order of all columns and the joints of all edges.
 
-    ``columns`` are the nodes and joints of each column from the top. ``left`` and ``right`` are the neighbours of each node or
+    ``columns`` are the nodes and joints of each column from the top. ``left`` and ``right`` are the neighbors of each node or
     joint in the next column on that side. ``routes`` are the joints that each edge passes from its source on; None for an edge
     without joints.
     """
@@ -59,7 +59,7 @@ def order_rows(column: Sequence[int], edges: Sequence[Edge]) -> Rows:
 
 
 class _Joined:
-    """The nodes with joints between them, so that every piece of an edge is between two neighbouring columns."""
+    """The nodes with joints between them, so that every piece of an edge is between two neighboring columns."""
 
     def __init__(self, column: Sequence[int]) -> None:
         self.column = list(column)
@@ -108,7 +108,7 @@ class _Joined:
 
 
 def _sweep(columns: list[list[int]], neighbours: Sequence[Sequence[int]], *, leftwards: bool) -> None:
-    """Order the nodes of each column by the middle of their neighbours in the previous column; a node without such neighbours
+    """Order the nodes of each column by the middle of their neighbors in the previous column; a node without such neighbors
     roughly keeps its place.
     """
     place: dict[int, float] = {}

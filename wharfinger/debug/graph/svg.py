@@ -1,6 +1,6 @@
 """The graph of packages as a picture: one self-contained SVG document that needs no script, no font and no display.
 
-Pure, and in ASCII. Untrusted text is written as text, and everything is escaped that XML could misread or does not allow. A
+Pure, and in ASCII. In all untrusted text, the characters that XML could misread or does not allow are escaped or replaced. A
 text that is too long for its box is cut there and given in full in the title, which viewers show under the pointer and
 screen readers read aloud. Every edge has a title in words, too. The positions of boxes and lines come from
 :mod:`wharfinger.debug.graph.layout`, their look from :mod:`wharfinger.debug.graph.look`.
@@ -50,7 +50,7 @@ def graph_to_svg(graph: Graph, link: Callable[[str], str] | None = None) -> str:
     top = _MARGIN + _LINE * 2 + _LINE * max((row + 1 for _, row, _ in legend), default=0)
     down = top + layout.height + _MARGIN
     area = f'width="{across}" height="{down}"'
-    # The children of an image are not read aloud, so a picture with links is a group.
+    # Screen readers do not read the children of an ``img`` aloud, so a picture with links is a ``group``.
     prefix, role = ("", 'role="img"') if link is None else ("drawing-", 'class="graph" role="group"')
     named = f'{role} aria-labelledby="{prefix}title {prefix}desc"'
     lines = [
@@ -91,7 +91,7 @@ def _summary(graph: Graph) -> str:
 
 
 def _texts(node: GraphNode) -> tuple[str, ...]:
-    """Return the lines in a box: the name, the state, and what the package waits for."""
+    """Return the lines in a box: the name, the state, and what the package waits for, or else its message."""
     name, caption = (
         shorten(printable(node.name) or '""', _LONGEST_NAME),
         shorten(printable(node.caption), _LONGEST_NAME),

@@ -1,7 +1,8 @@
 """The graph of packages for a terminal: a list of packages, lowest order first, each with the packages that it names.
 
-Pure. Each package and each of its edges has one line, which is wrapped if the width of the terminal is known. For a
-terminal that has only ASCII, branches are drawn in ASCII, and all other characters are escaped.
+Pure. Each package, its blockers (or its message), and each of its edges have a line of their own. Lines are wrapped if the
+width of the terminal is known. For a terminal that has only ASCII, branches are drawn in ASCII, and all other
+characters are escaped.
 """
 
 from collections.abc import Iterator, Mapping

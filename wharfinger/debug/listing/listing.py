@@ -42,7 +42,7 @@ class Column:
 class Row:
     """One row: ``cells`` for all columns, and ``document``, which is printed with ``-o json``.
 
-    ``key`` identifies it in the next answer. ``name`` is printed with ``-o name``; "" for a row without one. A row that is not
+    ``key`` identifies the row in later answers. ``name`` is printed with ``-o name``; "" for a row without one. A row that is not
     ``in_table`` is printed only by name and in documents.
     """
 

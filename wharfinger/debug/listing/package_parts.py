@@ -74,7 +74,7 @@ def hooks_list() -> Listing:
 
 
 def watches_list() -> Listing:
-    """Return the list of monitors: the kubernetes bindings of hooks that are started."""
+    """Return the list of monitors, one for each started ``kubernetes`` binding of a hook."""
     return Listing(
         "watches",
         _WATCHES,

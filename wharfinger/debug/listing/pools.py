@@ -23,7 +23,7 @@ _PODS: Final = "pods"
 
 
 def pools_list() -> Listing:
-    """Return the list of pools of warm hooks, of hooks that keep running, and of pods."""
+    """Return the list of pools: of idle processes for runs of hooks, of hooks that keep running, and of pods."""
     return Listing(
         "pools",
         _COLUMNS,

@@ -29,7 +29,7 @@ def repositories_list() -> Listing:
 
 
 def versions_list() -> Listing:
-    """Return the list of versions of followed packages.
+    """Return the list of versions of the packages that a resource follows by a range or a channel.
 
     The table has only the versions whose details are known; ``-o name`` and documents have all versions.
     """

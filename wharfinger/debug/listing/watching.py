@@ -1,7 +1,7 @@
 """A list that is watched (`get -w`): first all rows, then each row that is new, has changed or is gone.
 
 Pure. In a table, a row that is gone is printed as its name and ``(gone)``; names and documents of rows that are gone are not
-printed, as in kubectl. A JSONPath template gets a list of the rows that are new or have changed.
+printed, as in kubectl. A JSONPath template is applied to a document of the rows that are new or have changed.
 """
 
 from collections.abc import Sequence

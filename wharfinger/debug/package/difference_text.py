@@ -30,7 +30,7 @@ def difference_lines(difference: DifferenceSnapshot) -> list[str]:
 
 
 def summary_lines(difference: DifferenceSnapshot) -> list[str]:
-    """Return the counts, and the notes about the whole."""
+    """Return the counts of changes, and the notes about the whole difference."""
     changes = [change.change for change in difference.changes]
     counts = ", ".join(f"{changes.count(kind)} {words}" for kind, words in _WORDS.items() if kind in changes)
     first = f"objects: {counts}, {difference.unchanged} unchanged" if changes else "no differences"
@@ -47,7 +47,7 @@ _WORDS: Final = {
 
 
 def coloured(line: str) -> str:
-    """Return a line with the colour of its sign, for a terminal."""
+    """Return a line in the color of its sign, for a terminal."""
     colour = {"+": _GREEN, "-": _RED}.get(line.lstrip()[:1], "")
     return f"{colour}{line}{_RESET}" if colour else line
 

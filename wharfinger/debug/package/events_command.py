@@ -1,4 +1,4 @@
-"""The command `wharfinger events`: the Kubernetes Events about a package, or those that the daemon wrote."""
+"""The command `wharfinger events`: the Kubernetes Events about a package, or all Events that daemons wrote."""
 
 import argparse
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def _events(args: argparse.Namespace) -> int:
 
 
 async def read_events(inspector: Inspector, name: str | None) -> tuple[ClusterEventSnapshot, ...]:
-    """Return the Events of a package, or of the daemon. Raises NoSuchPackageError."""
+    """Return the Events about a package, or all Events that daemons wrote. Raises NoSuchPackageError."""
     found = await inspector.events(name)
     if found is None:
         raise await no_such_package(inspector, name or "")

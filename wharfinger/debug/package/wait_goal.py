@@ -83,8 +83,7 @@ def is_reached(goal: Goal, package: PackageSnapshot | None) -> bool:
 def unknown_condition(goal: Goal, package: PackageSnapshot) -> str:
     """Return the problem with a goal whose condition a package never has; "" if there is no problem.
 
-    The package itself shows which conditions exist, because it has one for each stage, and the daemon may be of another version
-    than this command.
+    The names of the conditions are read from the package, because a daemon of another version may have other conditions.
     """
     if not isinstance(goal, HasCondition):
         return ""

@@ -22,7 +22,7 @@ def memory_lines(memory: MemorySnapshot) -> list[str]:
     parts = [(each.part, str(each.items), _part_size(each)) for each in memory.parts]
     return [
         *layout(("PROGRAM", "PROCESSES", "MEMORY"), processes, None),
-        f"The daemon itself had at most {size_text(memory.peak_bytes)}.",
+        f"The daemon itself has used at most {size_text(memory.peak_bytes)}.",
         *(["", *layout(("KEPT IN THE DAEMON", "NUMBER", "ESTIMATED SIZE"), parts, None)] if parts else []),
     ]
 

@@ -1,7 +1,8 @@
-"""A JSON value as text for people and programs: JSON or YAML that is safe on a terminal and can be parsed back to the same value.
+"""A JSON value as text for people and programs: JSON or YAML that is safe on a terminal and can be parsed back.
 
-Pure. An odd character, number or depth in one package's settings must not prevent the whole dump. A value that block-style
-YAML cannot express, or only in a way that is unsafe on a terminal, is written as JSON with escapes, which is also YAML.
+Pure. The parsed value is the same, except for NaN, infinities and lone surrogates, which JSON cannot express. An odd character,
+number or depth in one package's settings must not prevent the whole dump. If block-style YAML cannot express a value, or only in
+a way that is unsafe on a terminal, the value is written as JSON with escapes, which is also YAML.
 """
 
 from typing import Final, Literal, TypeAlias

@@ -40,7 +40,7 @@ from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapsh
 
 
 def redact_package(package: PackageSnapshot) -> PackageSnapshot:
-    """Return the package with its settings, values and every text redacted, and without its list of secrets."""
+    """Return the package with its settings, its values and all texts that may quote them redacted, and without ``secrets``."""
     secrets = secrets_of(package)
     text = TextRedactor(secrets)
     return replace(
@@ -107,8 +107,8 @@ def redact_pool(pool: WarmPoolSnapshot, secrets: Collection[str]) -> WarmPoolSna
 
 
 def redact_daemon(daemon: DaemonSnapshot) -> DaemonSnapshot:
-    """Return the snapshot of the daemon with its texts redacted by their form: the reason of a wait quotes errors of the API
-    server.
+    """Return the snapshot of the daemon with its texts redacted. No secrets are known here; they are recognized by their form.
+    The reason why the daemon waits may quote errors of the API server.
     """
     text = TextRedactor()
     return replace(daemon, cluster=text.redact(daemon.cluster), standby=text.redact(daemon.standby))
@@ -127,7 +127,7 @@ def redact_node(node: NodeSnapshot, secrets: Collection[str]) -> NodeSnapshot:
 
 
 def redact_explanation(explanation: ExplanationSnapshot, secrets: Collection[str]) -> ExplanationSnapshot:
-    """Return the explanation with every text redacted except names: texts quote statuses, errors of tasks, and scripts."""
+    """Return the explanation with every text redacted except names: texts may quote messages, errors and output of scripts."""
     text = TextRedactor(secrets)
     return replace(
         explanation,
@@ -183,7 +183,7 @@ def redact_log(log: LogSnapshot, secrets: Collection[str]) -> LogSnapshot:
 
 
 def redact_difference(difference: DifferenceSnapshot, secrets: Collection[str]) -> DifferenceSnapshot:
-    """Return the difference with its texts redacted. Values of Secrets and of sensitive keys were masked in the daemon."""
+    """Return the difference with its texts redacted. Values of Secrets and of sensitive keys are masked already."""
     text = TextRedactor(secrets)
     return replace(
         difference,

@@ -1,6 +1,6 @@
 """Profiles in the formats of other tools: collapsed stacks for flame graphs, and files of speedscope. Pure.
 
-Stacks that wait have a root of their own, so that the graph of the work is not hidden by the waiting.
+The stacks of waiting threads have a root of their own, so that they do not hide the work.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ _MICROSECONDS: Final = 1_000_000
 def collapsed_stacks(profile: ProfileSnapshot) -> str:
     """Return a line for each stack: its frames, outermost first, and the time in microseconds.
 
-    Flamegraph.pl, inferno and speedscope read it.
+    Flamegraph.pl, inferno and speedscope read this format.
     """
     frames = [_frame(frame) for frame in profile.frames]
     lines = []

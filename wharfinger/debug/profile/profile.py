@@ -1,6 +1,6 @@
 """A profile: the stacks that were sampled, each with the time that was spent in it.
 
-A profile contains no values: of each frame only the function, the file and the line.
+A profile contains no values of variables. It has only the function, the file and the line of each frame.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class StackSnapshot:
     """A stack of ``thread`` (MAIN or OTHERS), with the time that was spent in it.
 
     ``frames`` are the positions of its frames in the profile's list, outermost first. ``waiting``: the event loop waited for I/O
-    or a timer, or another thread waited for a lock.
+    or a timer, or another thread waited for I/O or a lock.
     """
 
     thread: str
@@ -42,10 +42,10 @@ class StackSnapshot:
 class ProfileSnapshot:
     """A profile that took ``seconds``; the stacks that took the most time come first.
 
-    ``threads`` is the largest number of threads that were seen at once; idle threads of the pool of worker threads are not
+    ``threads`` is the largest number of threads in one sample; idle threads of the pool of worker threads are not
     counted. ``main_cpu_s``, ``others_cpu_s`` and ``sampling_cpu_s`` are the processor times of the main thread, of all other
-    threads, and of the thread that sampled. ``unlisted_s`` is the time in stacks that are left out because of the limit
-    on different stacks.
+    threads, and of the thread that sampled. ``unlisted_s`` is the time in stacks that are left out because there were
+    too many different stacks.
     """
 
     seconds: float

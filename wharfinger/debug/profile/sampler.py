@@ -25,16 +25,16 @@ class Sampler:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """End the profile before its time."""
+        """End the profile early."""
         self._stopped.set()
 
     @property
     def is_stopped(self) -> bool:
-        """True if the profile was ended before its time."""
+        """True once `stop` was called."""
         return self._stopped.is_set()
 
     def run(self) -> ProfileSnapshot:
-        """Sample until the time is over, or until it is stopped, and return the profile."""
+        """Sample until the time is over or `stop` is called, and return the profile."""
         main, own = threading.main_thread().ident or 0, threading.get_ident()
         samples = Samples(main)
         main_clock = time.pthread_getcpuclockid(main)

@@ -1,7 +1,7 @@
 """The samples of a profile while it is taken: stacks are counted, and values are never kept.
 
-The weight of a sample is the time since the previous sample. A busy thread delays the next sample, because only one thread
-runs Python code at a time, so equal weights would make the waiting look longer than it was.
+The weight of a sample is the time since the previous sample. Equal weights would make the waiting look longer than it was:
+only one thread runs Python code at a time, so samples are further apart while a thread is busy.
 """
 
 import os

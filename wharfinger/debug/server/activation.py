@@ -16,8 +16,8 @@ _VARIABLES: Final = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 def inherited_listener(environment: MutableMapping[str, str]) -> trio.SocketListener | None:
     """Return the listener that systemd passed to this process, or None. Pass ``os.environ``.
 
-    The variables are removed from ``environment`` and the descriptor is closed on exec, so that no child process uses them.
-    Raises DebugSocketError if systemd passed anything other than exactly one listening Unix stream socket.
+    The variables of systemd are removed from ``environment``, and the descriptor is closed on exec, so that no child process uses
+    them. Raises DebugSocketError if systemd passed anything other than exactly one listening Unix stream socket.
     """
     pid, count, _ = (environment.pop(name, "") for name in _VARIABLES)
     if pid != str(os.getpid()):

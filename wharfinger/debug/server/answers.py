@@ -31,7 +31,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class StreamedRoute:
-    """A path whose answer may be streamed. It accepts GET and HEAD only, and cannot be followed."""
+    """A path whose answer may be streamed. It accepts GET and HEAD only, and no ``watch=1``."""
 
     answer: Callable[[Inspector, Request], Awaitable[Answer]]
     parameters: frozenset[str] = frozenset()
@@ -55,5 +55,5 @@ def text_answer(status: int, text: str) -> Response:
 
 
 def listing_text(names: frozenset[str] | tuple[str, ...]) -> str:
-    """Return names for a refusal: sorted, or ``none``."""
+    """Return names as a sorted list for the text of a refusal; ``none`` without names."""
     return ", ".join(sorted(names)) or "none"

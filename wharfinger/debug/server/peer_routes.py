@@ -1,9 +1,9 @@
 """The paths and formats of the debug servers of Deckhouse, addon-operator and shell-operator, so that their users' scripts keep
 working.
 
-Deckhouse's paths without a version return YAML. In all other paths, the extension selects the format: ``.json``, ``.yaml`` or
-``.text``. A path without an extension returns text; a value without a text form is then written as JSON. Paths that these
-programs do not have are refused, as everywhere on the socket.
+Deckhouse's paths without a version (``/packages/…``) return YAML. In the paths that have a ``{format}`` in PEER_ROUTES, an
+extension selects the format: ``.json``, ``.yaml`` or ``.text``. Without an extension they return text; a value without a text
+form is then written as JSON. Any other path is refused, as everywhere on the socket.
 
 Those programs have one main queue, but this daemon has a queue for each package. So ``main`` returns the tasks of the main lanes
 of all packages, and each other lane is returned as the queue ``<package>/<lane>``. Nothing can be changed over the socket, so
@@ -67,7 +67,7 @@ async def _alive(_inspector: Inspector, _request: Request) -> Response:
 
 
 async def _old(path: str, inspector: Inspector, request: Request) -> Response:
-    """Answer a request for one of Deckhouse's paths without a version, in YAML."""
+    """Answer a request for one of Deckhouse's paths without a version. The answer is YAML."""
     route = DOCUMENT_ROUTES.get(path) or PACKAGE_ROUTES[path]
     prefix, _, _ = path.partition("{")
     query = {_OUTPUT: ("yaml",), **request.query} if _OUTPUT in route.parameters else request.query

@@ -80,7 +80,7 @@ class _Document:
         if self._is_over:
             raise StopAsyncIteration
         self._is_over = True
-        # With a limiter of its own, a profile can also be taken while all worker threads are in use.
+        # With its own limiter, this thread starts even if all other worker threads are in use.
         return await trio.to_thread.run_sync(self._take, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1))
 
     def _take(self) -> bytes:

@@ -1,9 +1,9 @@
-"""The routes of the debug socket: one table over an Inspector.
+"""The routes of the debug socket: one table of handlers, which get their answers from an Inspector.
 
 The socket is read-only: it answers GET and HEAD, and POST for the only request that contains settings. A request with an unknown
-path, method or parameter is refused, never answered with a silent default. Anyone who can open the socket may send requests;
-this is only the daemon's user (mode 0600, in a folder of mode 0700). With ``watch=1`` a document is followed
-(:mod:`wharfinger.debug.server.watching`); the paths and formats of other programs are in
+path, method or parameter is refused, never answered with a silent default. Any process that can open the socket may send
+requests. Only processes of the daemon's user and of root can open it, because its mode is 0600. With ``watch=1`` a document is
+followed (:mod:`wharfinger.debug.server.watching`); the paths and formats of other programs are in
 :mod:`wharfinger.debug.server.peer_routes`.
 """
 

@@ -1,4 +1,4 @@
-"""The debug server: an Inspector on a Unix socket that only its owner can reach.
+"""The debug server: an Inspector on a Unix socket that only its owner and root can reach.
 
 It listens on a socket file and not on a port, because a client can read the whole state of the daemon. The mode of the file
 is the access control, and it also holds on machines with many users. :mod:`wharfinger.debug.server.socket_file` creates the

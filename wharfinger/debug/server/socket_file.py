@@ -4,8 +4,8 @@ running one.
 * The socket has mode 0600 before it has a name: Linux gives a socket file the mode of the bound descriptor, so neither
   the umask nor a window between bind and chmod matters.
 * A socket file outlives its daemon. A file that no process listens on is removed; if a process listens, that is an error.
-* The check, the removal and the bind happen under a lock on the folder, so one of two daemons that start at once fails with
-  a clear error.
+* The check, the removal and the bind happen under a lock on the folder, so if two daemons start at the same time, one of
+  them fails with a clear error.
 * At the end the file is removed only if it is still the one that was created here.
 """
 
@@ -66,7 +66,7 @@ def remove_socket_file(file: SocketFile) -> None:
     """Remove the file if it is still the one that this process created. Call it while the socket is open, so that no other file
     can have its inode.
 
-    A file that cannot be removed is kept; the next daemon takes it over.
+    A file that cannot be removed is kept; the next daemon replaces it.
     """
     with suppress(OSError), _locked_folder(file.path.parent):
         found = os.lstat(file.path)

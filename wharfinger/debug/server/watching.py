@@ -2,9 +2,10 @@
 
 Each line is an object with a ``type``:
 
-* ``ADDED`` or ``MODIFIED`` with the present ``object``, or ``DELETED`` without an object. A document of many packages, queues,
-  nodes, pools, repositories, objects or Events has a line for each of them that changed, with its ``kind`` and ``name``; any
-  other document has one line for its change as a whole. The first lines report everything that exists.
+* ``ADDED`` or ``MODIFIED`` with the present ``object``, or ``DELETED`` without an object. If a document is a list of packages,
+  queues, nodes, pools, repositories, objects or Events, there is a line for each item that changed, with its ``kind`` and
+  ``name``. For the log, there is a line for each new line of the log. Any other document changes as a whole, with one line. The
+  first lines report everything that exists.
 * ``DROPPED`` with a ``count``: log lines that were lost before this watch could send them.
 * ``BOOKMARK``: nothing has changed for BOOKMARK_S seconds.
 * ``ERROR`` with a ``message``: the watch ends.
@@ -66,7 +67,7 @@ class Watches:
 
     async def answer(self, poll: Poll, request: Request) -> Answer:
         """Follow the document that ``poll`` returns. If the document is refused, or there are too many watches, return the
-        refusal at once.
+        refusal instead of a stream.
         """
         if request.arg("output", "json") != "json":
             return text_answer(

@@ -17,7 +17,7 @@ from wharfinger.runtime.inspector import HookSnapshot, PackageSnapshot, TaskSnap
 
 
 class Style(Enum):
-    """The look of a piece of text. Colour is never the only mark: the text has the same meaning without it."""
+    """The look of a piece of text. Color is never the only mark: the text has the same meaning without it."""
 
     PLAIN = "plain"
     HEADER = "header"
@@ -64,7 +64,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. ``key`` identifies it in the next answer; ``package`` is the one whose page it opens."""
+    """One row. ``key`` identifies the row in the next answer; ``package`` is the package whose page the row opens."""
 
     key: tuple[str, ...]
     package: str

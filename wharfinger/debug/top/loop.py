@@ -28,7 +28,7 @@ from wharfinger.debug.top.wake import ENDING, WakePipe
 TICK_S: Final = 1.0
 """The time after which ages are drawn anew."""
 _SIGNALLED: Final = 128
-"""A command that a signal ended has this number plus the signal's number as its exit code, as in a shell."""
+"""The exit code after a signal is this number plus the number of the signal, as in a shell."""
 
 
 class Ending(NamedTuple):
@@ -83,8 +83,8 @@ class Loop:
         self._wake.ring()
 
     def run(self, questions: DaemonQueries) -> Ending:
-        """Show the view until the user leaves, a signal arrives, or the daemon is given up. Raises the error with which the
-        asking thread has crashed.
+        """Show the view until the user leaves, a signal arrives, or the daemon has not answered for too long. Raises the error
+        with which the asking thread has crashed.
         """
         while self._ending is None:
             self._terminal.draw(render(self._view, *self._terminal.size()))

@@ -58,7 +58,7 @@ def step(view: View, event: Event) -> Step:
             return _arranged(answered), ()
         case PageAnswered(page):
             answered = replace(view, now=page.at, problem="", failing_since=None)
-            if page.name != view.opened:  # an answer to a question from before another page was opened
+            if page.name != view.opened:  # this page was requested before another one was opened
                 return answered, ()
             return _scrolled(replace(answered, page=page), 0), ()
         case Failed(problem, at):
@@ -113,7 +113,7 @@ def _on_list(view: View, key: str) -> Step:
 
 
 def _typed(view: View, key: str) -> Step:
-    """Edit the filter; rows that do not match are hidden at once."""
+    """Edit the filter; rows that do not match are hidden immediately."""
     if (moved := _moved(view, key)) is not None and len(key) > 1:
         return moved, ()
     match key:

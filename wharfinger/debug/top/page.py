@@ -11,7 +11,7 @@ from wharfinger.formats.text_width import shorten, width
 
 MOST_LOG_LINES: Final = 200
 MOST_PIECES: Final = 20
-"""The number of lines that one text may take."""
+"""The maximum number of pieces into which one line is broken."""
 _INDENT: Final = "  "
 _INDENTED_FROM: Final = 20
 
@@ -46,7 +46,7 @@ def wrapped(line: str, columns: int) -> Iterator[str]:
 
 
 def _cut(line: str, room: int) -> int:
-    """Return the index at which a line is broken: after the last space that fits, else after the last character that does."""
+    """Return the index at which a line is broken: after the last space that fits, or else after the last character that fits."""
     used = last = 0
     for at, character in enumerate(line):
         used += width(character)

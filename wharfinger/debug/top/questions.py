@@ -1,6 +1,6 @@
 """The thread that asks the daemon for the live view, so that keys work while it waits for an answer.
 
-It asks about one subject repeatedly, at the pace of `Pacer`. When the subject changes, it asks at once. Each answer and each
+It asks about one subject repeatedly, at the pace of `Pacer`. When the subject changes, it asks immediately. Each answer and each
 failure is posted as an event.
 """
 

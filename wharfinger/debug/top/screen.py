@@ -20,8 +20,9 @@ from wharfinger.runtime.daemon_details import DaemonSnapshot
 
 _GAP: Final = "  "
 _LATE_S: Final = 5.0
-_LEAST_AGE_S: Final = 1.0
 """The age from which an answer is shown as late."""
+_LEAST_AGE_S: Final = 1.0
+"""A failure that lasts at least this long is shown with its duration."""
 
 
 @dataclass(frozen=True, slots=True)

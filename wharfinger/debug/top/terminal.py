@@ -1,4 +1,4 @@
-"""The terminal of the live view, over curses: it shows lines, returns keys, and is restored when the block is left.
+"""The terminal of the live view, over curses: it shows lines and returns keys. `open_terminal` restores it at the end.
 
 curses sends only what changed since the last picture, so the view works over a slow connection. The terminal receives only the
 texts of `screen`, which have no control characters, and the sequences in the terminal's own description (terminfo).
@@ -147,7 +147,7 @@ def _check(descriptor: int) -> None:
 
 
 def _start_colours() -> bool:
-    """Return whether the terminal has colours, and prepare them."""
+    """Return whether the terminal has colors, and prepare them."""
     curses.start_color()
     if not curses.has_colors():
         return False

@@ -21,7 +21,7 @@ FOOT_LINES: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """One answer about the whole daemon. ``statistics`` is None while it is starting."""
+    """One answer about the whole daemon. ``statistics`` is None while the daemon is starting."""
 
     daemon: DaemonSnapshot
     packages: tuple[PackageSnapshot, ...]
@@ -31,7 +31,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class PackagePage:
-    """One answer about one package; ``description`` is None if the daemon does not know it any more."""
+    """One answer about one package; ``description`` is None if the daemon does not know the package any more."""
 
     name: str
     description: Description | None
@@ -43,10 +43,10 @@ class PackagePage:
 class View:
     """The state. ``columns`` and ``lines`` are the size of the terminal.
 
-    ``rows`` are the rows of the list ``shown``, filtered and sorted; ``at`` is the index of the selected row, and ``selected``
-    its key, by which it is found again in the next answer. ``is_typing``: keys edit the filter. ``opened`` is the package whose
-    page is shown, "" without one, and ``page`` its last answer; ``scroll`` is its first shown line. ``problem`` is the reason
-    why the daemon has not answered since ``failing_since``.
+    ``rows`` are the rows of the list ``shown``, filtered and sorted. ``at`` is the index of the selected row, and ``selected`` is
+    the key by which this row is found again in the next answer. ``is_typing`` is True while keys edit the filter. ``opened`` is
+    the package whose page is shown, "" if the list is shown. ``page`` is the last answer about this package, and ``scroll`` the
+    first shown line of the page. ``problem`` is the reason why the daemon has not answered since ``failing_since``.
     """
 
     overview: Overview
@@ -101,14 +101,14 @@ class Resized:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The daemon answered about itself."""
+    """The daemon has answered a question about the whole daemon."""
 
     overview: Overview
 
 
 @dataclass(frozen=True, slots=True)
 class PageAnswered:
-    """The daemon answered about a package."""
+    """The daemon has answered a question about a package."""
 
     page: PackagePage
 
@@ -133,14 +133,14 @@ Event: TypeAlias = Pressed | Resized | Answered | PageAnswered | Failed | Ticked
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Ask from now on about this package, or about the whole daemon if ``name`` is ""; the first time at once."""
+    """Ask from now on about this package, or about the whole daemon if ``name`` is ""; the first time immediately."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Quit:
-    """Leave; ``problem`` is an error to report, "" if the user wants to leave."""
+    """End the view; ``problem`` is an error to report, "" if the user wants to leave."""
 
     problem: str = ""
 

@@ -31,11 +31,12 @@ _EXECUTABLE_MODE: Final = 0o700
 class ArchiveLimits:
     """Limits of one archive, or of all layers of an image together.
 
-    ``max_bytes`` limits the sum of all files, and also the size of the input; a hard link counts as a separate file, because a
-    reader of the tree reads it again. ``max_file_bytes`` is for a single file. ``max_entries`` counts files, folders and links,
-    including parent folders that have no entry in the archive. ``max_ratio`` is the highest ratio of gzip's output to its input,
-    checked once the output exceeds 1 MiB (deflate itself reaches at most about 1030). ``max_depth`` limits the components of a
-    name, ``max_name_bytes`` the bytes of a name or link target, and ``max_header_bytes`` the bytes of one extension header.
+    ``max_bytes`` limits the total size of all files, and also, with an allowance for headers, the size of the input. A hard link
+    counts as a separate file, because a reader of the tree reads it again. ``max_file_bytes`` is for a single file.
+    ``max_entries`` counts files, folders and links, including parent folders that have no entry in the archive. ``max_ratio`` is
+    the highest ratio of gzip's output to its input, checked once the output exceeds 1 MiB (deflate itself reaches at most about
+    1030). ``max_depth`` limits the number of components of a name, ``max_name_bytes`` the bytes of a name or link target, and
+    ``max_header_bytes`` the bytes of one extension header.
     """
 
     max_bytes: int = 512 * 1024 * 1024

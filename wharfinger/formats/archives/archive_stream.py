@@ -1,8 +1,8 @@
 """The bytes of a tar, gzipped or not, read in bounded pieces and limited in total.
 
 A few hundred bytes of gzip can become a gigabyte. The stream inflates at most one chunk at a time, and raises an error as soon as
-the output is over the allowed size or ratio. So any input takes only the memory of a few chunks. A gzip stream must be whole, and
-its checksums are verified to the last byte. It may have several members, and zeros may pad its end.
+the output is over the allowed size or ratio. So any input takes only the memory of a few chunks. A gzip stream must be complete,
+and its checksums are verified. It may have several members, and zeros may pad its end.
 """
 
 import zlib
@@ -65,7 +65,7 @@ class ArchiveStream:
         self.bytes_out = 0
 
     def read_exactly(self, size: int) -> bytes:
-        """Return ``size`` bytes, which may be a few chunks at most. Raises ArchiveError if the stream ends earlier."""
+        """Return ``size`` bytes; ``size`` may be a few chunks at most. Raises ArchiveError if the stream ends earlier."""
         found = self.read_up_to(size)
         if len(found) < size:
             raise ArchiveError(f"{self._what}: truncated: it ends {size - len(found)} bytes before it should")

@@ -6,7 +6,7 @@ on the disk:
 
 * names are relative and of limited length, and have no component ``..`` (``a..b`` is allowed), no NUL and no control
   characters;
-* a parent is a folder, never a link, so that nothing is ever written through one;
+* the parent of an entry is a folder, never a link, so that nothing is ever written through a link;
 * a path may occur twice, but only with the same type;
 * a hard link names a file that an earlier entry has made;
 * a symbolic link is relative and ends inside the tree, even if other links of the archive lie on its way. Each link is checked
@@ -291,7 +291,7 @@ class ArchiveTree:
         return tuple(at)
 
     def _step(self, refusal: str) -> None:
-        """Count each step of a walk, so that no archive can cause many long walks."""
+        """Count a step of a walk. Raises ArchiveError after too many steps, so that no archive can cause many long walks."""
         self._steps_left -= 1
         if self._steps_left < 0:
             raise ArchiveError(f"{self._what}: {refusal}")

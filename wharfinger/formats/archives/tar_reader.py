@@ -94,7 +94,7 @@ class TarReader:
         self._max_header_bytes = max_header_bytes
 
     def next_entry(self) -> Entry | None:
-        """Return the next entry, None at the end. Raises ArchiveError, which names the entry."""
+        """Return the next entry, None at the end. Raises ArchiveError."""
         found = _Extensions()
         for _ in range(_MOST_EXTENSIONS + 1):
             header = self._next_header(found)
@@ -204,7 +204,7 @@ def _field(raw: bytes) -> bytes:
 
 
 def _number(raw: bytes, what: str) -> int:
-    """Read an octal number, or GNU's base 256 if the first bit is set; it is never negative."""
+    """Read an octal number, or a non-negative number in GNU's base 256 (the first byte is 0x80)."""
     if raw[0] == 0x80:
         return int.from_bytes(raw[1:], "big")
     digits = raw.strip(b" \0")

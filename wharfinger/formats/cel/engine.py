@@ -1,6 +1,7 @@
-"""Expressions in CEL, as in Kubernetes: compiled and evaluated by a library, to which this package adds the missing functions.
+"""Expressions in CEL, as in Kubernetes: compiled and evaluated by a library, to which `functions` adds what is missing.
 
-Only a worker imports this (:mod:`~wharfinger.formats.cel.worker`): the library holds the interpreter's lock while it works.
+Only a worker process imports this module (:mod:`~wharfinger.formats.cel.worker`), because the library holds the interpreter's
+lock while it works.
 
 The library limits an expression to 100,000 characters and 32 levels of nesting, and all loops of one evaluation together to
 10,000 steps. The library limits neither memory nor time.
@@ -45,7 +46,7 @@ class CelError(FormatError):
 
 
 class OutOfMemoryError(CelError):
-    """An evaluation takes more memory than the process has."""
+    """A compilation or an evaluation takes more memory than the process may use."""
 
 
 class _Type(Protocol):

@@ -94,7 +94,7 @@ _GROUP: Final = re.compile(
 
 
 def without_groups(pattern: str) -> str:
-    """Return the pattern with non-capturing groups, because with a capturing group the library would return only a part of the
+    """Return the pattern with all groups made non-capturing. With a capturing group, the library would return only a part of the
     match.
     """
 
@@ -180,7 +180,7 @@ FUNCTIONS: Final[tuple[Overload, ...]] = (
     _member("string", cel_network.escaped_path, "getEscapedPath", _TAGGED),
     _member("map<string, list<string>>", cel_network.query, "getQuery", _TAGGED),
 )
-"""The functions that can be added to the library's own."""
+"""The functions that are always added to the library's own."""
 
 INDEXES: Final[tuple[Overload, ...]] = (
     *(_member("int", index_of, "indexOf", _LIST, kind) for kind in _KINDS),

@@ -2,7 +2,9 @@
 
 A value is a map with one key, as in :mod:`~wharfinger.formats.cel.quantity`: ``{"ip": "10.0.0.1"}``,
 ``{"cidr": "10.0.0.1/8"}``, ``{"url": "https://…"}``. As in Kubernetes, an IPv4 address inside an IPv6 one
-(``::ffff:1.2.3.4``), zones, and numbers with leading zeros are refused. All functions raise ValueError.
+(``::ffff:1.2.3.4``), zones, and numbers with leading zeros are refused.
+
+All functions raise ValueError for invalid arguments, except ``is_ip``, ``is_cidr`` and ``is_url``, which return False.
 """
 
 import re
@@ -81,8 +83,8 @@ def is_link_local_unicast(value: Tagged) -> bool:
 
 
 def is_global_unicast(value: Tagged) -> bool:
-    """Implement ``ip('10.0.0.1').isGlobalUnicast()``: true for each address in none of the other
-    categories, even a private one.
+    """Implement ``ip('10.0.0.1').isGlobalUnicast()``: false for unspecified, loopback, multicast and link-local addresses and
+    for 255.255.255.255; true for all others, even private ones.
     """
     address = _address_of(value)
     broadcast = address == IPv4Address("255.255.255.255")
@@ -95,9 +97,9 @@ def cidr(text: str) -> Tagged:
     address, slash, length = text.partition("/")
     parsed = _address(address)
     if not slash or not (length.isascii() and length.isdigit()) or str(int(length[:4])) != length:
-        raise ValueError("not a network, such as 10.0.0.0/8")
+        raise ValueError("expected a network such as 10.0.0.0/8")
     if int(length) > parsed.max_prefixlen:
-        raise ValueError("not a network, such as 10.0.0.0/8")
+        raise ValueError("expected a network such as 10.0.0.0/8")
     return {"cidr": f"{parsed}/{length}"}
 
 

@@ -39,7 +39,7 @@ class FindingKind(enum.Enum):
     ERROR = "error"
     """The rule could not be evaluated."""
     WARNING = "warning"
-    """The value violates the rule, and in addition its messageExpression gave no message."""
+    """The value violates the rule, and the rule's messageExpression gave no usable message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 The library that evaluates rules does not support custom types, so a value is a map with one key, which names its type. The text
 under this key is canonical, so that equal values are equal maps: ``{"quantity": "3/2"}``, ``{"semver": "1.2.3-rc.1"}``. All
-functions raise ValueError.
+functions raise ValueError for invalid arguments, except ``is_quantity`` and ``is_version``, which return False.
 """
 
 import re
@@ -34,7 +34,7 @@ def quantity(text: str) -> Tagged:
     """Implement ``quantity('1.5Gi')``."""
     value = parse_quantity(text) if len(text) <= _MAX_CHARS else None
     if value is None:
-        raise ValueError("not a quantity, such as 100m or 1.5Gi")
+        raise ValueError("expected a quantity such as 100m or 1.5Gi")
     return _quantity(value)
 
 

@@ -1,24 +1,25 @@
-"""The rules of a schema, compiled, and their evaluation on a value. Runs in a worker only.
+"""The compiled rules of a schema in CEL, and their evaluation on a value. Only :mod:`~wharfinger.formats.cel.worker` runs this.
 
-It reads the SchemaRules that :mod:`~wharfinger.formats.schemas.validations` writes, and walks the value together with the old
-value:
+The rules come from the SchemaRules that :mod:`~wharfinger.formats.schemas.validations` writes. Each part of the value is
+evaluated together with a part of the old value, which is ``oldSelf`` in rules:
 
 ==========================  ==========================================================================================
-part of the value           compared with, in the old value
+part of the value           part of the old value
 ==========================  ==========================================================================================
 properties                  the property of the same name
 additionalProperties        the key of the same name, for keys that are not properties
-items of a map list         the item with the same ``x-kubernetes-list-map-keys``
-other items                 nothing: it is unknown which old item corresponds
+items of a map list         the item with the same values for the ``x-kubernetes-list-map-keys``
+other items                 none, because it is unknown which old item corresponds
 ==========================  ==========================================================================================
 
 As in Kubernetes, a rule applies only to values that are not null, so only a rule on an enclosing value can forbid a null. An
 old value that is null counts as no old value. A rule that refers to ``oldSelf`` is skipped if there is no old value, unless
-``optionalOldSelf`` is set. If a rule cannot be evaluated (a missing key, an invalid argument of a function), that is always a
-finding.
+``optionalOldSelf`` is set. A rule that cannot be evaluated (because of a missing key or an invalid argument of a function) is
+always a finding.
 
-Rules of Kubernetes see the value with its schema's types: a ``number`` is a double, an ``integer`` an int, and properties whose
-names are not identifiers also exist under their escaped names. Rules of Deckhouse see the plain value.
+Rules of Kubernetes (``x-kubernetes-validations``) see the value with its schema's types: a ``number`` is a double, and an
+``integer`` is an int. Properties whose names are not identifiers also exist under their escaped names. Rules of Deckhouse
+(``x-deckhouse-validations``) see the plain value.
 """
 
 import contextlib
@@ -78,7 +79,7 @@ class _Node:
 def compile_rules(node: JsonObject) -> "CompiledRules":
     """Compile the rules in the decoded text of a SchemaRules.
 
-    Raises ShapeError for any other value; rules that do not compile are findings.
+    Raises ShapeError for a value of another shape. A rule that does not compile raises nothing: it becomes a finding.
     """
     return CompiledRules(_node(node))
 
@@ -94,7 +95,10 @@ class CompiledRules:
         return Outcome(tuple(_problems(self._root))[:MAX_FINDINGS])
 
     def evaluated(self, request: CelRequest, at: Callable[[str], None]) -> Outcome:
-        """Evaluate the rules on a value; ``at`` is called before each rule, with the rule's place."""
+        """Evaluate the rules on a value.
+
+        Before a rule is evaluated, ``at`` is called with its place, unless the same rule was also the last one before.
+        """
         walk = _Walk(at)
         with contextlib.suppress(_EnoughError):
             walk.node(self._root, request.value, request.old, ())
@@ -249,7 +253,7 @@ class _Walk:
 
 
 def _typed(value: JsonValue, node: _Node | None) -> JsonValue:
-    """Return the value in the form that Kubernetes' rules see, with the types and the escaped property names of its schema."""
+    """Return the value as rules of Kubernetes see it: with the types and the escaped property names of its schema."""
     if node is None or value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):

@@ -2,13 +2,13 @@
 
 It evaluates rules until its stdin ends. Rules run in a separate process, because the library that evaluates them holds the
 interpreter's lock and cannot be interrupted. The library limits the steps of an expression, but neither the memory of a step
-nor the time of all steps together, and a deeply nested value can crash the process. So a bad rule costs a worker, never the
-daemon. :mod:`wharfinger.packages.settings.cel_pool` communicates with a worker and replaces it.
+nor the time of all steps together, and a deeply nested value can crash the process. So a bad rule can end a worker, but never
+the daemon. :mod:`wharfinger.packages.settings.cel_pool` communicates with a worker and replaces it.
 
 A worker process has a limited address space and a limited CPU time for each request, and writes no files and no core dumps. The
-time limit is on CPU time and not on wall-clock time, so a rule is not blamed for a busy machine. If a request exceeds it, the
-signal SIGXCPU ends the process, and shows the reason. The process's environment is emptied. After a request that ran out of
-memory the process ends, to free that memory.
+time limit is on CPU time and not on wall-clock time, so a rule is not blamed for a busy machine. If a request exceeds this
+limit, the signal SIGXCPU ends the process, and from this signal the daemon knows the reason. The process's environment is
+emptied. After a request that ran out of memory the process ends, to free that memory.
 """
 
 import os
@@ -31,7 +31,7 @@ SCHEMAS_KEPT: Final = 64
 
 
 class Schemas:
-    """A cache of compiled rules by the text of a SchemaRules; it keeps the most recently used ones."""
+    """A cache of compiled rules, with the text of their SchemaRules as the key. It keeps the most recently used ones."""
 
     def __init__(self) -> None:
         # The daemon imports this module only for its name, and must not load the library.
@@ -55,8 +55,10 @@ class Schemas:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
-    """Answer requests until the input ends; each may take ``cpu_s`` seconds of CPU time. Raises FormatError for invalid
-    requests."""
+    """Answer requests until the input ends. Each request may take ``cpu_s`` seconds of CPU time.
+
+    Raises FormatError for an invalid request.
+    """
     schemas = Schemas()
 
     def at(place: str) -> None:

@@ -1,4 +1,4 @@
-"""jq in a worker process: the protocol between worker and daemon.
+"""jq in a worker process: the program of the worker, and its protocol with the daemon.
 
 May import ``json``.
 """

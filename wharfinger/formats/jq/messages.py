@@ -1,9 +1,9 @@
 """Safe messages about jq programs that failed on an object. Pure.
 
 jq's messages quote the values that the program failed on, in many ways (``string ("…") cannot be added``, ``date "…" does not
-match``, whatever ``error`` was given). The object may be a Secret, while the message is written to a status and a log. So no
-part of jq's message is passed on. The message is compared with the patterns below, and a new message is built from their fixed
-words and the names of jq's types.
+match``, the argument of ``error``). The object may be a Secret, while the message is written to a status and a log. So only
+known messages without a value are passed on as they are. Any other message is compared with the patterns below, and a new message
+is built from the fixed words of the pattern that matches and the names of jq's types.
 """
 
 import re
@@ -108,8 +108,8 @@ _KNOWN: Final = tuple(
 
 
 def without_values(message: str) -> str:
-    """Return a replacement for jq's ``message``: the broken rule and the types of values, or only the statement that the
-    program failed.
+    """Return a replacement for jq's ``message``. It names the reason and the types of values, or says only that the program
+    failed.
     """
     if message in _WHOLE:
         return message

@@ -1,14 +1,15 @@
 """The protocol between the daemon and a jq worker over the worker's stdin and stdout: frames, requests, answers.
 
-A frame is its length in four bytes (big-endian), then that many bytes of JSON. A request is ``{"program": …}``, with ``"input"``
+A frame is a length in four bytes (big-endian), then that many bytes of JSON. A request is ``{"program": …}``, with ``"input"``
 if the program is also to be run after compiling. Its answer is ``{"results": […]}``, or ``{"error": …, "kind": …}``. Each request
 gets one answer, in order.
 
-A request with ``"whole": true`` has any JSON text as input, and its answer is ``{"text": …}``: all results as one value, in
-canonical form. The worker converts the input and the results into canonical form, so that the caller has to parse neither.
+The input of a request must be canonical JSON, unless the request has ``"whole": true``. Then the input may be any JSON text, and
+the answer is ``{"text": …}``: all results as one value, in canonical form. The worker converts the input and the results into
+canonical form, so that the caller has to parse neither.
 
 The worker runs foreign programs, so its answers are foreign data too: their size is limited before they are read, and
-an invalid one is a FormatError. Pure; the input and the results are passed on as JSON text, so that no number changes
+an invalid answer raises a FormatError. Pure. The input and the results are passed on as JSON text, so that no number changes
 on the way.
 """
 
@@ -140,16 +141,15 @@ def encode_text(texts: Sequence[str]) -> bytes:
 
 
 def encode_refusal(refusal: JqRefusal) -> bytes:
-    """Return the payload of a refusal; half surrogate pairs in its message are replaced."""
+    """Return the payload of a refusal. Lone surrogates in its message are replaced."""
     message = refusal.message.encode(errors="replace").decode()
     return msgspec.json.encode({"error": message, "kind": refusal.kind.value})
 
 
 def decode_answer(payload: bytes) -> JqAnswer:
-    """Read an answer. Raises JqProtocolError for data that are not an answer, JsonError if the results are not JSON within the
-    limits.
+    """Read an answer. The text of a JqText is checked to be JSON, but no values are built from it.
 
-    The text of a JqText is checked to be JSON, but no values are built from it.
+    Raises JqProtocolError for data that are not an answer. Raises JsonError if the results are not JSON or exceed the limits.
     """
     if payload.startswith(b'{"text":'):
         try:

@@ -1,14 +1,14 @@
 """The program of a jq worker (``python -I -m wharfinger.formats.jq.worker``): it answers requests until its stdin ends.
 
 jq runs in a separate process, because libjq holds the interpreter's lock, cannot be interrupted, and aborts the process when
-memory runs out. A filter that loops, exhausts memory or crashes costs a worker, never the daemon.
-:mod:`wharfinger.hooks.watching.jq_pool` talks with a worker, limits its time and replaces it.
+memory runs out. A filter that loops, exhausts memory or crashes can end a worker, but never the daemon.
+:mod:`wharfinger.hooks.watching.jq_pool` communicates with a worker, limits its time and replaces it.
 
 Filters are written for gojq, the implementation that shell-operator uses as a library. In gojq, a filter gets one value and no
-further inputs, has no environment and no modules, and cannot end the program. libjq has functions for these things. So each
-program is compiled after definitions that replace these functions. It is also put into parentheses, where an ``import`` is a
-syntax error before any file is searched. jq itself turns each result into JSON text (``tojson``), because the binding would round
-large integers. ``docs/jq.md`` lists the remaining differences.
+further inputs, has no environment and no modules, and cannot end the program. libjq has functions that do these things. So each
+program is compiled together with definitions before it, which replace these functions. The program is also put into parentheses:
+there an ``import`` is a syntax error, so jq searches no file for it. jq itself turns each result into JSON text (``tojson``),
+because the Python binding would round large integers. ``docs/jq.md`` lists the remaining differences.
 
 The pool limits the wall-clock time. The process itself limits its address space and the CPU time of one request, because a worker
 whose daemon was killed must not loop forever; it writes no files and no core dumps, and has an empty environment.
@@ -59,11 +59,11 @@ def keys_unsorted: keys;
 def to_entries: [keys[] as $key | {key: $key, value: .[$key]}];
 {} as $ENV |
 """.replace("\n", " ")
-"""Definitions on one line, so that the line numbers in a program move by one only."""
+"""Definitions before each program. They are on one line, so that they move the lines of the program down by one line only."""
 
 
 class CompiledProgram(Protocol):
-    """The part of the binding's compiled program that is used here."""
+    """The methods that are used here of a compiled program of the ``jq`` package."""
 
     def input_text(self, text: str) -> Iterable[str]:
         """Return the results of running the program on a JSON text."""

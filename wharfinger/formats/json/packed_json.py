@@ -1,7 +1,7 @@
 """One JSON document in compressed bytes, for keeping thousands of objects that are rarely read.
 
 A parsed object takes four to eight times the memory of its text, and the text about three times the memory of its `zlib` form.
-Code that keeps many objects stores them in this form. Code that only passes the text on need not parse it.
+Code that keeps many objects stores them in this form. Code that only passes on the text of a document need not parse it.
 """
 
 import zlib
@@ -14,11 +14,16 @@ SMALL: Final = 256
 MAX_BYTES: Final = 64 * 1024 * 1024
 _LEVEL: Final = 1
 _WINDOW: Final = 4096
-"""The size in bytes up to which a document is compressed with a window of this size: five times faster, with the same result."""
+"""A document of at most this many bytes is compressed with a window of this size. That is five times faster than with zlib's
+usual window, and the result is as small.
+"""
 
 
 class PackedJson:
-    """A JSON document as text. Documents with equal texts are equal; the caller must ensure that the text is JSON."""
+    """A JSON document as text, compressed unless it is small.
+
+    Documents with equal texts are equal. The caller must ensure that the text is JSON.
+    """
 
     __slots__ = ("_data", "_deflated")
 

@@ -1,8 +1,8 @@
 """JSON values: the form in which the parts of Wharfinger pass foreign data to each other.
 
-YAML, JSON, an API answer or a chart all become a :data:`JsonValue` once a reader has accepted them. Code that reads such a
-value uses the accessors here. The accessors never guess: a value of another type than requested is a :class:`ShapeError` that
-names the path, not an ``AttributeError`` three calls later.
+YAML, JSON, API answers and charts become a :data:`JsonValue` once a reader has accepted them. Code that reads such a value uses
+the accessors here. Accessors such as :func:`find_str` and :func:`as_object` never guess: if a value has another type than
+requested, they raise a :class:`ShapeError` that names the path. Without them, there would be an ``AttributeError`` later.
 
 Checksums are taken of canonical JSON, so two documents with the same meaning have the same checksum. Canonical JSON follows RFC
 8785 in spirit: keys are sorted, there is no white space and no NaN, and equal numbers are written alike. Integers stay exact at
@@ -75,7 +75,7 @@ def _check_depth(data: bytes, what: str) -> None:
 
 
 def encode_json(value: JsonValue) -> bytes:
-    """Return compact JSON in the value's own key order; a NaN is written as null.
+    """Return compact JSON in the value's own key order. NaN and infinities are written as null.
 
     Raises ShapeError for a value without a JSON form.
     """
@@ -87,7 +87,7 @@ def canonical_json(value: JsonValue) -> bytes:
 
     A whole float is written as the integer it equals (``1.0`` as ``1``, ``-0.0`` as ``0``, ``1e22`` with its 23
     digits), so a checksum does not depend on whether a number was written with a point. Raises ShapeError for NaN and
-    infinities (JSON has none), half surrogate pairs, and nesting beyond MAX_DEPTH.
+    infinities (JSON has none), lone surrogates, and nesting beyond MAX_DEPTH.
     """
     text = _encoded(value, canonical=True)
     return text if _is_plain(value, text) else _encoded(_with_plain_numbers(value, 0), canonical=True)

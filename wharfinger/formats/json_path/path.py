@@ -1,7 +1,7 @@
 """The JSONPath of CustomResourceDefinitions (printer columns, scale paths, selectable fields) and of the command line.
 
-Supported is what definitions use (client-go's ``util/jsonpath`` without templates): fields (with ``\\.`` for a dot in a name),
-``['field']``, ``[0]``, ``[-1]``, ``[*]`` and filters ``[?(@.type=="Ready")]`` with ``==`` and ``!=``.
+The module supports what definitions use (client-go's ``util/jsonpath`` without templates): fields (with ``\\.`` for a dot in a
+name), ``['field']``, ``[0]``, ``[-1]``, ``[*]`` and filters ``[?(@.type=="Ready")]`` with ``==`` and ``!=``.
 """
 
 import re
@@ -57,7 +57,7 @@ _STEP: Final = re.compile(
 
 
 def parse_json_path(text: str) -> tuple[Step, ...]:
-    """Return the steps of ``.status.conditions[?(@.type=="Ready")].status``. Raises JsonPathError."""
+    """Return the steps of a path such as ``.status.conditions[?(@.type=="Ready")].status``. Raises JsonPathError."""
     steps: list[Step] = []
     position = 0
     while position < len(text):

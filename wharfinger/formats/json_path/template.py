@@ -106,7 +106,10 @@ def _outside(text: str) -> Iterator[Text]:
 
 
 def _parts(pieces: list[Text | str], depth: int) -> tuple[tuple[Part, ...], bool]:
-    """Take pieces up to the end of a range; return the parts, and whether an end was found. Raises JsonPathError."""
+    """Remove the pieces up to the next ``{end}`` from the list; without an ``{end}``, remove all.
+
+    Returns the parts that the pieces stand for, and whether an ``{end}`` was found. Raises JsonPathError.
+    """
     found: list[Part] = []
     while pieces:
         piece = pieces.pop(0)

@@ -4,11 +4,11 @@ The following values are replaced, at any depth:
 
 * ``data`` and ``stringData`` of every Secret (also of Secrets in lists and watch events);
 * the ``last-applied-configuration`` annotation, which repeats the object;
-* scalars under sensitive keys (``sensitive_keys``);
-* the value of ``{name: DB_PASSWORD, value: …}``;
-* the argument after ``--token``;
-* values at the caller's paths;
-* in all other strings, the matches of ``redact_text``.
+* strings and numbers under sensitive keys (``sensitive_keys``);
+* the ``value`` beside a sensitive name, as in ``{name: DB_PASSWORD, value: …}``;
+* the item of a list after a sensitive option such as ``--token``;
+* values at the paths that the caller passes;
+* in all other strings, the parts that ``redact_text`` replaces.
 
 Names of Secrets are kept: ``secret: {secretName: tls}`` is a reference, not a secret.
 
@@ -53,12 +53,12 @@ class _Wanted:
 
 
 def redact_object(obj: JsonObject, *, paths: Collection[RedactPath] = (), secrets: Collection[str] = ()) -> JsonObject:
-    """Return a copy of ``obj`` that can be printed. Never raises; values deeper than MAX_DEPTH are replaced whole."""
+    """Return a printable copy of ``obj``. Never raises. Containers nested beyond MAX_DEPTH are replaced as a whole."""
     return _object(obj, _Wanted(tuple(paths), TextRedactor(secrets)), 0, in_secret_list=False)
 
 
 def redact_value(value: JsonValue, *, paths: Collection[RedactPath] = (), secrets: Collection[str] = ()) -> JsonValue:
-    """Return a copy of any JSON value that can be printed, redacted like an object by `redact_object`. Never raises."""
+    """Return a printable copy of any JSON value, with the same replacements as in `redact_object`. Never raises."""
     return _value(value, _Wanted(tuple(paths), TextRedactor(secrets)), 0)
 
 
@@ -135,8 +135,9 @@ def _with_values_replaced(value: JsonValue, wanted: _Wanted, depth: int) -> Json
 
 
 def _replaced(value: JsonValue) -> JsonValue:
-    """Return the mark in place of a value. Null, booleans and empty values are kept: an empty value is no secret, and shows
-    that the field is not set.
+    """Return the mark that replaces a value, or the value itself if it is null, a boolean or empty.
+
+    An empty value is no secret, and shows that the field is not set.
     """
     return value if value is None or isinstance(value, bool) or value in ("", [], {}) else MARK
 
@@ -151,8 +152,9 @@ def _unused_key(key: str, taken: JsonObject) -> str:
 
 
 def redacted_texts(obj: JsonObject) -> set[str]:
-    """Return the texts that `redact_object` would redact: the object is compared with its redacted form, which has the same
-    shape.
+    """Return the values that `redact_object` would replace by the mark as a whole, as text.
+
+    They are found by comparing the object with its redacted form, which has the same shape.
     """
     found: set[str] = set()
     pairs: list[tuple[JsonValue, JsonValue]] = [(obj, redact_object(obj))]

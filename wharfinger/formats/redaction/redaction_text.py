@@ -1,13 +1,14 @@
 """The removal of secrets from text that is printed: logs, errors, dumps, anything a user pastes into a ticket.
 
-There are two sources. Known secrets are replaced everywhere, also as base64, percent-encoded or escaped for JSON, and line
-by line. Beyond that, credentials are recognised by their form: user info in URLs, bearer tokens, JSON web tokens, private
-keys in PEM, ``password=…`` and ``--token …``, ``"apiKey": "…"``, and YAML lines with such keys. The second method cannot
-find all secrets: a caller that knows the secret should pass it.
+Secrets are found in two ways. Secrets that the caller passes are replaced everywhere, also in base64, percent-encoded or escaped
+for JSON, and so is each longer line of such a secret. Other credentials are recognized by their form: user info in URLs, bearer
+tokens, JSON web tokens, private keys in PEM, ``password=…`` and ``--token …``, ``"apiKey": "…"``, and YAML lines with such keys.
+The second way cannot find all secrets, so a caller that knows a secret should pass it.
 
-The text after such a key is kept if it cannot be a secret: the fixed words of an error about a file of that name
-(``…/kubeconfig: Permission denied``), and a path (``KUBECONFIG=/…``, ``PWD=/…``). An error is kept only if its words are in a
-fixed list, so that no secret can pass as an error. ``Secret shop/db-password: not there`` is such an error about an object.
+In two cases the text after such a key is kept, because it is no secret. The first case is an error about a file or an object
+whose name ends like such a key (``…/kubeconfig: Permission denied``, ``Secret shop/db-password: not there``). The words of the
+error must be in a fixed list, so that no secret can pass as an error. The second case is a path after the name of a file or of
+the working folder (``KUBECONFIG=/…``, ``PWD=/…``).
 
 Every pattern is linear: each run of text is scanned once from its start (hence the look-behinds), and every repetition that could
 be retried is bounded.
@@ -28,7 +29,7 @@ MARK: Final = "***"
 """The text in place of a secret."""
 
 SHORTEST_SECRET: Final = 4
-"""The length of the shortest known value that is replaced: replacing every ``1`` or ``no`` reveals more than it hides."""
+"""The least length of a secret that is replaced. If every ``1`` or ``no`` were replaced, the marks would reveal the secret."""
 
 _SHORTEST_LINE: Final = 8
 _MOST_ROUNDS: Final = 8
@@ -85,13 +86,17 @@ _WORKING_FOLDER: Final = "PWD"
 _VARIABLE_START: Final = re.compile(r"(?:^|\n)[ \t]*(?:export[ \t]+|declare[ \t]+-x[ \t]+)?\Z")
 _FILE_KEY: Final = "kubeconfig"
 _WORTH_A_LOOK: Final = re.compile(r"=|:(?![0-9a-f])|(?<!sha256):|(?<=[\w.\-]sha256):|--|eyJ|(?i:bearer)")
-"""The texts with which a match of any pattern begins. The colon of a checksum (``sha256:2c26…``) is excluded, because many
-texts contain a checksum and nothing that is redacted.
+"""A quick test: only a text with a match of this expression is searched with the other patterns.
+
+The colon of a checksum (``sha256:2c26…``) does not match, because checksums are frequent in texts without a credential.
 """
 
 
 class TextRedactor:
-    """The same redaction as ``redact_text``, with secrets that are prepared once: for a log, or an object with many strings."""
+    """The redaction of `redact_text` for many texts, such as the lines of a log or the strings of an object.
+
+    The secrets are prepared only once.
+    """
 
     def __init__(self, secrets: Collection[str] = ()) -> None:
         forms = {form for secret in secrets if len(secret) >= SHORTEST_SECRET for form in _forms(secret)}

@@ -1,9 +1,9 @@
 """The names of keys that hold credentials.
 
-The *end* of a key decides whether the key holds a credential, in every spelling. ``DB_PASSWORD``, ``apiKey``,
-``.dockerconfigjson``, ``clientSecrets``, ``password.txt`` and ``tokenBase64`` hold a credential; ``secretName``,
-``passwordSecretRef`` and ``tokenExpirationSeconds`` only describe a credential. A doubtful key is sensitive: a user can look up
-a hidden name in the cluster, but has to rotate a printed password.
+The *end* of a key decides whether the key holds a credential, whatever its case and its separators are. ``DB_PASSWORD``,
+``apiKey``, ``.dockerconfigjson``, ``clientSecrets``, ``password.txt`` and ``tokenBase64`` hold a credential. ``secretName``,
+``passwordSecretRef`` and ``tokenExpirationSeconds`` only describe a credential. A doubtful key counts as sensitive: if a value is
+hidden by mistake, the user can look it up in the cluster, but a password that was printed has to be rotated.
 """
 
 import re

@@ -1,10 +1,10 @@
 """The conversion of OpenAPI v3 (and Kubernetes' structural) schemas to JSON Schema 2020-12, which validators know.
 
 These keywords differ: ``nullable`` (null is accepted whatever ``enum``, ``anyOf`` and other keywords require, as in
-Kubernetes), ``exclusiveMinimum: true`` beside ``minimum``, int-or-string in its three spellings, ``format`` on numbers
-(bounds), lists of ``items``, and patterns (``patterns``). Only keywords that validate are converted: annotations and ``x-…``
-stay in the document, and keywords that JSON Schema knows but OpenAPI does not (``$id``, ``$dynamicRef``) never reach a
-validator.
+Kubernetes), ``exclusiveMinimum: true`` beside ``minimum``, int-or-string in its three spellings, ``format`` on numbers (it
+becomes bounds), lists of ``items``, and patterns (see the module ``patterns``). Only keywords that validate are converted.
+Annotations and ``x-…`` are left out, and so are keywords such as ``$id`` and ``$dynamicRef``, which JSON Schema knows but OpenAPI
+does not.
 """
 
 from collections.abc import Callable
@@ -189,7 +189,7 @@ class _Conversion:
 
 
 def _accepting_null(schema: JsonObject) -> JsonObject:
-    """Return the schema so that it accepts null.
+    """Change the schema so that it accepts null, and return it.
 
     Most keywords do not apply to null. A keyword that applies to null is extended to accept null, or moved to a place where it
     does not apply to null.

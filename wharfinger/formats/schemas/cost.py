@@ -1,12 +1,13 @@
-"""The upper bound of the cost of checking a value, known before it is checked.
+"""An upper bound of the cost of checking a value, computed before the value is checked.
 
 A schema comes from a package and a value from its user, and all packages wait during the check. For each part of the value,
 jsonschema-rs needs a time that is linear in the schema. But the *product* matters: a short list of alternatives under
 ``additionalProperties`` is checked for every member of a large map. So a compiled schema knows its :func:`width`, the most that
 one part of a value can cost anywhere in the value, and :func:`size` returns the number of parts of a value.
 
-Only keywords for the same part add up (allOf, anyOf, oneOf, not, patterns of names); each property of an object is checked for
-its own part only. So a custom resource's schema with many properties still has a small width.
+Costs add up only if several schemas apply to the same part of a value (allOf, anyOf, oneOf, not, patterns of names). The schema
+of a property applies only to the value of this property. So a custom resource's schema with many properties still has a small
+width.
 
 The unit is about 6 ns, the time for one plain keyword; the weights of the other keywords are measured against it.
 """
@@ -17,7 +18,9 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.schemas.formats import OWN_FORMATS
 
 MAX_COST: Final = 50_000_000
-"""The highest product of width and size that is checked: about 0.3 s, and never more than half a second in measurements."""
+"""The highest product of width and size for which a value is checked. Such a check takes about 0.3 s, and never took more than
+half a second in measurements.
+"""
 
 _TEXT_PER_PART: Final = 16
 """The number of characters that count as one part of a value, because patterns and formats read the whole text."""

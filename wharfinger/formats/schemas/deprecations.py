@@ -17,14 +17,14 @@ _LONGEST: Final = 200
 
 
 def has_deprecated(schema: JsonValue) -> bool:
-    """Return whether anything in an expanded schema is deprecated, so that a search is worth while."""
+    """Return whether anything in an expanded schema is deprecated, so that values have to be searched."""
     if isinstance(schema, dict):
         return any(schema.get(mark) for mark in _MARKS) or any(map(has_deprecated, schema.values()))
     return isinstance(schema, list) and any(map(has_deprecated, schema))
 
 
 def deprecation_warnings(value: JsonValue, schema: JsonObject) -> tuple[Problem, ...]:
-    """Return at most MAX_FOUND warnings about the deprecated parts of a value as its user wrote it.
+    """Return at most MAX_FOUND warnings about the deprecated parts of a value, which is as its user wrote it (without defaults).
 
     Only the beginning of a very large value is searched.
     """

@@ -2,7 +2,8 @@
 
 All code that works on schemas (conversion, defaults, transformations) takes the result of :func:`expanded` and reads it without
 further checks. In the result every sub-schema is an object (or, under ``additionalProperties`` and ``additionalItems``, a
-boolean), and every list of schemas is a list. Keywords that are null are removed as in Go, and no ``$ref`` is left.
+boolean), and every list of schemas is a list. As in Go, keywords that are null are removed, except ``default`` and ``const``. No
+``$ref`` is left.
 
 References are local (``#/definitions/x``). Members beside a ``$ref`` override the target's members of the same names. A
 reference that leads back to itself is refused: without recursion, checking a value costs at most the size of the schema times
@@ -105,7 +106,7 @@ def map_keys(schema: JsonObject) -> tuple[str, ...]:
 def item_key(item: JsonValue, keys: tuple[str, ...]) -> bytes | None:
     """Return the values that an item has for the keys, as canonical JSON.
 
-    None is returned if there are no keys, or if the item is not an object.
+    Returns None if there are no keys, or if the item is not an object.
 
     A missing key is the same as null. Raises ShapeError for a value without a JSON form.
     """
@@ -115,7 +116,7 @@ def item_key(item: JsonValue, keys: tuple[str, ...]) -> bytes | None:
 def by_keys(items: JsonValue, keys: tuple[str, ...]) -> dict[bytes, JsonValue]:
     """Return the items of a map list by their keys. If several items have the same keys, only the first is returned.
 
-    Raises ShapeError, as `item_key`.
+    Raises ShapeError, as `item_key` does.
     """
     found: dict[bytes, JsonValue] = {}
     for item in items if isinstance(items, list) and keys else []:

@@ -1,7 +1,7 @@
 """The reasons why a value does not fit a schema, found by jsonschema after jsonschema-rs has decided that it does not.
 
 jsonschema knows the sub-schema behind each error, so that a message can name what would have been right. But jsonschema is slow,
-and a value can make it hang. So it runs within a budget, and with its own keywords replaced by those of the module ``keywords``.
+and a value can make it hang. So it runs within a budget, and the module ``keywords`` replaces some of its keywords.
 If the two engines disagree, the problems that jsonschema-rs found are returned, with values masked in its messages.
 """
 
@@ -22,7 +22,7 @@ from wharfinger.formats.schemas.problems import Finding, problem_of, types_sente
 from wharfinger.formats.schemas.work import WorkError
 
 MAX_WORK: Final = 500_000
-"""The most keywords, members and items that jsonschema may check, in half a second; a value of 1 MB needs a fraction."""
+"""The most keywords, members and items that jsonschema may check. That takes half a second; a value of 1 MB needs much less."""
 
 _MAX_ALTERNATIVES: Final = 3
 
@@ -34,7 +34,7 @@ def explain(
     secrets: Sequence[ValuePath],
     limit: int,
 ) -> tuple[Problem, ...]:
-    """Return at least one and at most ``limit`` problems; no message shows anything that is at or below a path in ``secrets``."""
+    """Return at least one and at most ``limit`` problems. No message shows anything of the values at the paths in ``secrets``."""
     if _depth(value) > MAX_DEPTH:
         return (Problem("", f"is nested deeper than {MAX_DEPTH} levels"),)
     explanation = _Explanation(converted, secrets, limit)
@@ -134,7 +134,7 @@ class _Explanation:
 
 
 def _is_other_type(error: ValidationError) -> bool:
-    """Return whether the value does not even have the type of the alternative."""
+    """Return whether the error says that the value itself has another type than the alternative requires."""
     return error.validator == "type" and not error.relative_path
 
 

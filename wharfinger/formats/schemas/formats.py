@@ -1,7 +1,8 @@
 """The formats of strings and numbers that schemas name, as Kubernetes checks them; unknown formats are not checked.
 
-A format that means the same in Kubernetes and in JSON Schema is checked by the validator itself. This module checks the formats
-that differ: a ``duration`` is in Go's form or in words (``3 days``), not in ISO 8601, and a ``uri`` may be an absolute path.
+A format that means the same in Kubernetes and in JSON Schema is checked by the validator itself. This module checks formats that
+JSON Schema lacks (``byte``, ``cidr``, ``mac``) and formats that mean something else there: a ``duration`` is in Go's form or in
+words (``3 days``), not in ISO 8601, and a ``uri`` may be an absolute path.
 """
 
 import base64

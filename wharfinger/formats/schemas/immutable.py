@@ -1,18 +1,19 @@
 """Settings that may be set once and never changed (``x-deckhouse-immutable: true``). Pure.
 
-A marked part of a value is compared as a whole, after defaults were filled in on both sides. A part that the old value does not
-have may be set; removing a part is a change. All branches of allOf, anyOf and oneOf are compared, and these parts:
+A marked part of a value is compared as a whole with the same part of the old value, after defaults were filled in on both sides.
+A part that the old value does not have may be set. Removing a part is a change. Marks are found in all branches of allOf, anyOf
+and oneOf, and in these parts:
 
 ==========================  ==========================================================================================
 part of the value           compared with, in the old value
 ==========================  ==========================================================================================
 properties                  the property of the same name
 additionalProperties        the key of the same name, for keys that are not properties and that both sides have
-items of a map list         the item with the same ``x-kubernetes-list-map-keys``; a removed item was not changed
-other items                 the item with the same index, as many as both sides have
+items of a map list         the item with the same values for the ``x-kubernetes-list-map-keys``; items may be removed
+other items                 the item with the same index, for indexes that both sides have
 ==========================  ==========================================================================================
 
-Anywhere else (``patternProperties``, ``not``) nothing would be compared, so the schema is refused.
+A mark anywhere else (``patternProperties``, ``not``) would have no effect, so a schema with such a mark is refused.
 """
 
 from typing import Final
@@ -41,9 +42,9 @@ _NOT_COMPARED: Final = ("patternProperties", "not")
 
 
 def has_immutable(schema: JsonObject, *, what: str) -> bool:
-    """Return whether anything in an expanded schema is immutable, so that comparing is worth while.
+    """Return whether anything in an expanded schema is immutable, so that values have to be compared.
 
-    Raises SchemaError, naming the place, if something is marked that would not be compared.
+    Raises SchemaError, which names the place, if something is marked that would not be compared.
     """
     return _has(schema, (), what)
 

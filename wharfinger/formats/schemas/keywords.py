@@ -1,9 +1,9 @@
 """jsonschema with keywords that cannot hang it, for :mod:`~wharfinger.formats.schemas.explain`.
 
 jsonschema itself matches patterns with a backtracking engine, compares every item of a list with every other item, puts whole
-values into messages, and computes in floating point. In this module the deciding engine (jsonschema-rs) checks patterns and
-formats, equality and multiples are exact, messages contain no values, and all work is counted against a budget. The message of
-an error about a property is only the property's name.
+values into messages, and computes in floating point. With the keywords of this module, jsonschema-rs (the deciding engine) checks
+patterns and formats. Comparisons and multiples are exact. Messages contain no values. All work is counted against a budget. The
+message of an error about a missing or an unknown property is only the property's name.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ from wharfinger.formats.schemas.work import Work
 class Budget(FormatChecker):
     """The remaining work of one validation.
 
-    The budget is given to jsonschema in place of a format checker, because jsonschema passes that to every keyword.
+    jsonschema gets the budget in place of a format checker, because it makes its format checker available to every keyword.
     """
 
     def __init__(self, most: int) -> None:
@@ -43,21 +43,21 @@ def explaining_validator(schema: JsonObject, work: int) -> Validator:
 
 
 class _QuietObject(dict[str, JsonValue]):
-    """An object whose text is short, because jsonschema puts the text of values into messages that are never read."""
+    """An object with a short ``repr``, because jsonschema puts the ``repr`` of values into messages that nobody reads."""
 
     def __repr__(self) -> str:
         return "{…}"
 
 
 class _QuietList(list[JsonValue]):
-    """A list whose text is short."""
+    """A list with a short ``repr``."""
 
     def __repr__(self) -> str:
         return "[…]"
 
 
 def quiet(value: JsonValue) -> JsonValue:
-    """Return an equal copy of the value whose containers have a short text."""
+    """Return an equal copy of the value, whose containers have a short ``repr``."""
     if isinstance(value, dict):
         return _QuietObject({name: quiet(item) for name, item in value.items()})
     if isinstance(value, list):
@@ -162,7 +162,7 @@ _KEYWORDS: Final[dict[str, _Keyword]] = {
 
 
 _BRANCH: Final = 6
-"""The cost of an alternative that is checked only to explain why it does not fit."""
+"""The factor by which anyOf and oneOf cost more than other keywords."""
 _FRACTION: Final = 6
 
 

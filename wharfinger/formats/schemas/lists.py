@@ -1,10 +1,12 @@
-"""The requirements of Kubernetes' extensions besides JSON Schema: lists that are sets or maps, embedded resources. Pure.
+"""The requirements of Kubernetes' extensions of JSON Schema: lists that are sets or maps, and embedded resources. Pure.
 
+=====================================  =============================================================================
+extension                              requirement
 =====================================  =============================================================================
 ``x-kubernetes-list-type: set``        no two items are equal
 ``x-kubernetes-list-type: map``        no two items have equal values under ``x-kubernetes-list-map-keys``; a key that an
                                        item lacks counts as null
-``x-kubernetes-embedded-resource``     an object with ``apiVersion`` and ``kind``, as text, and ``metadata``, an object
+``x-kubernetes-embedded-resource``     ``apiVersion`` and ``kind`` exist and are text, and ``metadata`` is an object
 =====================================  =============================================================================
 
 :mod:`~wharfinger.formats.schemas.structural` walks over the value and its schema.

@@ -1,18 +1,21 @@
 """OpenAPI v3 schemas of packages and custom resources: they validate values, fill in defaults, and find secrets.
 
-A schema is compiled once (:func:`compile_schema`) and then only used. Compiling takes four steps, each a module:
+A schema is compiled once (:func:`compile_schema`):
 
-* ``document`` reads the document, replaces its references and checks its limits;
-* ``conversion`` converts the document to JSON Schema, with ``patterns`` and ``formats``;
-* jsonschema-rs compiles the JSON Schema, and then decides about values, within the limits of ``cost``;
-* ``explain`` finds why a value was refused; ``problems`` has the texts.
+* The module ``document`` reads the document, replaces its references and checks its limits.
+* ``conversion`` converts the document to JSON Schema, with ``patterns`` and ``formats``.
+* The library jsonschema-rs compiles the JSON Schema.
+
+Then values are checked. jsonschema-rs decides whether a value fits, within the limits of ``cost``. ``explain`` finds why a value
+was refused, and ``problems`` has the texts.
 
 JSON Schema cannot express some of the extensions of Kubernetes and Deckhouse. ``lists`` checks sets, maps and embedded
-resources, and its result is part of the decision. ``immutable`` needs the old value. ``deprecations`` warns. The rules of
-``validations`` are untrusted programs, so a Schema only lists them (``rules``).
+resources, and its result is part of the decision. ``immutable`` finds forbidden changes, for which it needs the old value.
+``deprecations`` finds warnings. The rules that ``validations`` reads are untrusted programs, so a Schema only lists them
+(``rules``).
 
-The other uses of a schema on values are in ``values``: defaults and pruning, which follow Kubernetes, and ``writeOnly``.
-``transforms`` derives schemas from schemas, as addon-operator does.
+The other operations of a schema on values are in ``values``: defaults and pruning, which follow Kubernetes, and the search for
+secrets (``writeOnly``). ``transforms`` derives schemas from schemas, as addon-operator does.
 
 Neither a schema nor a value is ever changed, and results share nothing with them, so all threads can use one Schema.
 """
@@ -39,7 +42,7 @@ from wharfinger.formats.schemas.values import defaulted, has_write_only, pruned,
 class Schema:
     """A compiled schema. ``document`` is its source with references replaced, and includes extensions (``x-…``).
 
-    ``rules`` are its rules in CEL, None if it has no rules; ``problems`` does not evaluate them.
+    ``rules`` are its rules in CEL, None if it has no rules. The method ``problems`` does not evaluate them.
     """
 
     document: JsonObject
@@ -91,9 +94,9 @@ class Schema:
         return deprecation_warnings(value, self.document) if self._has_deprecated else ()
 
     def defaulted(self, value: JsonValue) -> JsonValue:
-        """Return the value with defaults, as Kubernetes fills them in: for missing properties, and forbidden nulls.
+        """Return the value with defaults, as Kubernetes fills them in: for missing properties, and in place of forbidden nulls.
 
-        Raises ShapeError if the result would be far too large (``values``).
+        Raises ShapeError if the result exceeds the limits of the module ``values``.
         """
         return defaulted(value, self.document)
 

@@ -1,7 +1,7 @@
 """The wording of problems with a value: one short sentence for each keyword of a schema.
 
-A sentence never shows a list or an object. If ``shown`` is False, it shows no value at all, so that secrets do not get into logs
-and statuses. Foreign text is cut.
+A sentence never shows a list or an object. If ``shown`` is False, a sentence shows nothing of the checked value but its type, so
+that secrets do not get into logs and statuses. Foreign text is cut.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from wharfinger.formats.schemas.problem import Problem
 _LONGEST: Final = 80
 _LISTED: Final = 12
 _MATCHED: Final = 500
-"""The most names among which a similar one is searched."""
+"""The most known names that are compared with an unknown one, to find a similar one."""
 
 _TYPE_NAMES: Final = {
     "string": "a string",
@@ -35,7 +35,7 @@ _TYPE_NAMES: Final = {
 class Finding:
     """The finding of a validator: a keyword with its value, and the value that does not fit it.
 
-    ``path`` is the path of ``instance``. For ``required`` and for an unknown property, ``name`` is the name of the property.
+    ``path`` is the path of ``instance``. ``name`` is the name of a missing property (keyword ``required``) or of an unknown one.
     """
 
     path: ValuePath
@@ -91,9 +91,7 @@ def _cut(text: str) -> str:
 
 
 def _scalar(value: JsonValue) -> str:
-    """Return a scalar as JSON, shortened; for a container and for a number that is too long to read, return the name of the
-    type.
-    """
+    """Return a scalar as JSON, shortened. For a container or a very long integer, return the name of its type."""
     if isinstance(value, dict | list) or (isinstance(value, int) and value.bit_length() > _LONGEST):
         return type_name(value)
     return _cut(json.dumps(value, ensure_ascii=not (isinstance(value, str) and value.isprintable())))

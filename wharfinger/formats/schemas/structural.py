@@ -1,8 +1,8 @@
-"""The walk over a value and its structural schema: which schema applies to each member and item.
+"""The walk over a value and its structural schema, which finds the schema of each member and item.
 
-Defaulting, pruning and list types follow the same keywords, in the daemon (settings and values) and in the control plane (custom
-resources): ``properties``, ``additionalProperties`` and ``items``. They ignore ``allOf``, ``anyOf``, ``oneOf`` and ``not``,
-because it is not certain that a branch applies (apiextensions-apiserver, KEP-1693). The caller decides what to do at each part.
+Defaulting, pruning and list types follow the same keywords: ``properties``, ``additionalProperties`` and ``items``. They ignore
+``allOf``, ``anyOf``, ``oneOf`` and ``not``, as Kubernetes' apiextensions-apiserver does. The daemon uses this module for settings
+and values, and the embedded control plane for custom resources. The caller decides what to do at each part.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def parts(schema: JsonObject | None, value: JsonValue) -> Iterator[Part]:
 
 
 def sorted_parts(schema: JsonObject | None, value: JsonValue) -> list[Part]:
-    """Return the parts that `parts` yields, with members sorted by name, because Go maps have no order."""
+    """Return the parts that `parts` yields, with the members of an object sorted by name."""
     found = list(parts(schema, value))
     return sorted(found, key=lambda part: str(part[0])) if isinstance(value, dict) else found
 

@@ -1,4 +1,4 @@
-"""Transformations of schemas: those that addon-operator applies to a module's ``openapi/`` before it uses them.
+"""The transformations that addon-operator applies to the schemas in a module's ``openapi/`` before it uses them.
 
 Each function takes a document as it was read and returns a new one with its references replaced (see
 :func:`~wharfinger.formats.schemas.document.expanded`), so they can be applied one after another. The order that packages
@@ -16,10 +16,10 @@ X_REQUIRED_FOR_HELM = "x-required-for-helm"
 def closed(document: JsonObject) -> JsonObject:
     """Return the schema with ``additionalProperties: false`` in every object schema that does not set this keyword.
 
-    The schemas of properties and items are closed in the same way. If a schema sets the keyword itself, nothing below this
-    schema is closed, because its author has decided. A schema with ``x-kubernetes-preserve-unknown-fields: true``, which also
-    allows unknown fields, is not closed either. Branches of allOf, anyOf and oneOf stay open, because each sees the properties
-    of the others. Raises SchemaError.
+    The schemas of properties and items are closed in the same way. If such an inner schema sets the keyword itself, nothing
+    below it is closed, because its author has decided. A schema with ``x-kubernetes-preserve-unknown-fields: true``, which also
+    allows unknown fields, is treated like a schema that sets the keyword. Branches of allOf, anyOf and oneOf stay open, because
+    a value may have properties that only another branch declares. Raises SchemaError.
     """
     schema = expanded(document, what="schema")
     return _closed(schema) if not _sets_openness(schema) else {**schema, **_closed_inside(schema)}

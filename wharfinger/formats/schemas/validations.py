@@ -1,8 +1,8 @@
 """The rules of a schema: ``x-kubernetes-validations`` and ``x-deckhouse-validations``, read within limits. Pure.
 
-A rule is an expression in CEL over ``self``, the value at the rule's place, and ``oldSelf``, the old value at the same place.
-Both kinds are allowed at every level (properties, additionalProperties, items, and ``allOf``, whose branches are about the same
-value):
+A rule is an expression in CEL over ``self`` (the value at the rule's place) and ``oldSelf`` (the old value at the same place).
+Both kinds of rules are allowed at every level (properties, additionalProperties, items, and ``allOf``, whose branches are about
+the same value):
 
 =============================  =====================================================================================
 ``x-kubernetes-validations``   ``rule`` with ``message``, ``messageExpression``, ``reason``, ``fieldPath`` and
@@ -11,11 +11,11 @@ value):
 =============================  =====================================================================================
 
 Here a rule is only text. :mod:`~wharfinger.formats.cel.engine` evaluates it in a process that can be killed
-(:mod:`~wharfinger.formats.cel.worker`). The process gets :class:`SchemaRules`: only the parts of the schema that lead to a
-rule, and the types below a rule of Kubernetes, because such a rule sees typed values.
+(:mod:`~wharfinger.formats.cel.worker`). The process does not get the whole schema, but a :class:`SchemaRules`: the rules, the
+parts of the schema that lead to them, and the types below a rule of Kubernetes, because such a rule sees typed values.
 
-A rule at a place where it would never be evaluated (``anyOf``, ``oneOf``, ``not``, ``patternProperties``) is refused, as in
-Kubernetes: an author would rely on a check that never runs.
+A rule at a place where it would never be evaluated (``anyOf``, ``oneOf``, ``not``, ``patternProperties``, ``additionalItems``) is
+refused, as in Kubernetes. Otherwise its author would rely on a check that never runs.
 """
 
 import re
@@ -63,7 +63,7 @@ class SchemaRules:
 def rules_of(schema: JsonObject, *, what: str) -> SchemaRules | None:
     """Return the rules of an expanded schema; None if the schema has no rules.
 
-    Raises SchemaError for an invalid rule, naming its place.
+    Raises SchemaError, which names the place, for an invalid rule.
     """
     reading = _Reading(what)
     node = reading.node(schema, (), correlated=True, typed=False)

@@ -1,7 +1,8 @@
 """The operations of a schema on values besides validation: fill in defaults, remove unknown properties, find secrets.
 
-The rules are those of Kubernetes' structural schemas (apiextensions-apiserver, ``defaulting`` and ``pruning``; the walk is
-:mod:`~wharfinger.formats.schemas.structural`). Results are new values; they share nothing with the argument or the schema.
+Defaults and unknown properties are handled as in Kubernetes' structural schemas (the packages ``defaulting`` and ``pruning`` of
+apiextensions-apiserver). :mod:`~wharfinger.formats.schemas.structural` walks over a value. Results are new values, which share
+nothing with the argument or the schema.
 """
 
 from dataclasses import dataclass, field
@@ -13,9 +14,9 @@ from wharfinger.formats.schemas.structural import members, parts
 from wharfinger.formats.schemas.work import Work, WorkError
 
 MAX_NODES: Final = 500_000
-"""The most JSON values of a result: a default in every item of a long list can multiply the size of a value."""
+"""The most JSON values in a result. A limit is needed, because a default in every item of a long list can multiply the size."""
 MAX_SEARCHED: Final = 500_000
-"""The most schemas and parts of a value that are searched for secrets, which takes less than half a second."""
+"""The most schemas and parts of a value that are visited to find secrets, which takes less than half a second."""
 
 _OBJECT_META: Final = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -67,7 +68,10 @@ class _Copying:
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """The properties of a schema, and their defaults. The schema is kept alive, because its id identifies it."""
+    """The properties of a schema, and their defaults.
+
+    The reference to the schema keeps it alive, so that no other schema gets its ``id``, which is the key of the cache.
+    """
 
     schema: JsonObject
     properties: dict[str, JsonObject]
@@ -175,7 +179,7 @@ def write_only_paths(value: JsonValue, schema: JsonObject) -> tuple[ValuePath, .
 
 
 def has_write_only(schema: JsonValue) -> bool:
-    """Return whether anything in an expanded schema is ``writeOnly``, so that a search in values is worth while."""
+    """Return whether anything in an expanded schema is ``writeOnly``, so that values have to be searched."""
     if isinstance(schema, dict):
         return schema.get("writeOnly") is True or any(map(has_write_only, schema.values()))
     return isinstance(schema, list) and any(map(has_write_only, schema))
@@ -183,10 +187,10 @@ def has_write_only(schema: JsonValue) -> bool:
 
 @dataclass(slots=True)
 class _Applying:
-    """The schemas that apply to one place of a value, including alternatives, and their schemas for parts inside.
+    """The schemas that apply to one place of a value, including alternatives. It also caches the instances for the parts inside.
 
-    Equal places (the members of a map, the items of a list) have the same schemas, so they share one instance. ``listed`` is
-    the length of the longest list of ``items``.
+    Places to which the same schemas apply (such as the items of a list) share one instance. ``listed`` is the length of the
+    longest list of schemas under ``items``.
     """
 
     schemas: tuple[JsonObject, ...]

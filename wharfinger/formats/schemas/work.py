@@ -6,7 +6,7 @@ class WorkError(Exception):
 
 
 class Work:
-    """The work that is left for one check; what counts as one unit is up to the check."""
+    """The work that is left for one check. Each check defines its own unit of work."""
 
     def __init__(self, most: int) -> None:
         self._left = most

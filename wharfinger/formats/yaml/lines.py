@@ -1,8 +1,9 @@
-"""The line of each value in a YAML text, for messages that lead an author to it.
+"""The line of each value in a YAML text, so that messages can name it.
 
 :mod:`~wharfinger.formats.yaml.reader` decides what a document means. This module only finds places in the document, so it
-refuses nothing: if a text is not YAML, the places up to the fault are known. A member is on the line of its key. A value
-without a line (merged in, behind an alias, beyond the limits of depth or number) has the line of the next value around it.
+refuses nothing: if a text is not YAML, the places up to the fault are known. A member is on the line of its key. Some values
+have no line of their own (merged in, behind an alias, beyond the limits of depth or number). For these, the line of the nearest
+value around them is returned.
 
 Messages name members in two ways: with the indexes of lists, and without them, as in the hook contract
 (:meth:`Lines.matching`).
@@ -42,13 +43,13 @@ class Lines:
         return self.first
 
     def matching(self, keys: tuple[str, ...]) -> Iterator[Path]:
-        """Yield every path that equals these keys once its indexes are left out, in the order of the text."""
+        """Yield the path of every member whose path consists of these keys if indexes are ignored, in the order of the text."""
         return (path for path in self.places if _keys(path) == keys and path and isinstance(path[-1], str))
 
     def named(self, text: str) -> int | None:
-        """Return the line of the member with this path, in the form of messages: ``a.b[0].c`` or ``a.b.0.c``, without quotes.
+        """Return the line of the value with this path, in the form of messages: ``a.b[0].c`` or ``a.b.0.c``, without quotes.
 
-        None for any other text.
+        Returns None if no value has this path.
         """
         for path, line in self.places.items():
             if path and text in {_written(path, "[{}]"), _written(path, ".{}")}:
@@ -112,9 +113,9 @@ class _Reader:
 
 
 def yaml_lines(data: bytes) -> tuple[Lines, ...]:
-    """Return the places in each non-empty document of a text: the documents that `read_yaml_all` returns.
+    """Return the places in each document of a text that is not empty. These are the documents that `read_yaml_all` returns.
 
-    Raises nothing: unreadable documents have no places.
+    Raises nothing. If the text is not YAML, the places before the fault are returned.
     """
     if has_too_many_directives(data):
         return ()

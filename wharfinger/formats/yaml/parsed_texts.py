@@ -1,4 +1,4 @@
-"""The values of YAML texts that were read before, by a digest of the text.
+"""The values of YAML texts that were read before, with a digest of each text as the key.
 
 Parsing a YAML text takes fifty times as long as unpacking its values. So a process that reads the same files as its predecessor
 can take over the values that the predecessor has parsed. A text that differs in one byte has another digest. Texts that cannot
@@ -19,7 +19,7 @@ MAX_PACKED: Final = 256 * 1024
 
 
 class ParsedTexts:
-    """The values of texts. Each caller gets its own copy of the values."""
+    """A cache of the values of YAML texts. Each caller gets its own copy of the values."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, bytes] = {}
@@ -30,7 +30,7 @@ class ParsedTexts:
         self._known |= packed
 
     def used(self) -> dict[bytes, bytes]:
-        """Return the packed values of the texts that were read since the start, by the digest of the text."""
+        """Return the packed values of the texts that this process has read. The keys are the digests of the texts."""
         return dict(self._used)
 
     def documents(self, text: bytes, *, what: str) -> list[tuple[JsonValue, int]]:
@@ -62,7 +62,7 @@ class ParsedTexts:
 
 
 def _packed(documents: list[tuple[JsonValue, int]]) -> bytes | None:
-    """Return the bytes of values; None if MessagePack cannot encode them, or if they are too large."""
+    """Return the documents in MessagePack; None if it cannot encode them, or if the result is too large."""
     try:
         packed = msgspec.msgpack.encode(documents)
     except (msgspec.EncodeError, UnicodeEncodeError, OverflowError, RecursionError):

@@ -1,10 +1,10 @@
 """YAML as Kubernetes reads it, for untrusted text.
 
 The reference for a document's meaning is kubectl (``scalars`` handles scalars; ``tree`` handles mappings, merges and aliases).
-Where this reader differs on purpose, it refuses more than kubectl: a duplicate key, a tag that Kubernetes would ignore, a second
-document where only one is expected, and text that is not UTF-8.
+This reader refuses some texts that kubectl accepts: a duplicate key, a tag that Kubernetes would ignore, a second document where
+only one is expected, and text that is not UTF-8. The module ``scalars`` documents another intended difference, in large integers.
 
-A document never reaches PyYAML's composer or constructor: in PyYAML, 100 kB of ``[`` overflow the C stack, and 635 bytes of merge
+A document never reaches PyYAML's composer or constructor: there, 100 kB of ``[`` overflow the C stack, and 635 bytes of merge
 keys run for hours. libyaml's event stream does not recurse. The tree is built from these events one by one, and every limit
 (depth, nodes and characters with aliases written out) is checked before an event is processed.
 """
@@ -45,7 +45,7 @@ DEFAULT_LIMITS: Final = YamlLimits()
 class YamlError(FormatError):
     """The text is not YAML that Kubernetes would read, or is over a limit.
 
-    ``line`` and ``column`` count from 1; they are None if the fault has no single place, such as a wrong size or encoding.
+    ``line`` and ``column`` count from 1. They are None if the fault has no single place, for example if the text is too large.
     """
 
     def __init__(self, what: str, reason: str, line: int | None = None, column: int | None = None) -> None:
@@ -56,7 +56,7 @@ class YamlError(FormatError):
 
 
 class YamlLimitError(YamlError):
-    """The text grows over a limit when its aliases are written out."""
+    """The text exceeds a limit when its aliases are written out."""
 
 
 def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMITS) -> JsonValue:
@@ -79,9 +79,9 @@ def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMI
 def read_first_yaml(
     data: bytes, *, what: str, limits: YamlLimits = DEFAULT_LIMITS, exact_floats: bool = False
 ) -> tuple[JsonValue, list[str]]:
-    """Read the first document, whatever follows it; return it with warnings of duplicate keys.
+    """Read the first document, whatever follows it. Return it with warnings about duplicate keys.
 
-    If a key is repeated in a mapping, its last value counts; each warning is ``line 3: key "a" already set in map``. With
+    If a key is repeated in a mapping, its last value counts. A warning has the form ``line 3: key "a" already set in map``. With
     ``exact_floats``, a float remains a float even if it is whole (``1.0``) or not finite, for a decoder that turns numbers into
     strings. Raises YamlError.
     """
@@ -182,8 +182,9 @@ _TAG_DIRECTIVE: Final = re.compile(rb"^%TAG\b", re.MULTILINE)
 
 
 def has_too_many_directives(raw: bytes) -> bool:
-    """Return whether a document has too many %TAG directives. libyaml compares each one with all earlier ones, so many would be
-    slow.
+    """Return whether a text has too many %TAG directives.
+
+    libyaml compares each one with all earlier ones, so many would be slow.
     """
     return raw.count(b"%TAG") > _MOST_TAG_DIRECTIVES and len(_TAG_DIRECTIVE.findall(raw)) > _MOST_TAG_DIRECTIVES
 

@@ -1,11 +1,11 @@
 """The meaning of YAML scalars in Kubernetes: ``y`` is true, ``0777`` is 511, ``12:30:45`` and dates are text.
 
-kubectl, helm and the API server read YAML 1.1 with a resolver of their own, then convert the result to JSON. The results of
-that chain were measured with kubectl and helm, row by row; ``tests/formats/support/yaml_table.py`` keeps the rows, and
-compares them with the real kubectl if it is on PATH. Everything odd below (``0b-1``, ``.5_0``, keys that are printed as
-32-bit floats) is odd there too.
+kubectl, helm and the API server read YAML 1.1 with a resolver of their own, then convert the result to JSON. The results were
+measured with kubectl and helm: ``tests/formats/support/yaml_table.py`` has a row for each text. If kubectl is on PATH,
+``tests/formats/test_yaml_kubectl.py`` compares the rows with it. Everything odd below (``0b-1``, ``.5_0``, keys that are printed
+as 32-bit floats) is odd in kubectl, too.
 
-One difference is intended: an integer from 2^63 up to 2^64 - 1 is kept as it was written, where kubectl makes it a float.
+One difference is intended: an integer from 2^63 up to 2^64 - 1 is kept as it was written, whereas kubectl makes it a float.
 
 Pure functions on one scalar; no state.
 """
@@ -81,8 +81,9 @@ _MOST_DIGITS: Final = 64
 
 
 def is_text(text: str) -> bool:
-    """Return whether an untagged plain scalar is text for certain, by its first character; `resolve` decides about all other
-    scalars.
+    """Return whether an untagged plain scalar is certainly text: it is no known word and does not begin like a number.
+
+    `resolve` decides about all other scalars.
     """
     return text not in _WORDS and text[0] not in _NUMBER_STARTS
 
@@ -133,7 +134,7 @@ def shown_tag(tag: str) -> str:
 
 
 def as_value(found: Resolved) -> Scalar:
-    """Return the JSON value; whole floats within 64 bits become integers (``1e3`` is 1000).
+    """Return the JSON value. Whole floats that fit into a signed 64-bit integer become integers (``1e3`` is 1000).
 
     Raises ScalarError for .inf and .nan.
     """
@@ -165,7 +166,7 @@ def as_key(found: Resolved) -> str:
 def float_key(value: float) -> str:
     """Return a float as sigs.k8s.io/yaml writes it in a key.
 
-    The text has the fewest digits that identify the *32-bit* float. From 1e+06 on, and below 1e-04, it has an exponent.
+    The text has the fewest digits that identify the *32-bit* float. It has an exponent from 1e+06 on and below 1e-04.
     """
     single = _as_single(value)
     if math.isnan(single):

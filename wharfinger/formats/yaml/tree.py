@@ -1,9 +1,9 @@
-"""The builder of one JSON value from libyaml's events, with every cost counted in advance.
+"""The builder of JSON values from libyaml's events. It counts every cost in advance.
 
 The builder holds a stack of open lists and mappings and does not use the call stack: only ``max_depth`` limits the nesting. An
-anchor remembers its finished value together with its weight (nodes, characters, height). An alias is charged that weight, then
-copied, so that nothing in the result is shared and no alias bomb can grow. An alias to an anchor that is still open would
-contain itself and is refused.
+anchor remembers its finished value together with its weight (nodes, characters, height). For an alias, the builder first adds
+that weight to the cost of the stream, and then copies the value. So nothing in the result is shared, and no alias bomb can grow.
+An alias inside the value that its anchor names is refused, because that value would contain itself.
 
 Mappings and merges work as in kubectl: ``<<`` overrides the members before it and is overridden by those after it; in a list of
 sources the first wins. Keys are strings in the result, whatever type they have in the text.
@@ -33,8 +33,9 @@ from yaml import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStar
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """Limits of a stream: the levels of one document, and the nodes and characters of all documents together, with aliases
-    written out.
+    """Limits of a stream: the levels of each document, and the nodes and characters of all documents together.
+
+    Aliases count as if they were written out.
     """
 
     max_depth: int
@@ -43,11 +44,11 @@ class TreeLimits:
 
 
 class Refused(Exception):  # noqa: N818 - the reader turns it into its YamlError, with the place
-    """The document was refused; the fault is at the event that was passed in last."""
+    """The document was refused. The fault is at the event that :meth:`TreeBuilder.feed` has got last."""
 
 
 class Overflow(Refused):
-    """The document is over a limit with its aliases written out."""
+    """The stream exceeds a limit when its aliases are written out."""
 
 
 class _Mark(enum.Enum):
@@ -62,7 +63,7 @@ _Key: TypeAlias = "str | _Mark"
 
 @dataclass(slots=True)
 class _Anchor:
-    """A named node; the weight is the cost of each alias to it."""
+    """A named node. ``nodes``, ``characters`` and ``height`` are its weight: the cost of each alias to it."""
 
     value: JsonValue
     scalar: Resolved | None
@@ -83,7 +84,7 @@ class _Open:
     key: _Key = _NO_KEY
     height: int = 1
     written: set[str] | None = None
-    """The keys that are written out in a mapping; None until the mapping has merged keys, which must be told apart."""
+    """The keys of a mapping that are in the text. None until a merge adds other keys: until then, all keys are in the text."""
 
 
 class TreeBuilder:

@@ -2,8 +2,8 @@
 
 The inverse of ``reader``: ``read_yaml(write_yaml(v)) == v``. A string is quoted if Kubernetes would read its plain form as
 something else (``y``, ``0777``, ``1e3``), and also if other YAML 1.1 readers would (dates and ``12:30:45``). Text of several
-lines is written as a literal block if a reader gets exactly this text from the block. Nothing is folded, no aliases are
-written. The emitter is libyaml's, which gets events, so deep nesting does not use the call stack.
+lines is written as a literal block if a reader gets exactly this text from the block. No aliases are written, and only
+:func:`write_go_yaml` folds long texts. libyaml's emitter gets a stream of events, so deep nesting does not use the call stack.
 """
 
 import io
@@ -28,30 +28,32 @@ _OTHER_READERS: Final = re.compile(
     re.ASCII | re.DOTALL,
 )
 _BLOCK: Final = re.compile(r"[!-~][ -~\u00a1-\u1fff]*(?:\n+[ -~\u00a1-\u1fff]+)*\n?")
-"""The texts whose literal block is exact: no control characters, odd spaces or indented first line, at most one final break."""
+"""The texts that a literal block reproduces exactly. They have no control characters, no unusual spaces, no indented first line,
+and at most one line break at the end.
+"""
 
 
 def write_yaml(value: JsonValue) -> str:
     """Write one document in block style, keys in the value's own order, ending with a line break.
 
-    Raises YamlError for values that Kubernetes' YAML cannot express: NaN and infinities, integers beyond 64 bits, half
-    surrogate pairs, and nesting beyond MAX_DEPTH.
+    Raises YamlError for values that Kubernetes' YAML cannot express: NaN and infinities, integers beyond 64 bits, lone
+    surrogates, and nesting beyond MAX_DEPTH.
     """
     out = io.BytesIO()
     try:
         yaml.emit(_events(value), out, Dumper=yaml.CSafeDumper, allow_unicode=True, width=_NO_FOLDING, indent=2)
     except UnicodeEncodeError as error:
         raise YamlError(_WHAT, f"a lone surrogate in {str(error.object)[:40]!r}") from error
-    # libyaml closes a plain scalar that stands alone with the end marker.
+    # After a document that is only a plain scalar, libyaml writes the end marker.
     text = out.getvalue().decode()
     return text.removesuffix("...\n") if text.endswith("\n...\n") else text
 
 
 def write_go_yaml(value: JsonValue) -> str:
-    """Write one document as Go's yaml package does: folded at 80 columns; a string that reads as another type is in double
-    quotes.
+    """Write one document as Go's yaml package does.
 
-    Raises YamlError as write_yaml does.
+    Long texts are folded at 80 columns. A string whose plain form would be read as another type is in double quotes. Raises
+    YamlError as write_yaml does.
     """
     out = io.BytesIO()
     try:
@@ -121,7 +123,7 @@ def _plain(value: Scalar) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise YamlError(_WHAT, f"{value} has no JSON form")
-        # A whole float reads back as an integer: with all its digits it is the same integer, not only the nearest short one.
+        # A whole float is read back as an integer. All its digits are written, because its shortest form may be another integer.
         return str(int(value)) if value.is_integer() and abs(value) < 2.0**63 else repr(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise YamlError(_WHAT, "an integer beyond 64 bits")

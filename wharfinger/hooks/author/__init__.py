@@ -1,4 +1,4 @@
-"""Tools for package authors: ``hook run``, ``hook config``, ``hook context`` and ``package lint``, without a cluster.
+"""The commands for package authors: ``wharfinger hook`` and ``wharfinger package lint``. They need no cluster.
 
 May import all other folders of ``hooks``.
 """

@@ -33,7 +33,7 @@ from wharfinger.packages.errors import PackageError
 
 
 def add_hook(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands of `wharfinger hook run|config|context|shell-lib`."""
+    """Add the commands `wharfinger hook run|config|context|shell-lib`."""
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
     add_run(commands)
     _add_config(commands)
@@ -117,7 +117,7 @@ async def _ask_one(path: Path, scope: HookScope, reader: ProcessConfigReader) ->
 
 
 async def _ask_package(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
-    """Return the configurations of a package's hooks, and the errors of hooks without a valid configuration."""
+    """Return the configurations of a package's hooks, and the errors of those hooks that have no valid configuration."""
     try:
         files = await trio.to_thread.run_sync(hook_files_of, path, scope)
     except (HookError, PackageError, OSError) as error:

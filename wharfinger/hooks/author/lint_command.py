@@ -32,8 +32,9 @@ EXIT_USAGE: Final = 2
 
 
 def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", refused: RefusedFields) -> None:
-    """Add ``package lint FOLDER`` to the actions of ``wharfinger package``; ``refused`` returns those fields of a custom resource
-    definition that an API server would refuse.
+    """Add ``package lint FOLDER`` to the actions of ``wharfinger package``.
+
+    ``refused`` returns the fields of a custom resource definition that an API server would refuse.
     """
     lint = actions.add_parser(
         "lint",

@@ -1,7 +1,7 @@
 """The checks that an API server makes, for the custom resource definitions in ``crds/``.
 
-A definition that a server refuses is an error. An unknown keyword, which a server would drop, is a warning. An object that is not
-a definition is also only a warning, because it is applied anyway.
+Lint reports an error for a definition that a server refuses, and a warning for an unknown keyword, which a server would drop. An
+object of another kind also causes only a warning, because it is applied anyway.
 """
 
 import re
@@ -24,12 +24,13 @@ _SCHEMA: Final = ("schema", "openAPIV3Schema")
 _SHARED: Final = {"validation": "schema"} | {
     name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")
 }
-"""The parts of versions that a server reports directly in ``spec`` if all versions share them, mapped to their names in a
-version.
+"""Parts that a server reports directly below ``spec`` if all versions have the same, although they are written in each version.
+
+The keys are the names below ``spec``, the values are the names in a version.
 """
 
 RefusedFields: TypeAlias = Callable[[JsonObject], Sequence[tuple[str, str]]]
-"""A function that returns those fields of a new definition that a server would refuse, each with the reason."""
+"""A function that returns the fields of a new definition that a server would refuse, each with the reason."""
 
 _MEMBER: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
 """A member like ``properties[spec]``, which is written ``properties.spec``."""
@@ -88,7 +89,7 @@ def _of_definition(document: JsonObject, lines: Lines, name: str, refused: Refus
 def _line(lines: Lines, field: str) -> int:
     """Return the line of a field, or of its nearest parent.
 
-    If all versions share a part, its line in the first version is returned.
+    For a part that all versions share, its line in the first version is returned.
     """
     parts = _MEMBER.sub(r".\1", field).split(".", 2)
     if len(parts) > 1 and parts[0] == "spec" and (name := _SHARED.get(parts[1])):

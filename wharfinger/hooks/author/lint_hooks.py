@@ -1,8 +1,8 @@
 """Checks of the configurations that hooks print, with the lines of the printed documents.
 
-A hook is run with ``--config``, as the daemon runs it. Findings count lines in the printed document, and give the command as
-their file, such as ``hooks/x.sh --config``. The author runs this command to see the document. Messages of the hook contract name
-a field without the indexes of lists. To find the binding that a message is about, each binding is also checked alone.
+A hook is run with ``--config``, as the daemon runs it. The line of a finding is a line of the printed document, and its file is
+the command that prints the document, such as ``hooks/x.sh --config``. Messages of the hook contract name a field without the
+indexes of lists. To find the binding that a message is about, each binding is also checked alone.
 
 Lint also reports probable mistakes that the daemon accepts: superfluous entries in includeSnapshotsFrom, snapshots that are never
 read, and hooks that are never run.
@@ -81,7 +81,7 @@ async def _lint_hook(file: HookFile, reader: ConfigReader, filters: Filters) -> 
 
 
 def _may_read_snapshots(file: HookFile) -> bool:
-    """Return whether the hook may read snapshots. Only a script without the word "snapshots" cannot. Blocking."""
+    """Return False if the hook is a script without the word "snapshots"; any other hook may read snapshots. Blocking."""
     path = Path(file.argv[0]) if file.argv else file.executable
     with suppress(OSError), path.open("rb") as opened:
         text = opened.read(MAX_SCRIPT + 1)
@@ -126,8 +126,9 @@ def _refused(file: HookFile, answer: bytes, error: HookConfigError) -> Iterator[
 
 
 class _Places:
-    """The places of problems in a printed document. If several bindings have the same problem, each call of `of` with this
-    problem returns another one of these bindings.
+    """The places of problems in a printed document.
+
+    If several bindings have the same problem, each call of `of` with this problem returns the place in another binding.
     """
 
     def __init__(self, printed: Printed) -> None:
@@ -232,7 +233,7 @@ def _included(config: HookConfig) -> Iterator[str]:
 
 
 def _has_all_snapshots(config: HookConfig) -> bool:
-    """Return whether the hook runs before or after Helm or all packages; in such a run it gets every snapshot."""
+    """Return whether the hook has a binding such as beforeHelm or afterAll, whose runs get every snapshot."""
     orders = (config.before_helm, config.after_helm, config.before_delete_helm, config.after_delete_helm)
     return any(order is not None for order in (*orders, config.before_all, config.after_all))
 
@@ -244,7 +245,7 @@ def _runs_never(config: HookConfig) -> bool:
 
 
 def _path(hook: Hook, *steps: str | int) -> Place:
-    """Return the path of a value of the hook in the document that the executable prints."""
+    """Return the path of a value of the hook's configuration in the document that the executable prints."""
     if hook.kind is HookKind.BATCH:
         return ("hooks", int(hook.argv[-1]), *steps)
     return ("readiness", *steps) if hook.kind is HookKind.READINESS else steps

@@ -1,9 +1,9 @@
 """Checks of a package's schemas, and of its own values against them.
 
 A schema with a misspelt keyword is still valid: the unknown word is ignored, so a check that the author relies on never happens.
-Therefore every word in the place of a keyword is compared with the known keywords. The package's own values are checked as the
-daemon would check them for a user without any settings. Wrong values are reported; missing values are not, because they may be
-left to the user. Defaults that their own schema refuses are reported, too.
+Therefore every word in the place of a keyword is compared with the known keywords. The package's own values (``values.yaml``) are
+checked as the daemon would check them for a user without any settings. Wrong values are reported. Missing values are not, because
+the user may have to set them. Defaults that their own schema refuses are reported, too.
 """
 
 import difflib
@@ -24,7 +24,7 @@ from wharfinger.packages.settings.schema_defaults import refused_defaults
 from wharfinger.packages.settings.values import default_problems
 
 MAX_SCHEMAS: Final = 20_000
-"""The number of nested schemas that are checked."""
+"""The largest number of nested schemas that are checked in one document."""
 _MAPS: Final = frozenset({"properties", "patternProperties", "definitions", "$defs", "dependentSchemas"})
 _SCHEMAS: Final = frozenset({"items", "additionalProperties", "additionalItems", "not", "contains", "propertyNames"})
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
@@ -48,7 +48,7 @@ _KNOWN_EXTENSIONS: Final = (
 
 
 def lint_schemas(sources: Sources, definition: Definition | None) -> list[LintFinding]:
-    """Check the schemas of a package, and its values if its definition could be read."""
+    """Check the schemas of a package. Also check its values and defaults if its definition could be read."""
     found: list[LintFinding] = []
     for name in (*SETTINGS_SCHEMAS, VALUES_SCHEMA):
         with suppress(FormatError):  # package check has reported invalid YAML

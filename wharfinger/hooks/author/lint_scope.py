@@ -1,7 +1,7 @@
-"""A check for objects that an Application may have only if its namespace allows it.
+"""A check for objects that an Application may have only if a label of its namespace allows them.
 
-This module knows the scope of built-in kinds. Custom kinds count as namespaced. A CRD in the chart is itself cluster-scoped, and
-is reported.
+This module knows the scope of built-in kinds. Custom kinds count as namespaced. CRDs in the chart are cluster-scoped, so they are
+reported.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,10 @@ MAX_NAMED: Final = 5
 
 
 def lint_scope(definition: Definition, rendered: Rendered, namespace: str) -> list[LintFinding]:
-    """Return a warning that names objects outside of the namespace; empty for a package that may be installed as a Module."""
+    """Return a warning that names the objects outside of the namespace, if there are any.
+
+    A package that may be installed as a Module is not checked.
+    """
     if definition.type is not PackageType.APPLICATION:
         return []
     hooks = tuple(hook for hook in rendered.hooks if hook not in rendered.tests)

@@ -1,8 +1,8 @@
 """Checks of executable files without running them: permission, first line, line ends, and the syntax of shell scripts.
 
-Most hooks that never run have one of three faults: they have no permission to run; their first line does not name the
-interpreter; or they have the line ends of another system, so that the first line names a program that does not exist. Shell
-scripts are parsed by their own shell (``bash -n``), which executes nothing and knows the syntax best. Such findings have the line
+If a hook never runs, its file usually has one of three faults: it is not executable, its first line does not name the
+interpreter, or its lines end as on another system, so that the first line names a program that does not exist. Shell scripts are
+parsed by their own shell (``bash -n``), which executes nothing and knows the syntax best. Findings about the syntax have the line
 numbers that the shell prints.
 """
 
@@ -109,7 +109,7 @@ async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
 
 
 def _of_warning(warning: str) -> LintFinding:
-    """Turn a warning into a finding. The search for hooks gives such warnings about files that are not hooks."""
+    """Turn a warning into a finding. The warnings come from the search for hooks, about files that only look like hooks."""
     name, _, why = warning.partition(": ")
     return finding(name, 1, Severity.WARNING, why) if why else finding(PACKAGE, 0, Severity.WARNING, warning)
 

@@ -1,8 +1,8 @@
 """The findings of lint, and their places: a file of the package, and the line that an editor should go to.
 
 Checks name a file and a field, as in ``openapi/settings.yaml: properties.replicas.type: …``. This module turns that into a line
-of the file. If a field has no line of its own (because it is missing, for example), the line of its nearest parent is used, and
-the first line if nothing more is known. The functions block, but files are read with the same limits as everywhere else.
+of the file. If a field has no line of its own (for example, because it is missing), the line of its nearest parent is used. If no
+parent has a line either, the first line is used. The functions block, but files are read with the same limits as everywhere else.
 """
 
 import re
@@ -80,8 +80,9 @@ class Sources:
         return documents[0].named(where) if documents else None
 
     def located(self, severity: Severity, message: str, where: str = "") -> LintFinding:
-        """Make a finding from a message about the file ``where``. Without ``where``, the message begins with a file name, usually
-        followed by a line or a field.
+        """Make a finding from a message about the file ``where``.
+
+        Without ``where``, the message begins with a file name, usually followed by a line or a field.
         """
         template = _TEMPLATE.search(message)
         if template and self.text(template[1]) is not None:

@@ -1,8 +1,8 @@
-"""A check that renders a package with the real Helm, as for a user without any settings.
+"""A check that renders a package with the real Helm, as for a user with the settings of ``--settings`` (default: no settings).
 
-An error of Helm is reported at the line that it names. A package whose schema requires settings without a default cannot be
-rendered without settings. The package's author can give settings with ``--settings``; otherwise a warning says that nothing
-was rendered.
+An error of Helm is reported at the line that the error names. A package whose schema requires settings without a default cannot
+be rendered without settings. Then a warning says that nothing was rendered, and that the author can give settings with
+``--settings``.
 """
 
 import shutil
@@ -73,8 +73,9 @@ async def lint_templates(sources: Sources, definition: Definition, rendering: Re
 
 
 def _nothing_rendered(sources: Sources, definition: Definition) -> list[LintFinding]:
-    """Return a warning that nothing was rendered; empty if the package has no templates, or has hooks: the templates may need
-    values that only the hooks set.
+    """Return a warning that nothing was rendered. Return nothing if the package has no templates, or has hooks.
+
+    The templates of a package with hooks may need values that only the hooks set.
     """
     if definition.hooks or not sources.files.has_folder(TEMPLATES_FOLDER):
         return []

@@ -1,4 +1,4 @@
-"""A package on its author's disk: its hooks, its values, and the package that a hook belongs to."""
+"""A package on its author's disk: its hooks and its values, and the search for the package to which a hook belongs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from wharfinger.packages.errors import PackageError
 from wharfinger.packages.settings.values import hook_values, merged_values
 
 SAMPLE_NAMESPACE: Final = "default"
-"""The namespace of the Application that a hook of a sample run belongs to."""
+"""The namespace of the Application to which the hook belongs in a sample run."""
 _END_OF_LINE: Final = "\n"
 _WITH_VALUES: Final = (PACKAGE_FILE, MODULE_FILE, CHART_FILE, VALUES_FILE, "openapi")
 """The files and folders of a package that affect its values."""
@@ -34,7 +34,7 @@ def package_around(hook: Path) -> Path | None:
 
 
 def section_of_hook(hook: Path) -> str:
-    """Return the key under which the values of the hook's package are found; "" if no package can be read."""
+    """Return the key of the package's own part in the values that its hooks get; "" if no package can be read."""
     folder = package_around(hook)
     try:
         return "" if folder is None else read_definition(folder, name=own_name(folder), version="").camel
@@ -72,8 +72,8 @@ class OwnValues:
 def values_of_hook(hook: Path, config_values: JsonObject) -> OwnValues:
     """Return the values that the daemon would give a hook of its package. Blocking.
 
-    ``config_values`` are the user's own. They are the only values if the hook is not in a package, or if nothing in the package's
-    folder defines values. Raises PackageError if the package is not valid.
+    ``config_values`` are the user's settings, and are returned as they are if the hook is not in a package, or if nothing in the
+    package's folder defines values. Raises PackageError if the package is not valid.
     """
     folder = package_around(hook)
     if folder is None or not any((folder / name).exists() for name in _WITH_VALUES):
@@ -92,7 +92,8 @@ def values_of_hook(hook: Path, config_values: JsonObject) -> OwnValues:
 def hook_files_of(folder: Path, scope: HookScope = HookScope.PACKAGE) -> HookFiles:
     """Return the hooks of the package in this folder, or of the folder of global hooks. Blocking.
 
-    Raises PackageError if there is no package, HookError for a tree that exceeds the limits, OSError if it cannot be read.
+    Raises PackageError if there is no package, HookError if the tree of files exceeds the limits, and OSError if it cannot be
+    read.
     """
     if scope is HookScope.GLOBAL:
         return find_hook_files(folder, Layout.MODULE_FOLDER, scope=scope)
@@ -101,8 +102,9 @@ def hook_files_of(folder: Path, scope: HookScope = HookScope.PACKAGE) -> HookFil
 
 
 def check_hook_files(folder: Path) -> tuple[CheckFinding, ...]:
-    """Return the errors and warnings that the daemon would report about the files of the package's hooks. No hook is run.
-    Blocking.
+    """Return the errors and warnings that the daemon would report about the files of the package's hooks. Blocking.
+
+    No hook is run.
     """
     try:
         warnings = list(hook_files_of(folder).warnings)

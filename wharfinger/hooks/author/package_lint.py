@@ -1,13 +1,13 @@
-"""The checks of a package on its author's machine: everything that the daemon would find later, with line numbers.
+"""The checks of a package on its author's machine, which find problems before the daemon does, with line numbers.
 
-The findings of ``package check`` come first: the definition, schemas with their rules, conversions with their examples. The other
+The checks of ``package check`` come first: the definition, schemas with their rules, conversions with their examples. The other
 checks find problems that the definition alone does not show:
 
 * in the files of hooks (:mod:`~wharfinger.hooks.author.lint_scripts`);
 * in the configurations of hooks (:mod:`~wharfinger.hooks.author.lint_hooks`);
 * in the keywords of schemas, and in the package's own values (:mod:`~wharfinger.hooks.author.lint_schemas`);
 * in definitions of custom resources (:mod:`~wharfinger.hooks.author.lint_crds`);
-* in templates that are rendered with defaults only (:mod:`~wharfinger.hooks.author.lint_templates`).
+* in templates, which are rendered with the defaults and the given settings (:mod:`~wharfinger.hooks.author.lint_templates`).
 
 Hooks are run with ``--config`` to get their configuration, unless ``LintTools.hooks`` is None. As far as possible, a check is
 made even if another check has findings, because an author wants all findings at once.
@@ -82,9 +82,9 @@ def _sources(folder: Path) -> Sources:
 
 
 async def _hooks(folder: Path, definition: Definition | None, tools: LintTools) -> list[LintFinding]:
-    """Check the hooks, unless the package is a plain chart or a folder of manifests: there, ``hooks/`` has no meaning.
+    """Check the hooks, unless the package is a plain chart or a folder of manifests, in which ``hooks/`` has no meaning.
 
-    A package whose definition cannot be read may have hooks, so their files are checked.
+    If the definition cannot be read, only the files of the hooks are checked, and no hook is run.
     """
     if definition is not None and definition.layout in {Layout.CHART, Layout.MANIFESTS}:
         return []

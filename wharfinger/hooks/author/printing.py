@@ -19,7 +19,7 @@ def add_output(parser: argparse.ArgumentParser, purpose: str) -> None:
 def rendered(document: JsonValue, form: str) -> str:
     """Return the document as YAML or JSON, with a newline at its end."""
     if form == "yaml":
-        # Values that block style cannot express (nesting), or not safely for a terminal, are written as JSON, also YAML.
+        # JSON is also YAML. It is used if the value is nested too deeply for YAML in block style, or is not safe for a terminal.
         with suppress(FormatError):
             text = write_yaml(document)
             if is_safe(text, allow="\n"):
@@ -28,12 +28,12 @@ def rendered(document: JsonValue, form: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write text to stdout, in the encoding of stdout, and with the escapes that `tell` uses."""
+    """Write text to stdout, in the encoding of stdout. Control sequences for terminals are escaped, as in `tell`."""
     sys.stdout.write(encodable(printable(text, allow="\n\t"), sys.stdout.encoding or "utf-8"))
 
 
 def tell(line: str) -> None:
-    """Write a line to stderr, at once. A closed pipe is ignored, because the results are still valid.
+    """Write a line to stderr, and flush stderr. A closed pipe is ignored, because the results are still valid.
 
     The line may come from a hook, so control sequences for terminals are escaped.
     """

@@ -1,7 +1,7 @@
-"""The command ``wharfinger hook run``: run one hook on a laptop, without a cluster, exactly as the daemon would.
+"""The command ``wharfinger hook run``: run one hook on a laptop, without a cluster, as the daemon would.
 
-The hook's own output goes to stderr as it comes. Its results go to stdout, as one document or as the difference from the given
-values. So results can be piped and compared. Nothing is applied.
+The hook's own output is copied to stderr while the hook runs. Its results are written to stdout, as one document or as the
+difference from the given values. So other programs can read and compare the results. Nothing is applied.
 """
 
 import argparse
@@ -140,7 +140,7 @@ def _read_run(args: argparse.Namespace) -> HookRun:
 
 
 async def _execute(run: HookRun, timeout_s: float, environment: Mapping[str, str]) -> HookOutcome | HookError | None:
-    """Return the outcome, or the error, or None if a signal came first."""
+    """Return the outcome or the error; None if a signal ended the run."""
     limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)
     outcome: HookOutcome | HookError | None = None
     with (
@@ -160,7 +160,7 @@ async def _execute(run: HookRun, timeout_s: float, environment: Mapping[str, str
 
 
 def _ending_signals() -> list[signal.Signals]:
-    """Return the signals that end the run. SIGHUP stays ignored under nohup."""
+    """Return the signals that end the run. SIGHUP is not among them if it is ignored, as under nohup."""
     is_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     return [signal.SIGINT, signal.SIGTERM, *([] if is_ignored else [signal.SIGHUP])]
 

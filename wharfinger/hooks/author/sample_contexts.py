@@ -1,9 +1,9 @@
-"""Sample binding contexts for a hook, one for each event that can run it, for authors to try the hook with.
+"""Sample binding contexts, one for each event that can run a hook. Authors can try the hook with them.
 
 The samples are built by the code that builds real contexts (:mod:`~wharfinger.hooks.watching.contexts`). They describe one
 invented object, whose kind, name and namespace come from the binding; the author fills in the rest. The contexts contain the
-filter's result for this bare object. If the filter fails on this object (the filter may expect a status, for example), the result
-is null. Webhooks get sample reviews from this module, because in a cluster reviews come from an API server.
+filter's result for this bare object. If the filter fails on this object (for example, because it expects a status), the result is
+null. The sample reviews for webhooks are made in this module, because real reviews come from an API server.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,8 +63,9 @@ async def sample_contexts(config: HookConfig, filters: Filters) -> tuple[JsonObj
 
 
 def _of_kubernetes(binding: KubernetesBinding, item: Item, snapshots: contexts.Snapshots) -> list[Context]:
-    """Return the contexts of Synchronization and of each event that runs the hook; a single context for a group, because all
-    contexts of a group are equal.
+    """Return the contexts of Synchronization and of each event that runs the hook.
+
+    If the binding is in a group, return a single context, because all contexts of a group are equal.
     """
     made = []
     if binding.on_synchronization and not binding.legacy:

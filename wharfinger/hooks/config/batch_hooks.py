@@ -1,10 +1,10 @@
-"""The document that an executable with several hooks prints for ``hook config`` (spec hook-protocol §1.5). Pure.
+"""The document that an executable with several hooks (a batch) prints for ``hook config`` (spec hook-protocol §1.5). Pure.
 
 The document is a JSON object. It contains the hooks, a readiness hook, and a flag that says whether the executable can check
-settings. Older executables print only the list of hooks. Programs write the document, so it is read leniently: null means
-missing, unknown keys are ignored, ``executeHookOnEvent`` may be a plain true or false, and an interval may be a number of
-nanoseconds. Each hook is rewritten as a version 1 document and checked like other version 1 documents, with two different
-defaults: bindings are in the group ``main``, and full objects are not kept.
+settings. Older executables print only the list of hooks. The document is read leniently: null means missing, unknown keys are
+ignored, ``executeHookOnEvent`` may be a plain true or false, and an interval may be a number of nanoseconds. Each hook is
+rewritten as a version 1 document and checked like other version 1 documents, but kubernetes bindings have two other defaults:
+they are in the group ``main``, and full objects are not kept.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class BatchEntry:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The content of an executable: its hooks in the order of their indexes, and the further commands that it supports."""
+    """The content of an executable: its hooks in the order of indexes, its readiness hook, and whether it checks settings."""
 
     hooks: tuple[BatchEntry, ...]
     readiness: HookConfig | None

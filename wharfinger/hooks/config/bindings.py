@@ -9,8 +9,9 @@ from wharfinger.formats.json.value import JsonValue
 
 
 class HookScope(StrEnum):
-    """The owner of a hook: one package, or the daemon itself. A hook of the daemon is a global hook, which serves all packages
-    (§1.5).
+    """The owner of a hook: one package, or the daemon itself.
+
+    A hook of the daemon is a global hook, which serves all packages (§1.5).
     """
 
     PACKAGE = "package"
@@ -21,11 +22,11 @@ class HookPool(StrEnum):
     """The process in which a hook runs."""
 
     WARM = "warm"
-    """A worker that has started already, if one is available; the default."""
+    """The default: a worker process that has started already, or a new process if no worker is available."""
     NONE = "none"
     """A new process for each run."""
     PERSISTENT = "persistent"
-    """A process of the hook's own that serves one run after another."""
+    """A process for this hook only, which serves one run after another."""
 
 
 class WatchVerb(StrEnum):
@@ -38,7 +39,7 @@ class WatchVerb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NamespaceSelector:
-    """Namespaces by name or by label. ``labels`` is a label selector in API form; "" if the names decide."""
+    """A selector of namespaces by name or by label. ``labels`` is a label selector in API form; "" if the names decide."""
 
     names: tuple[str, ...] | None
     labels: str
@@ -46,7 +47,9 @@ class NamespaceSelector:
 
 @dataclass(frozen=True, slots=True)
 class KubernetesBinding:
-    """Objects that the hook watches. ``include_snapshots_from`` already contains the names of the bindings in its group.
+    """Objects that the hook watches.
+
+    ``include_snapshots_from`` also contains the names of all bindings in the same group.
 
     ``names`` limits the binding to objects with these names; None means any. ``api_version`` "" means the preferred version.
     ``jq_filter`` "" means no filter. ``legacy`` is true for a binding of a version 0 document. ``resynchronization_s`` is
@@ -88,7 +91,7 @@ class ScheduleBinding:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRule:
-    """The requests that are sent to a webhook; ``*`` means any. ``scope`` is Cluster, Namespaced or ``*``."""
+    """The requests that an API server sends to a webhook; ``*`` means any. ``scope`` is Cluster, Namespaced or ``*``."""
 
     api_groups: tuple[str, ...]
     api_versions: tuple[str, ...]
@@ -137,8 +140,8 @@ class HookConfig:
 
     The orders (``on_startup`` … ``after_all``) are relative to the other hooks of the package, or to the other global hooks;
     None means that there is no such binding. ``min_interval`` and ``burst`` limit how often the hook runs; None means no limit.
-    ``version`` is "v1" or "v0"; contexts of "v0" are never combined. ``warnings`` name settings that the contract accepts, but
-    that the author should check.
+    ``version`` is "v1" or "v0". The contexts of a hook of "v0" are never combined into one run. ``warnings`` name settings that
+    the contract accepts, but that the author should check.
     """
 
     on_startup: int | None
@@ -159,7 +162,7 @@ class HookConfig:
     warnings: tuple[str, ...] = ()
     pool: HookPool = HookPool.WARM
     worker_pool: str = ""
-    """The WorkerPool whose pods run the hook; empty for a process of the daemon."""
+    """The WorkerPool whose pods run the hook; "" if the daemon runs the hook on its own machine."""
 
 
 UNBOUND = HookConfig(None, None, None, None, None, (), (), None, 1)

@@ -1,12 +1,13 @@
 """The configuration of a hook: the document that it prints when it is run with ``--config`` (spec hook-protocol §1.4).
 
-The document is foreign data in one of two versions. The document is read in three steps, as the contract prescribes. The
-version selects the schema. The schema finds all wrong shapes at once. Only then is the rest converted and checked. All
-problems are reported in one HookConfigError, in the contract's own words, because authors match on them.
+The document is foreign data in one of two versions. It is read in three steps, as the contract prescribes. The version selects
+the schema. The schema finds all wrong shapes. If there are none, the values are converted and checked. All problems that a step
+finds are reported in one HookConfigError, in the words of the contract, because authors may rely on these words.
 
-The result has one form for both versions. Version 0 is rewritten as version 1 before it is converted, and its differences (no
-run on Synchronization, its own contexts, no combining) are in ``legacy`` and ``version``. The documents of executables with
-several hooks are rewritten as version 1, too, by :mod:`~wharfinger.hooks.config.batch_hooks`.
+The result has one form for both versions. Version 0 is rewritten as version 1 before it is converted. It differs in three ways
+(no run on Synchronization, contexts of another form, and contexts that are never combined into one run), for which the result has
+``legacy`` and ``version``. The documents of executables with several hooks are rewritten as version 1, too, by
+:mod:`~wharfinger.hooks.config.batch_hooks`.
 """
 
 import re
@@ -44,8 +45,8 @@ MAX_BYTES: Final = 1024 * 1024
 MAX_WATCHES: Final = 256
 """The limit on watches of one kubernetes binding, which has one watch for each of its names in each of its namespaces."""
 LEAST_RESYNCHRONIZATION: Final = timedelta(seconds=10)
-"""The shortest ``resynchronizationPeriod``; a shorter one is raised to it, because each list costs the API server as much as the
-first one.
+"""The shortest ``resynchronizationPeriod``, except for 0 (never). A shorter one is raised to it, because each list costs the API
+server as much as the first one.
 """
 _LIMITS: Final = YamlLimits(max_bytes=MAX_BYTES, max_nodes=100_000, max_characters=2 * MAX_BYTES)
 _API_VERSION: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?/)?[A-Za-z0-9]+")
@@ -78,8 +79,9 @@ def check_hook_config(document: JsonObject, *, hook: str, scope: HookScope) -> H
 
 
 def _checked(document: JsonObject, scope: HookScope, problems: Problems) -> JsonObject:
-    """Check the version and the shape of a document, and return it in the shape of version 1. Raises HookConfigError with all
-    problems found.
+    """Check the version and the shape of a document, and return it in the shape of version 1.
+
+    Raises HookConfigError with all problems that were found.
     """
     version = document.get("configVersion")
     if legacy := "configVersion" not in document:
@@ -169,8 +171,9 @@ def _kubernetes(item: JsonValue, snapshots: Snapshots, problems: Problems, *, le
 
 
 def _resynchronization_s(item: JsonValue, problems: Problems, where: str) -> float | None:
-    """Return the seconds between two listings of the watched objects. The field was ignored for years, so no value of the field
-    may cause a hook to be refused.
+    """Return the seconds between two listings of the watched objects; None for never.
+
+    shell-operator ignores this field. So hooks with any value exist, and none of them may be refused.
     """
     if not (written := find_str(item, "resynchronizationPeriod")):
         return None
@@ -202,8 +205,9 @@ def _schedule(item: JsonValue, snapshots: Snapshots, problems: Problems, *, lega
 
 
 def _settings(document: JsonObject, problems: Problems) -> tuple[timedelta | None, int]:
-    """Return the minimum time between runs (None for no minimum), and the number of runs that may follow each other without this
-    wait.
+    """Return the minimum time between runs, and the number of runs that may follow each other without waiting for this time.
+
+    The time is None if there is no minimum.
     """
     settings = find_object(document, "settings")
     interval = problems.value_of(
@@ -215,7 +219,7 @@ def _settings(document: JsonObject, problems: Problems) -> tuple[timedelta | Non
 
 
 def _namespaces(item: JsonValue, problems: Problems, where: str) -> NamespaceSelector | None:
-    """Return the selector of namespaces, by labels if labels are given; None if it selects every namespace."""
+    """Return the selector of namespaces; None if every namespace is selected. A label selector takes precedence over names."""
     if find(item, "namespace", "labelSelector") is not None:
         labels = problems.value_of(
             lambda: label_selector(find_object(item, "namespace", "labelSelector")),
@@ -230,9 +234,7 @@ def _namespaces(item: JsonValue, problems: Problems, where: str) -> NamespaceSel
 def _names(
     item: JsonValue, key: str, problems: Problems, where: str, need: Callable[[str, str], str]
 ) -> tuple[str, ...] | None:
-    """Return the names of a nameSelector without duplicates; None, which means any name, if the nameSelector is missing or
-    empty.
-    """
+    """Return the names of a nameSelector without duplicates. If it is missing or empty, return None, which means any name."""
     names = tuple(dict.fromkeys(str(name) for name in find_list(item, key, "matchNames")))
     for name in names:
         problems.check(partial(need, name, f"{where}.{key}.matchNames"))
@@ -240,7 +242,7 @@ def _names(
 
 
 def _verbs(item: JsonValue) -> frozenset[WatchVerb]:
-    """Return the verbs. ``executeHookOnEvent`` overrides its older name; an empty list means that only a snapshot is kept."""
+    """Return the changes that run the hook; all by default. ``executeHookOnEvent`` overrides its older name ``watchEvent``."""
     for key in ("executeHookOnEvent", "watchEvent"):
         if find(item, key) is not None:
             return frozenset(WatchVerb(str(verb)) for verb in find_list(item, key))

@@ -1,4 +1,4 @@
-"""A hook's configuration as a readable document, with every default filled in. Pure."""
+"""A hook's configuration as a readable document, with its defaults filled in. Pure."""
 
 from datetime import timedelta
 
@@ -17,7 +17,10 @@ from wharfinger.hooks.config.webhooks import CONVERSION, MUTATING, VALIDATING
 
 
 def config_document(config: HookConfig) -> JsonObject:
-    """Return the configuration with the field names of a hook's own document; unset fields are left out."""
+    """Return the configuration in the form of a hook's own document, but with selectors in short form.
+
+    Selectors by name are lists of names, and label and field selectors are text. Fields without a value are left out.
+    """
     document: JsonObject = {
         "configVersion": config.version,
         "onStartup": config.on_startup,

@@ -1,8 +1,9 @@
 """Checks of object and namespace names that come from a package, before they become part of API paths and selectors. Pure.
 
 The names are part of ``/api/v1/namespaces/<namespace>/pods/<name>?…`` and of ``metadata.name=<name>,…``. A name with a slash, a
-comma or a question mark could request something that the package may not read. Namespaces are DNS labels (RFC 1123). Most objects
-have DNS names, but objects of RBAC need not (``system:node``), so colons, capitals and underscores are allowed.
+comma or a question mark could request something that the package may not read. Names of namespaces are DNS labels (RFC 1123). The
+names of most other objects are DNS names. Names in RBAC need not be (``system:node``), so colons, capital letters and underscores
+are allowed in names of objects.
 """
 
 import re

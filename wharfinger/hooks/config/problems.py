@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 class HookConfigError(HookError):
-    """The configuration of a hook is refused; ``problems`` has every reason. Permanent: the hook must be changed."""
+    """The configuration of a hook is refused; ``problems`` are the reasons. Permanent: the hook must be changed."""
 
     def __init__(self, hook: str, problems: tuple[str, ...]) -> None:
         super().__init__(hook, f"its configuration is refused: {'; '.join(problems)}")
@@ -45,7 +45,7 @@ class Problems:
         return tuple(self._warnings)
 
     def error(self) -> HookConfigError:
-        """Return an error with all problems."""
+        """Return an error with the problems, and with the number of those that were left out."""
         more = (f"and {self._left_out} more",) if self._left_out else ()
         return HookConfigError(self._hook, (*self._found, *more))
 
@@ -55,14 +55,14 @@ class Problems:
             raise self.error()
 
     def check(self, read: Callable[[], object]) -> None:
-        """Call ``read``, and add its error if it raises one."""
+        """Call ``read``. If it raises a FormatError, add the error."""
         try:
             read()
         except FormatError as error:
             self.add(str(error))
 
     def value_of(self, read: Callable[[], _T], where: str, default: _T) -> _T:
-        """Return the result of ``read``; if it raises, add the error under ``where`` and return ``default``."""
+        """Return the result of ``read``. If it raises a FormatError, add the error under ``where``, and return ``default``."""
         try:
             return read()
         except FormatError as error:

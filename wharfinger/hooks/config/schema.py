@@ -1,8 +1,9 @@
-"""The shapes of a hook's configuration (spec hook-protocol §1.4.1-§1.4.8), as tables. Pure.
+"""The shapes that a hook's configuration must have (spec hook-protocol §1.4.1-§1.4.8), as tables of the types in
+:mod:`wharfinger.hooks.config.shapes`. Pure.
 
-The allowed orders depend on the owner of the hook: hooks of a package run around its chart (``beforeHelm`` …), global hooks
-around all packages (``beforeAll``, ``afterAll``). An order that this kind of hook may not have is refused, and the error names
-the kind of hook that may have it.
+The stages at which a hook may run depend on its owner: hooks of a package run around its chart (``beforeHelm`` …), global
+hooks around all packages (``beforeAll``, ``afterAll``). If a hook has an order for any other stage, the configuration is refused,
+and the error names the kind of hook that may have it.
 """
 
 from collections.abc import Mapping
@@ -12,11 +13,13 @@ from wharfinger.hooks.config.bindings import HookPool, HookScope
 from wharfinger.hooks.config.shapes import Flag, Forbidden, ListOf, MapOf, Record, Shape, Text, Whole
 
 MAX_BINDINGS: Final = 256
-"""The limit for bindings of one kind in one hook: each costs a watch or an entry in the schedule."""
+"""The limit for bindings of one kind in one hook: each binding costs a watch, an entry in the schedule, or a webhook."""
 MAX_NAMES: Final = 100
-"""The limit for one ``matchNames``: each name costs a watch."""
+"""The limit for the names in one ``matchNames``: each name costs a watch."""
 MAX_RULES: Final = 100
-"""The limit for the rules of one webhook, and for its conversions."""
+"""The limit for the rules and match conditions of one webhook, for the API groups, API versions and resources of one rule, and
+for the conversions of one binding.
+"""
 _UINT32: Final = range(2**32)
 
 _FILLED: Final = Text(filled=True)

@@ -1,7 +1,7 @@
-"""The selectors of a hook's configuration in the form of the Kubernetes API: one string each. Pure.
+"""The selectors of a hook's configuration, formatted as strings for requests to the Kubernetes API. Pure.
 
-The selectors are checked here as the API server would check them. So a typing error is reported when the hook is loaded, instead
-of causing a watch that always fails.
+The selectors are checked here as the API server would check them. So a mistake is reported when the hook is loaded, instead of
+causing a watch that always fails.
 """
 
 import re
@@ -17,11 +17,11 @@ _ESCAPED: Final = re.compile(r"[\\,=]")
 
 
 class SelectorError(FormatError):
-    """A selector would be refused by the API server."""
+    """The API server would refuse a selector."""
 
 
 def label_selector(selector: JsonObject) -> str:
-    """Format labels and expressions as ``a=b,c in (d,e),!f``; "" selects everything. Raises SelectorError."""
+    """Format labels and expressions as ``a=b,c in (d,e),!f``; "" selects all objects. Raises SelectorError."""
     return ",".join(_label_terms(selector))
 
 

@@ -1,9 +1,9 @@
-"""The shapes that values must have, and the problems of a value that does not have its shape, in the words of the hook contract.
-Pure.
+"""Types that describe the shape of a value, and the check that reports each difference from a shape in the words of the hook
+contract. Pure.
 
 Documents of hooks are small, and the wording of the problems is part of the contract (spec hook-protocol §1.4). Therefore
-their schema is a table of the types in this module instead of an OpenAPI document. A path contains no list indexes, and all
-problems of a document are reported together.
+their schema is a table of the types in this module instead of an OpenAPI document. A problem begins with the path of the wrong
+value, without list indexes. All problems of a document are reported together.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,7 +54,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A mapping with these keys; other keys are forbidden unless it is ``free``."""
+    """A mapping with the keys in ``fields``; other keys are forbidden unless ``free`` is true."""
 
     fields: "Mapping[str, Shape]"
     required: tuple[str, ...] = ()

@@ -13,13 +13,16 @@ class Snapshots:
     """The kubernetes bindings of one hook, by name and by group."""
 
     def __init__(self, watched: Sequence[JsonValue], problems: Problems, *, default_name: str) -> None:
-        """Index ``watched``, the items of the document; an item without a name is called ``default_name``."""
+        """Index ``watched``, the kubernetes bindings of the document; a binding without a name is called ``default_name``."""
         self._names = Counter(find_str(item, "name") or default_name for item in watched)
         self._groups = _groups(watched, default_name)
         self._problems = problems
 
     def of(self, item: JsonValue, where: str) -> tuple[str, ...]:
-        """Return the names for this binding without duplicates; a missing or ambiguous name is a problem at ``where``."""
+        """Return the names of the snapshots that the binding ``item`` gets, without duplicates.
+
+        If the binding names a snapshot that does not exist or is ambiguous, a problem at ``where`` is added.
+        """
         own = [str(name) for name in find_list(item, "includeSnapshotsFrom")]
         for name in own:
             if self._names[name] == 0:
@@ -32,7 +35,7 @@ class Snapshots:
 
 
 def _groups(watched: Sequence[JsonValue], default_name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the names of the kubernetes bindings of each group, in their order."""
+    """Return the names of the kubernetes bindings of each group, in the order of the document."""
     groups: dict[str, list[str]] = {}
     for item in watched:
         if group := find_str(item, "group"):

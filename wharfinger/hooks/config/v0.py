@@ -1,7 +1,7 @@
 """Version 0 of a hook's configuration, rewritten as version 1 (spec hook-protocol §1.4.8). Pure.
 
-Hooks written before ``configVersion`` existed still work, because many addon-operator modules have them. Fields that version
-0 lacks get the values that keep the old behaviour: everything runs in the main queue, and there is no run on
+Hooks written before ``configVersion`` existed are still supported, because many addon-operator modules have such hooks. Fields
+that version 0 lacks get the values that keep the old behavior: everything runs in the main queue, and hooks do not run at
 Synchronization.
 """
 
@@ -15,7 +15,7 @@ _TEXTS: Final = ("name", "crontab", "kind", "objectName", "jqFilter")
 
 
 def coerced(document: JsonObject) -> JsonObject:
-    """Convert plain scalars to text where text is expected, because version 0 has no schema that would refuse such scalars."""
+    """Convert numbers and booleans to text where text is expected: in the contract, version 0 has no schema that refuses them."""
     lists = {key: value for key in ("schedule", "onKubernetesEvent") if isinstance(value := document.get(key), list)}
     return {**document, **{key: [_coerced_item(item) for item in items] for key, items in lists.items()}}
 

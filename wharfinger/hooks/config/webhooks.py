@@ -1,8 +1,9 @@
-"""The webhooks of a hook: admission requests that it allows or changes, and custom resources that it converts (spec hook-protocol
-§1.4.4, §1.4.5). Pure.
+"""The webhook bindings of a hook: for admission requests that the hook allows or changes, and for custom resources that it
+converts (spec hook-protocol §1.4.4, §1.4.5). Pure.
 
 The documents already have the right shape. This module checks what the API server would check only when the webhook is
-registered, long after the hook was loaded: the rules, the name and the time limit of a validating webhook, and selectors.
+registered, long after the hook was loaded: the name, the rules and the time limit of each validating webhook, the label
+selectors of all admission webhooks, and the versions of conversions.
 """
 
 import re
@@ -32,7 +33,9 @@ def validating_bindings(document: JsonObject, snapshots: Snapshots, problems: Pr
     names: set[str] = set()
     for binding in bindings:
         if binding.name in names:
-            problems.add(f"{VALIDATING}.name is invalid: there are several {binding.name[:80]!r}; each needs its own")
+            problems.add(
+                f"{VALIDATING}.name is invalid: several bindings are named {binding.name[:80]!r}; choose different names"
+            )
         names.add(binding.name)
         for problem in _faults(binding):
             problems.add(f"{VALIDATING}.{problem}")

@@ -1,8 +1,8 @@
 """Access of hooks to the daemon's own cluster: a kubeconfig for each run, and the policy for its credentials.
 
 The daemon's own access may come from several files, a context, a plugin or a pod's service account. In each of these cases, a
-hook gets one complete file in the folder of its run. Only the run's user can read the file, and it is removed with the folder. So
-``kubectl`` talks to the daemon's cluster, even if the hook runs as another user or in a sandbox.
+hook gets one complete kubeconfig in the folder of its run. Only the run's user can read the file, and it is removed with the
+folder. So ``kubectl`` talks to the daemon's cluster, even if the hook runs as another user or in a sandbox.
 
 The file contains the daemon's own credentials that are valid at the start of the run. If a package has a service account, the
 kubeconfig of its hooks impersonates that account. The impersonation does not protect against a hostile hook, because the
@@ -29,8 +29,8 @@ IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBE
 
 
 class CredentialsPolicy(StrEnum):
-    """The hooks that get the daemon's credentials: hooks of Modules (which are not limited to a namespace), hooks of all
-    packages, or no hooks.
+    """The policy that determines which hooks get the daemon's credentials: hooks of Modules (which are not limited to a
+    namespace), hooks of all packages, or no hooks.
     """
 
     MODULES = "modules"
@@ -44,8 +44,8 @@ class CredentialsPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """Access to the cluster of this connection; ``environ`` is the daemon's environment, which is needed if the daemon runs
-    in a pod.
+    """Access of hooks to the cluster of ``connection``. ``environ`` is the daemon's environment, which is needed if the daemon
+    runs in a pod.
     """
 
     connection: Connection
@@ -53,12 +53,12 @@ class ClusterAccess:
 
     @property
     def host(self) -> str:
-        """The host that is reached without a proxy; empty if the connection has a proxy."""
+        """The host of the API server, if the daemon reaches it without a proxy; empty if the connection has a proxy."""
         return "" if self.connection.proxy else urlsplit(self.connection.server).hostname or ""
 
     def variables(self, *, credentials: bool) -> dict[str, str]:
-        """Return the variables by which programs in a pod find their cluster. There are none if the daemon does not use its pod's
-        cluster.
+        """Return the variables by which programs in a pod find their cluster. There are none without ``credentials``, or if the
+        daemon does not use its pod's cluster.
         """
         if not (credentials and self.connection.in_cluster):
             return {}

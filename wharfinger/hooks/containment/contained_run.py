@@ -1,4 +1,4 @@
-"""The containment of one run: its user, and its command line with all measures that contain it.
+"""The containment of one run of a hook: its user, and its command line with all measures that contain it.
 
 A *cell* is the contained environment of one run of a hook, whether the hook does its work or prints its configuration::
 
@@ -7,7 +7,7 @@ A *cell* is the contained environment of one run of a hook, whether the hook doe
         outcome = await run_child(command, containment.limits(limits))
         cell.ended(outcome)
 
-If a hook has a user of its own and its run has a folder, its home and its temporary files are in that folder, and are removed
+If the run has a user of its own and a folder, the home and the temporary files of the hook are in that folder, and are removed
 with it.
 """
 
@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def user(self) -> User | None:
-        """The user that the hook runs as; None for this process's own user."""
+        """The user that the hook runs as; None if the hook runs as the same user as this process."""
         return self._lease.user if self._lease is not None else None
 
     async def command(
@@ -63,12 +63,12 @@ class Cell:
             raise HookError(self._hook, why, transient=True) from error
 
     def ended(self, outcome: Outcome) -> None:
-        """Record how the run ended, and whether processes of its user may remain."""
+        """Record from the outcome of the run whether processes of its user may remain."""
         if outcome.survivors_left or outcome.survivors_killed:
             self.processes_may_remain()
 
     def processes_may_remain(self) -> None:
-        """Record that processes of this run's user may still exist, so that they are ended before another run gets this user."""
+        """Record that processes of this run's user may still exist. They are ended before another run gets this user."""
         if self._lease is not None:
             self._lease.suspect = True
 
@@ -97,8 +97,8 @@ class Cell:
         return Command((str(program), *argv[1:]), cwd, {**environment, **places}, user=self.user, wrapper=wrapper)
 
     def _shown(self, program: Path, cwd: Path, *others: Path) -> tuple[Path, ...]:
-        """Return the hidden folders that a sandbox must show: the folder of each package that contains one of the paths. If no
-        path is in a package, return the program's folder and the working folder.
+        """Return the folders that a sandbox must show: the folder of each package that contains one of the paths. If no path is
+        in a package, return the program's folder and the working folder.
         """
         state_dir = self._containment.state_dir
         trees = {package_tree(path, state_dir) if state_dir is not None else None for path in (program, cwd, *others)}

@@ -1,10 +1,10 @@
-"""The measures that contain hooks: limits of the kernel, a user for each run, and a sandbox.
+"""The measures that contain hooks: resource limits that the kernel enforces, a user for each run, and a sandbox.
 
 Each measure is optional. `Containment.enforced` returns for each measure whether it is enforced on this machine and, if not, why.
 Often the limit on processes cannot be enforced, because the kernel counts processes by user, and never counts those of root
 (setrlimit(2), RLIMIT_NPROC). So the limit is enforced if each run has a user of its own, or if this process is not root and each
-run has a user namespace (the sandbox creates one). Otherwise the limit is left out, because it would count the daemon's own
-processes.
+run has a user namespace (the sandbox creates one). Otherwise the limit is left out: it would have no effect on root, and for
+another user it would also count the daemon's own processes.
 
 docs/decisions/0011-hook-containment.md has the reasons.
 """
@@ -38,8 +38,9 @@ class Measure:
 class Containment:
     """The containment of hooks. ``sandbox`` is the path of the bubblewrap program.
 
-    ``state_dir`` is the daemon's state folder: in it, a sandbox shows only the hook's package and the folder of its run, and
-    hooks with users of their own can reach only these two. ``socket`` is the daemon's debug socket, wherever it is.
+    ``state_dir`` is the daemon's state folder: in it, a sandbox shows only the hook's package and the folder of its run. If
+    hooks have users of their own, they get access to these two; a package that was opened for one such user can be read by all
+    users. ``socket`` is the daemon's debug socket, wherever it is.
     ``extra_binds`` are additional read-only mounts of a sandbox: a map from the place in the sandbox to the path that is mounted
     there.
     """
@@ -55,7 +56,7 @@ class Containment:
     extra_binds: Mapping[str, Path] = field(default_factory=dict)
 
     def limits(self, limits: Limits) -> Limits:
-        """Return ``limits`` with the limits of the kernel added, as far as they can be enforced."""
+        """Return ``limits`` with the configured resource limits added, as far as they can be enforced."""
         return replace(
             limits,
             memory_bytes=self.memory_bytes,

@@ -1,12 +1,13 @@
 """The environment of hooks: the variables on an allow-list, and the variables that options name. Pure.
 
-The daemon may have inherited anything from the user or unit that started it, such as cloud credentials or the ``KUBECONFIG`` of
-another cluster. Hooks get none of that. A hook gets the variables below, which describe the machine, the variables that
-``--hook-env`` names, and the variables of the hook contract (`RunFolder.variables`). Unless ``--hook-env`` sets another
-``KUBECONFIG``, these variables lead a hook to the daemon's own cluster (:mod:`wharfinger.hooks.containment.cluster_access`).
+The daemon may have inherited anything from the user or the systemd unit that started it, such as cloud credentials or the
+``KUBECONFIG`` of another cluster. Hooks get none of that. A hook gets three groups of variables: those on the list below, which
+describe the machine; those that ``--hook-env`` names; and those of the hook contract (`RunFolder.variables`). The contract's
+variables include a ``KUBECONFIG`` for the daemon's own cluster (:mod:`wharfinger.hooks.containment.cluster_access`), unless
+``--hook-env`` sets another one.
 
-The address of a proxy may contain a name and a password. Such an address is a credential, and is passed on only if an option
-names it.
+The address of a proxy may contain a name and a password. A variable with such an address is a credential, and is passed on only
+if an option names it.
 """
 
 import argparse
@@ -39,8 +40,8 @@ PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 """The proxy variables, which exist in capital and in small letters."""
 _DIRECT: Final = ("NO_PROXY", "no_proxy")
 _OF_A_CLUSTER: Final = ("KUBE", "HELM_KUBE")
-"""The prefixes of variables that select a cluster; they are passed on only if an option gives the full name, and never by a
-pattern.
+"""The prefixes of the names of variables that select a cluster. Such a variable is passed on only if an option gives its full
+name; a pattern never matches it.
 """
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
 _ANY: Final = "*"
@@ -94,8 +95,8 @@ def add_environment_option(parser: "argparse.ArgumentParser | argparse._Argument
         default=[],
         metavar="NAME[=VALUE]",
         help="NAME passes this environment variable to hooks, and NAME=VALUE sets it for hooks. NAME* passes all variables "
-        "that begin with NAME. A lone * passes all variables except those that select a cluster (may be repeated; default: "
-        "only variables without secrets, such as PATH, the language and the time zone)",
+        "that begin with NAME, and a lone * passes all variables; neither passes variables that select a cluster (may be "
+        "repeated; default: only variables without secrets, such as PATH, the language and the time zone)",
     )
 
 

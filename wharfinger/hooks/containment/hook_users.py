@@ -7,7 +7,8 @@ user any more. If a killed daemon or the last run may have left processes of a u
 processes that are not reaped yet count towards the limit on processes, so a user with dead processes is assigned only after they
 are reaped, or after _REAPED_S.
 
-Packages are readable by this daemon only. `open_tree` makes the package that such a user needs readable, and nothing else.
+At first, the files of a package are readable by this daemon only. `open_tree` makes the files of one package readable for every
+user.
 """
 
 import os
@@ -34,7 +35,7 @@ PUBLIC_FOLDERS: Final = tuple(
 )
 """The folders in which every user may write."""
 TREES: Final = Path("store", "trees")
-"""The place of packages in the state folder, a folder for each (``wharfinger/packages/store/disk_store.py``)."""
+"""The folder below the state folder that has one folder for each package (``wharfinger/packages/store/disk_store.py``)."""
 _SWEEP_S: Final = 5.0
 _REAPED_S: Final = 2.0
 _AGAIN_MS: Final = 20
@@ -126,7 +127,7 @@ def _remove(entry: os.DirEntry[str]) -> None:
 
 
 def package_tree(path: Path, state_dir: Path) -> Path | None:
-    """Return the folder of the package that contains this resolved path; None if it is not in the store."""
+    """Return the folder of the package that ``path`` is in; None if it is in no package. ``path`` must be resolved."""
     trees = state_dir / TREES
     return trees / path.relative_to(trees).parts[0] if path.is_relative_to(trees) and path != trees else None
 
@@ -139,7 +140,7 @@ def open_tree(path: Path, state_dir: Path) -> None:
     tree = package_tree(path, state_dir)
     if tree is None:
         return
-    allow_traversal(tree.parent, state_dir)  # a daemon closes its state folder when it starts
+    allow_traversal(tree.parent, state_dir)  # the daemon sets its state folder to mode 0700 when it starts
     if tree.stat().st_mode & _ENTER:
         return
     for folder, folders, files in os.walk(tree, topdown=False):

@@ -139,8 +139,8 @@ def _check_users(first: int, last: int) -> None:
 
 
 def _numbers_of_others(first: int, last: int) -> Iterator[tuple[int, str]]:
-    """Yield the numbers in the range that others use, each with the owner: named users and groups, and numbers that are reserved
-    for users' containers (subuid(5)).
+    """Yield the IDs in the range that are in use already, each with its owner: the IDs of named users and groups, and the first
+    ID of each range that is reserved for a user's containers (subuid(5)).
     """
     yield from ((user.pw_uid, user.pw_name) for user in pwd.getpwall() if first <= user.pw_uid <= last)
     yield from (

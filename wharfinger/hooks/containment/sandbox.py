@@ -9,7 +9,8 @@ namespace when the first one ends.
 A socket can be used even if it is mounted read-only, so the daemon's socket is covered if it is outside of the state folder. A
 hook can use other sockets in ``/run`` like any program of the same user.
 
-``--die-with-parent`` is not used: its signal is sent when the *thread* that started the child ends (prctl(2)).
+``--die-with-parent`` is not used: its signal is sent when the *thread* that started the child ends (prctl(2)), and hooks are
+started in worker threads, which may end earlier than the hook.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 SCRATCH_BYTES: Final = 256 * 1024 * 1024
-"""The size limit of each folder that a sandbox has for itself: these folders are in memory, which no other limit counts. Needs
-bubblewrap 0.7.
+"""The size limit of each temporary folder of a sandbox. These folders are in memory (tmpfs), and no other limit counts this
+memory. The option ``--size`` needs bubblewrap 0.7.
 """
 LEAST_VERSION: Final = (0, 7)
 _MADE: Final = frozenset({"dev", "proc", "tmp"})
@@ -37,8 +38,8 @@ def sandboxed(
 ) -> tuple[str, ...]:
     """Return the command line to put before the hook's own.
 
-    ``shown`` are the hidden paths that the hook may read; none of them may be a link. ``socket`` is the daemon's socket if it
-    must be covered, or None.
+    ``shown`` are paths in hidden folders that the hook may read; none of them may be a link. ``socket`` is the daemon's
+    socket if it must be covered, or None.
     """
     hidden = (Path("/var/tmp"), *((state_dir,) if state_dir is not None else ()))  # noqa: S108 - it gets one of its own
     options = [str(bubblewrap), *_ALONE, *_machine()]

@@ -4,7 +4,7 @@ A folder is made and removed for each run of a hook. Making one takes microsecon
 of the kernel's clock (measured on ext4, Linux 6.18: 4 ms). A small hook runs no longer than that. So a few emptied folders are
 kept and renamed. A folder is kept only if it is as this process would make it: owned by this process, with mode 0700, and without
 attributes that the hook set. A folder that belonged to the user of a run is never kept. All functions here block; several threads
-may use them at once.
+may use them at the same time.
 """
 
 import os
@@ -18,7 +18,7 @@ from typing import Final
 from wharfinger.process.remove_tree import remove_tree
 
 AT_MOST: Final = 8
-"""The number of folders to keep, equal to the default number of hooks that run at once."""
+"""The number of folders to keep, equal to the default number of hooks that run at the same time."""
 PREFIX: Final = "spare-"
 _MODE: Final = 0o700
 

@@ -1,4 +1,4 @@
-"""Removal of a user's objects in the kernel: memory, queues and semaphores of System V (sysvipc(7)).
+"""Removal of a user's objects in the kernel: shared memory, message queues and semaphores of System V (sysvipc(7)).
 
 Such objects outlive the processes that made them, hold memory that no limit counts, and would be visible to the next run with
 this user. A run in a sandbox has objects of its own, which end with it. All functions here block.

@@ -2,8 +2,9 @@
 
 The rules of METRICS_PATH (spec hook-protocol §3.2) are here. A run's operations that name a group replace everything that
 this group published before. Operations without a group are in a group named after the hook. A run that publishes nothing
-changes nothing. Groups belong to a package, whose hooks share them. Every series is labelled with the hook and its package,
-whatever labels the hook sets, so no hook can publish in the name of another.
+changes nothing. Groups belong to a package, whose hooks share them. Every series has a label with the name of the hook and,
+unless the hook is a global hook, labels with the name of the package. A hook cannot change these labels, so no hook can publish
+in the name of another.
 
 The metrics are limited by `MetricLimits`. Refused operations are reported as warnings, at most MAX_WARNINGS.
 """
@@ -17,7 +18,7 @@ from wharfinger.hooks.metrics.run_metrics import RUN_METRICS, HookRunSample, Run
 from wharfinger.hooks.metrics.store import MetricLimits, MetricStatistics, MetricStore, Refused
 
 GLOBAL: Final = "global"
-"""The package name of the global hooks, which is not used as a label."""
+"""The name that stands for the package of the global hooks. It is not used as a label."""
 MAX_WARNINGS: Final = 20
 """The limit for warnings of one run."""
 

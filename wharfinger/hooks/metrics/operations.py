@@ -6,8 +6,8 @@ Documents come from :func:`~wharfinger.hooks.running.results.read_metrics`, whic
 As in the contract, unknown keys are ignored, and ``null`` means missing. ``"add": N`` and ``"set": N`` are short for an action
 with its value, and override an ``action`` beside them. ``name`` and ``value`` are required for all actions except ``expire``, and
 ``buckets`` is required for ``observe``. An unknown action does not fail the run: it becomes an :class:`Unknown`, which is
-reported as a warning. Invalid names and labels are not checked here: the store refuses them with a warning, because the contract
-has no failure for them.
+reported as a warning. The names of metrics and labels are not checked here: the store refuses invalid names with a warning,
+because the contract has no failure for them.
 """
 
 import math

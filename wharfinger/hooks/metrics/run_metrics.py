@@ -1,4 +1,5 @@
-"""The cost of runs of hooks, for the daemon's own metrics: names and buckets of spec hook-protocol §5.12, with our prefix.
+"""The cost of runs of hooks, for the daemon's own metrics: names and buckets of spec hook-protocol §5.12, with the prefix
+``wharfinger_``.
 
 There is one *row* of counts for each combination of hook, binding and queue. The number of rows is limited, for each package and
 in total. Runs beyond the limit are counted in one common row, so sums stay correct. For a failed run, only its time and its
@@ -106,7 +107,7 @@ _OUTCOMES: Final = (
 
 
 class RunMetrics:
-    """The counts since the start of the daemon, for packages that still exist."""
+    """The counts since the start of the daemon, for packages that still exist, and for the runs in the common row."""
 
     def __init__(self) -> None:
         self._rows: dict[_Key, _Row] = {}
@@ -123,7 +124,7 @@ class RunMetrics:
             row.max_rss = run.max_rss_bytes
 
     def forget(self, package: str) -> None:
-        """Remove all counts of a removed package."""
+        """Remove the rows of a removed package. Its runs in the common row stay counted."""
         if self._of_package.pop(package, 0):
             self._rows = {key: row for key, row in self._rows.items() if key.package != package}
 

@@ -1,4 +1,4 @@
-"""The metrics that hooks published, bounded, and the text for scrapers (spec hook-protocol §3.2). No clock, no I/O. A *series* is
+"""The metrics that hooks published, limited in size, and their text for scrapers (spec hook-protocol §3.2). Pure. A *series* is
 a name with labels. A series belongs to the *group* that last published its value, and is removed when that group expires. Groups
 belong to a package: a group of the same name in another package is another group. While any package has a series of a name, the
 name has one kind for all packages, because the format requires it; an operation of another kind is refused. All series that a
@@ -8,8 +8,8 @@ that its series was created with.
 
 Invariants:
 
-* A *family* is all series of one name. No two families share the name of a sample. A histogram has several of these: its own
-  name, and its own name with ``_bucket``, ``_sum`` and ``_count``.
+* A *family* is all series of one name. No two families share the name of a sample. A histogram reserves several names of
+  samples: its own name, and its own name with ``_bucket``, ``_sum`` and ``_count``.
 * No two packages have the same series, whatever labels their hooks set: the package that publishes it first keeps it.
 * Every series is in exactly one group; empty groups, families and packages are not kept.
 * The size of the text is counted exactly or too high, never too low. `MetricLimits` limits it, for each package and in total,
@@ -40,8 +40,8 @@ RESERVED_PREFIX: Final = "wharfinger_"
 """The prefix of the daemon's own metrics."""
 MAX_COUNTER: Final = 2**63
 _LINE: Final = 64
-"""The bytes of a line without its name and labels: braces, the number, the bound of a bucket. The number also covers the text
-of a header.
+"""The most bytes that a line has besides its name and labels: braces, the value, the bound of a bucket. The header of
+a family has no more.
 """
 _LABEL: Final = 4
 """The bytes of a label without its name and value."""
@@ -49,8 +49,8 @@ _LABEL: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class MetricLimits:
-    """The limits on published metrics: on the text of one package and of all packages, on the labels of a series, and on the
-    lengths of names and label values.
+    """The limits on published metrics: on the text of one package and of all packages, on the labels that one package uses under
+    one metric name, and on the lengths of names and label values.
 
     A histogram takes one line for each bucket, and three more lines.
     """
@@ -61,9 +61,9 @@ class MetricLimits:
     bytes: int = 16 * 1024 * 1024
     labels: int = 32
     name: int = 200
-    """The characters of the name of a metric, of a label, of a group."""
+    """The most characters that the name of a metric, label or group may have."""
     value: int = 1_000
-    """The characters of the value of a label."""
+    """The most characters that the value of a label may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class _Family:
     widths: int = 0
 
     def bytes(self, *, samples: int = 0, width: int = 0, labels: int = 0) -> int:
-        """Return the size of the family's text, as it would be with these additional samples, bytes of label values (``width``)
-        and bytes of label names in each line (``labels``).
+        """Return the size of the family's text in bytes. It includes additions that are not made yet: ``samples`` lines,
+        ``width`` bytes of label values in all lines, and ``labels`` bytes of label names in each line.
         """
         line = len(self.name) + _LINE + sum(len(label) + _LABEL for label in self.labels) + labels
         lines = self.samples + samples
@@ -142,7 +142,7 @@ class MetricStore:
         """The families by name, then by package."""
         self._kinds: dict[str, MetricKind] = {}
         self._owners: dict[str, str] = {}
-        """The family of each possible name of a sample."""
+        """For each name that the samples of a published family may have: the name of this family."""
         self._series = self._samples = self._bytes = self._refused = 0
 
     def publish(self, package: str, group: str, labels: Labels, operation: Publication) -> None:

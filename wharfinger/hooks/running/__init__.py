@@ -1,7 +1,7 @@
 """Running hooks and reading their results.
 
-The modules find hooks, read their configurations, run the process with its files and logs, read results, apply patches of objects
-and values, and keep the inbox of events.
+The modules find hooks, read their configurations, run them as processes with files and logs, read their results, apply their
+patches of objects and values, and keep the events that wait for each hook in an inbox.
 
 May import ``watching`` and the folders below it in the layers of pyproject.toml.
 """

@@ -2,8 +2,8 @@
 the arguments ``hook config`` (spec hook-protocol §1.3).
 
 A hook is foreign code, so it is contained as in a run: it has a time limit, no input, bounded output, no home, no cluster and no
-variables of a run. The same file is run only once, because packages are loaded far more often than they change. Files are the
-same if their content, their working folder and their variables are equal.
+variables of a run. Answers are cached, because packages are loaded far more often than they change. While an answer is in the
+cache, a file is run again only if its content, its command line, its working folder or its variables have changed.
 """
 
 import hashlib
@@ -103,7 +103,7 @@ class ProcessConfigReader:
             if "exec format error" in error.why:
                 why = (
                     "cannot get its configuration: exec format error; add a shebang line such as #!/usr/bin/env bash "
-                    "as its first, or build it for this architecture"
+                    "at its beginning, or build it for this architecture"
                 )
                 raise HookError(hook.name, why) from error
             raise HookError(hook.name, f"cannot get its configuration: {error}", transient=error.transient) from error

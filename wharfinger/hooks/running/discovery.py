@@ -2,8 +2,8 @@
 
 Hooks are found on disk, then run with ``--config``. A hook without a valid configuration fails the whole package, as the contract
 prescribes, because running only some of a package's hooks is worse than running none. All hooks of a package together have one
-time limit to print their configurations. An executable with several hooks is run with ``hook config``, and each of its hooks is a
-separate one here. The order is the contract's: by path, and in one executable by index.
+time limit to print their configurations. An executable with several hooks is run with ``hook config``, and each of its hooks
+becomes a `Hook` of its own. The order is the contract's: by path, and in one executable by index.
 """
 
 import logging
@@ -28,13 +28,13 @@ from wharfinger.packages.definition.definition import Layout
 log = logging.getLogger(__name__)
 
 DISCOVERY_S: Final = 120.0
-"""The time limit for all hooks of a package together."""
+"""The time in which all hooks of a package together must print their configurations."""
 _MAX_AT_ONCE: Final = 4
 
 
 class HookKind(StrEnum):
     """The kind of a hook: a file of its own, a hook in a batch (an executable with several hooks), or a further command of a
-    batch.
+    batch, which reports the readiness of the package or checks its settings.
     """
 
     SHELL = "shell"
@@ -47,7 +47,7 @@ class HookKind(StrEnum):
 class Hook:
     """A hook that can be run: ``executable`` with ``argv``, in ``cwd``, with ``environment`` added to the variables of all hooks.
 
-    A settings check has no binding; a readiness hook has the bindings that the document declares for it.
+    A settings check has no binding. A readiness hook has the bindings that the configuration of its batch declares for it.
     """
 
     name: str
@@ -70,11 +70,12 @@ async def discover_hooks(
     webhooks: bool = False,
     warn: Callable[[str], None] = log.warning,
 ) -> tuple[Hook, ...]:
-    """Return the hooks of the package in this folder, sorted by path. ``warn`` gets a sentence for each suspicious file.
+    """Return the hooks of the package in this folder, sorted by path. ``warn`` gets a sentence for each suspicious file
+    or configuration.
 
     ``layout`` decides where hooks run: hooks of an addon-operator module in the package's root, all others in their own
     folder. ``batch`` are the paths that the package declares as executables with several hooks; ``environment`` are the
-    variables that identify the package to its hooks. ``webhooks`` is true if webhooks are served. Raises HookError
+    variables that identify the package to these executables. ``webhooks`` is true if webhooks are served. Raises HookError
     (HookConfigError for an invalid configuration). If several hooks fail, the error of the first hook by path is raised.
     """
     try:
@@ -113,7 +114,8 @@ def _check_together(hooks: tuple[Hook, ...]) -> None:
 
 
 def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> None:
-    """Refuse webhooks if the daemon serves no webhooks. In addon-operator's folders, webhooks only cause a warning.
+    """Refuse the webhooks of a hook, because the daemon serves none. In a module folder of addon-operator, they only cause a
+    warning.
 
     Raises HookConfigError.
     """

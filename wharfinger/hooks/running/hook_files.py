@@ -1,8 +1,8 @@
 """The files of a package that are hooks, and how each is started (spec hook-protocol §1.2, §1.5). Nothing is run here.
 
-A file is a hook only by these rules. No file is executed to find out whether it is a hook. Probable mistakes (a script without
-permission to run, a script in an ignored folder) are warnings, because the contract allows such files. All functions here
-block; they are for a worker thread.
+The name, the folder and the permissions of a file decide whether it is a hook. No file is executed to find this out. Probable
+mistakes (a script without permission to run, a script in an ignored folder) are warnings, because the contract allows such files.
+All functions here block; they are for a worker thread.
 
 A *batch* is one executable that contains several hooks. It prints their configurations for ``hook config``, not for ``--config``.
 The contract finds batches by running every file without an extension. Here a batch is a file that the package declares
@@ -23,7 +23,7 @@ from wharfinger.packages.definition.definition import Layout
 
 FOLDER: Final = "hooks"
 GLOBAL_FOLDER: Final = "global-hooks"
-"""The prefix of names of global hooks without a ``hooks`` folder: the name of the folder in addon-operator's image."""
+"""The prefix of the names of global hooks that are in no ``hooks`` folder. addon-operator's image has a folder of this name."""
 MAX_ENTRIES: Final = 20_000
 MAX_HOOKS: Final = 500
 MAX_DEPTH: Final = 32
@@ -52,7 +52,7 @@ class HookFile:
 
 @dataclass(frozen=True, slots=True)
 class HookFiles:
-    """The hooks of a package, sorted by path, and warnings about files beside them."""
+    """The hooks of a package, sorted by path, and warnings about files that are not used as hooks."""
 
     hooks: tuple[HookFile, ...]
     warnings: tuple[str, ...]
@@ -61,11 +61,11 @@ class HookFiles:
 def find_hook_files(
     package: Path, layout: Layout, *, scope: HookScope = HookScope.PACKAGE, batch: Collection[str] = ()
 ) -> HookFiles:
-    """Return the hooks of the package in this folder; without a ``hooks`` folder, there are none.
+    """Return the hooks in the folder ``package``; without a ``hooks`` folder in it, there are none.
 
-    Global hooks may be in the folder itself. ``batch`` are the paths, relative to the package, that the package declares as
-    batches. Raises HookError if one of them is not a hook, and for a tree that exceeds the limits; OSError if it cannot be
-    read.
+    Global hooks may be in ``package`` itself. ``batch`` are the paths, relative to the package, that the package declares as
+    batches. Raises HookError if one of them is not a hook, or if there are too many or too deeply nested files; OSError if a
+    folder cannot be read.
     """
     package = package.resolve()
     root, prefix = package / FOLDER, FOLDER
@@ -101,7 +101,9 @@ def find_hook_files(
 
 
 def hook_file(path: Path) -> HookFile:
-    """Return a single hook; its package is the parent of the nearest ``hooks`` folder, if there is one."""
+    """Return the hook in the file ``path``. It prints its configuration in the nearest folder ``hooks`` above it, or else in its
+    own folder. A Python hook uses the ``venv`` in that folder, if there is one.
+    """
     path = path.absolute()
     root = next((folder for folder in path.parents if folder.name == FOLDER), path.parent)
     executable, argv, environment = _start_of(path, root)
@@ -148,7 +150,7 @@ def _fault(path: Path, entry: os.stat_result) -> str | None:
 
 
 def _programs_in_lib(root: Path, prefix: str) -> list[str]:
-    """Return warnings about executables in the top ``lib`` folder. Most of them are hooks in the wrong folder."""
+    """Return warnings about executables in the folder ``lib`` of ``root``, because they may be hooks in the wrong folder."""
     lib = root / "lib"
     if lib.is_symlink() or not lib.is_dir():
         return []

@@ -1,4 +1,5 @@
-"""The hooks of all started packages: each package's monitors live in a task of their own, from `start` to `stop`.
+"""The hooks of all started packages. One task for each package runs its monitors, from `start` to `stop`. A monitor follows the
+objects of one kubernetes binding (:mod:`wharfinger.hooks.watching.monitor`).
 
 Starting a package waits for the first list of each watch that its bindings need, and fails if one of these lists fails. A start
 that is cancelled has no further effect. Stopping waits until everything that belongs to the package has ended. All packages share

@@ -1,6 +1,6 @@
-"""The occurrences that wait for one hook in one queue, and the rule that keeps their number small. While a hook is busy,
-throttled or failing, its occurrences wait, and are passed to it later in one run (spec hook-protocol §2.3, §2.4). Up to a
-limit, the hook gets each occurrence, in order. Beyond the limit, the occurrences are reduced to those that still matter:
+"""The occurrences (events and ticks) that wait for one hook in one queue, and the rule that limits their number. While a hook
+is busy, throttled or failing, its occurrences wait, and are passed to it later in one run (spec hook-protocol §2.3, §2.4). Up to
+a limit, the hook gets each occurrence, in order. Beyond the limit, the occurrences are reduced to those that still matter:
 
 * For one object under one binding, at most two events remain, which together have the same effect as all of them
   (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state of an object is always reported, and so is the deletion
@@ -51,7 +51,7 @@ class Inbox:
         self._telling = 0
 
     def add(self, occurrence: Occurrence) -> None:
-        """Add an occurrence."""
+        """Add an occurrence; ignore a tick if another tick of the same schedule binding waits."""
         if occurrence.event is None and any(one.binding is occurrence.binding for one in self._untold()):
             self.reduced += 1
             return
@@ -59,7 +59,9 @@ class Inbox:
         self._reduce()
 
     def offered(self) -> tuple[Occurrence, ...]:
-        """Return the occurrences for the next run: all, or the first for a version 0 hook. No other run may be in progress."""
+        """Return the occurrences for the next run: all of them, or only the first one if the hook has version 0. Call this only
+        while the hook does not run for this inbox.
+        """
         self._telling = 0
         self._reduce()
         taken = tuple(self.waiting) if self.hook.config.version != "v0" else tuple(self.waiting)[:1]

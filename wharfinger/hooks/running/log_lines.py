@@ -2,7 +2,7 @@
 
 Pipes deliver bytes in pieces of any size; a line ends with a newline (spec hook-protocol §1.3, "Hook stdout/stderr"), however
 it was split on the way. Lines are trimmed at both ends, empty lines are left out, and over-long lines are cut and marked.
-Lines that are passed on while the hook runs are trimmed only at their end. If there are too many lines, the last lines are
+Lines that ``on_line`` gets while the hook runs are trimmed only at their end. If there are too many lines, the last lines are
 kept, because errors come last; in that case, the first line states the number of missing lines.
 """
 
@@ -20,8 +20,8 @@ _UTF8_MAX: Final = 4
 def last_words(stderr: bytes) -> str:
     """Return the end of the output for a message: at most MAX_REASON_CHARS.
 
-    The returned text begins at the start of a line, or of a word in a longer line, because a secret that is cut in two would
-    not be recognized.
+    The returned text begins at the start of a line, or of a word in a longer line, because the code that hides secrets does not
+    recognize a secret that was cut in two.
     """
     said = stderr.decode(errors="replace").strip()
     if len(said) <= MAX_REASON_CHARS:
@@ -35,7 +35,7 @@ def last_words(stderr: bytes) -> str:
 
 
 class LineBuffer:
-    """A buffer that joins the lines of one stream; it holds at most one line of MAX_LINE_CHARS."""
+    """A buffer that joins the pieces of one stream to lines; it holds at most one line of MAX_LINE_CHARS."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
         """Call ``on_line`` with each complete line, with its indentation."""
@@ -52,7 +52,7 @@ class LineBuffer:
         self._add(rest)
 
     def end(self) -> None:
-        """Complete the line. At the end of the stream, a line without a newline is complete, too."""
+        """Complete the current line. This is also called at the end of the stream, where the newline may be missing."""
         text = self._kept.decode(errors="replace")
         cut = self._cut or len(text) > MAX_LINE_CHARS
         self._kept, self._cut = bytearray(), False
@@ -66,7 +66,7 @@ class LineBuffer:
 
 
 class LogLines:
-    """Both streams of one run, in the order in which their lines were completed."""
+    """The lines of both streams of one run, in the order in which they were completed."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class LogLines:
     ) -> None:
         """Keep at most ``max_chars`` characters and MAX_LINES lines.
 
-        ``on_line`` is called with every line as it comes, whether it is kept or not; ``also_stdout`` and ``also_stderr`` are
-        called with the lines of one stream.
+        ``on_line`` is called with every line as soon as it is complete, whether it is kept or not; ``also_stdout`` and
+        ``also_stderr`` are called with the lines of one stream.
         """
         self.stdout = LineBuffer(self._both(also_stdout))
         self.stderr = LineBuffer(self._both(also_stderr))

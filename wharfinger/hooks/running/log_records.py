@@ -21,7 +21,8 @@ PREFIX: Final = "hook_"
 JSON_MARK: Final = "proxyJsonLog"
 _OBJECT: Final = re.compile(r'\{\s*(?:["}]|\Z)')
 _GOES_ON: Final = re.compile(r'["{}\[\],:\-0-9]|true\b|false\b|null\b')
-# A whole string, else a bracket, else an unclosed quote; possessive, so that no string is tried at every length.
+# A whole string, else a bracket, else an unclosed quote. The quantifiers are possessive, so the search never
+# backtracks into a string.
 _TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}"]')
 _LEVELS: Final[dict[str, Level]] = {
     "trace": "debug",
@@ -36,7 +37,7 @@ _LEVELS: Final[dict[str, Level]] = {
 
 
 class RecordBuffer:
-    """A buffer that makes records of the lines of one stream."""
+    """A buffer that makes records from the lines of one stream."""
 
     def __init__(self, stream: Literal["stdout", "stderr"], on_record: Callable[[LogRecord], None]) -> None:
         self._stream = stream

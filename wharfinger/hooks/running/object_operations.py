@@ -34,7 +34,7 @@ _JSON_PATCH: Final = {
     "move": ("from",),
     "copy": ("from",),
 }
-"""The operations of RFC 6902, and what each needs beside ``op`` and ``path``."""
+"""The operations of RFC 6902, each with the fields that it needs in addition to ``op`` and ``path``."""
 
 _SUBRESOURCE: Final = re.compile(r"[a-z]{1,63}")
 

@@ -5,8 +5,9 @@ There is no transaction: after a failed operation the next operations are still 
 must be repeatable, because a hook that runs again requests them again. A *transient* failure means that the same operation may
 succeed later.
 
-A write that conflicts with another write (409) is retried, up to :data:`ATTEMPTS` attempts. A deletion waits until a watch
-reports that the object is gone, at most for :data:`GONE_S`. So every operation ends in bounded time.
+If a ``JQPatch`` or ``CreateOrUpdate`` conflicts with another write (409), it is retried, up to :data:`ATTEMPTS` attempts. A
+``Delete`` waits until a watch reports that the object is gone, at most for :data:`GONE_S`. So every operation ends in bounded
+time.
 
 With a ``mark``, objects that an operation creates are marked with the release, so that they are deleted together with it;
 existing objects are not marked.
@@ -44,7 +45,9 @@ from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, 
 ATTEMPTS: Final = 4
 """The number of attempts of a write that conflicts."""
 RETRY_S: Final = 0.01
-"""The pause before the second attempt. Each further pause is five times as long, and up to a tenth more."""
+"""The pause before the second attempt. Each further pause is five times as long. Each pause is prolonged at random by up to a
+tenth.
+"""
 GONE_S: Final = 20.0
 """The time to wait for a deletion."""
 
@@ -252,8 +255,6 @@ def _identity(obj: JsonObject) -> tuple[str, str, str, str]:
 
 
 def _need_already_exists(error: ConflictError) -> None:
-    """Ignore the conflict of a creation if the object exists. Otherwise raise it, because it means that the namespace is being
-    deleted.
-    """
+    """Ignore the conflict of a creation if the object exists already. Otherwise raise it, because the object was not created."""
     if error.reason != "AlreadyExists":
         raise error

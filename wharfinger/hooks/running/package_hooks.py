@@ -1,9 +1,9 @@
 """The hooks of one started package: their monitors, the occurrences that wait for them, and the snapshots of their runs.
-`open_package_hooks` starts a package's hooks: every ``kubernetes`` binding gets a monitor, and the body begins once all of
-them have listed. At that time no event is reported: each binding is first *synchronized* (its hook is shown all objects) and
-then unlocked. From then on an event becomes an :class:`Occurrence` in the inbox of its hook and queue, and ``on_event`` is
-called. A run takes the waiting occurrences, with snapshots read at that moment. The occurrences are removed only when the run
-succeeded (spec hook-protocol §2.2, §2.3, §2.6).
+`open_package_hooks` starts a package's hooks: every ``kubernetes`` binding gets a monitor, and the body of the ``async with``
+begins once all of them have listed. At that time no event is reported: each binding is first *synchronized* (its hook is shown
+all objects) and then unlocked. From then on an event becomes an :class:`Occurrence` in the inbox of its hook and queue, and
+``on_event`` is called. A run takes the waiting occurrences, with snapshots read at that moment. The occurrences are removed only
+when the run has succeeded (spec hook-protocol §2.2, §2.3, §2.6).
 
 Invariants:
 
@@ -32,7 +32,7 @@ from wharfinger.hooks.watching.monitor_core import Item, MonitorEvent
 from wharfinger.hooks.watching.monitor_sources import watches
 
 MAX_WATCHES: Final = 256
-"""The limit for all hooks of a package together."""
+"""The limit for the watches of all hooks of a package together."""
 
 
 class PackageHooks:

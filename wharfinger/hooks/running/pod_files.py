@@ -28,8 +28,8 @@ _MAX_RESULTS: Final = 64
 
 
 def pack(run: HookRun, folder: RunFolder) -> PodRun:
-    """Return the run as a pod needs it, including its input. Raises HookError if there are too many files, or if the program is
-    not among them.
+    """Return the run as a pod needs it, including its input. Raises HookError if the files of the program are too many or too
+    large, if they cannot be read, or if the program itself is not among them.
     """
     try:
         program = run.executable.relative_to(run.cwd)

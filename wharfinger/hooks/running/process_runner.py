@@ -3,8 +3,8 @@
 The hook gets a constructed environment (:mod:`wharfinger.hooks.containment.hook_environment`) and the file variables, its home
 in the folder of its run, its working folder, /dev/null as stdin, and a time limit. Its output becomes log lines and records
 while it runs (spec hook-protocol §1.3, §1.6, §3). All other containment is in :mod:`wharfinger.hooks.containment.containment`.
-The folder is removed however the run ends. If the run has a user of its own, everything that this user left elsewhere is
-removed as well.
+The folder is removed however the run ends. If the run has a user of its own, the files of this user in public folders and its
+objects in the kernel are removed as well.
 
 Results are also read after a failed run, because the hook may have written object patches that report its failure (spec/runtime
 §7.3). A file that cannot be read is then only a line in the log, because the failure itself matters more. After a successful
@@ -77,7 +77,7 @@ class _Results:
 
 
 class ProcessHookRunner:
-    """A HookRunner whose hooks are child processes. The caller limits how many hooks run at once."""
+    """A HookRunner that runs hooks as child processes, or in pods. The caller limits how many hooks run at the same time."""
 
     def __init__(
         self,
@@ -115,8 +115,8 @@ class ProcessHookRunner:
         self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
 
     async def run(self, run: HookRun) -> HookOutcome:
-        """Run one hook to its end; cancelling ends all its processes before this returns. Its folder is removed, if necessary in
-        the background.
+        """Run one hook to its end; a cancellation ends all processes of the hook before this returns. The folder of the run is
+        removed, if necessary in the background.
 
         Raises HookError if the hook could not be started, or if it succeeded and left results that cannot be read.
         """
@@ -230,8 +230,8 @@ class ProcessHookRunner:
         return outcome
 
     def _base(self, run: HookRun) -> dict[str, str]:
-        """Return the variables that are equal for all runs of a hook. Without a cluster, these variables keep programs from
-        finding a cluster by themselves.
+        """Return the variables that are equal for all runs of a hook. Without a cluster, ``KUBECONFIG`` is /dev/null, so that
+        programs do not find a cluster by themselves.
         """
         access = self._cluster.variables(credentials=run.credentials) if self._cluster is not None else {}
         return {KUBECONFIG: os.devnull, **access, **self._environment, **run.environment}
@@ -252,8 +252,8 @@ class ProcessHookRunner:
         )
 
     async def _remove(self, folder: RunFolder, cell: Cell) -> None:
-        """Wait for the removal, at most for REMOVE_S. The wait is shielded: a cancellation only shortens it to
-        REMOVE_CANCELLED_S.
+        """Remove the folder of the run, and wait for this, at most for REMOVE_S. The wait is shielded: a cancellation only
+        shortens it to REMOVE_CANCELLED_S.
         """
         patience = trio.CancelScope(shield=True, deadline=trio.current_time() + REMOVE_S)
         over = trio.Event()

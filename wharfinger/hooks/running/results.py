@@ -1,9 +1,9 @@
 """Readers of the files that a hook writes (spec hook-protocol §3). Pure: bytes in, documents or HookError out.
 
-The files are foreign data, even if the package is trusted. The readers limit their size, check the shape that the contract
-prescribes, and name the hook, the file and the document that is wrong. The readers change nothing: the code that applies an
-operation decides about its effect on an object or on values. An empty file contains nothing. A file with any fault is refused
-as a whole, because the contract promises that no part of such a file is applied.
+The files are foreign data, even if the package is trusted. The readers limit the size of the files, check the shape that the
+contract prescribes, and name the hook, the file and the document that is wrong. The readers apply nothing: the code that applies
+an operation decides about its effect on an object or on values. An empty file contains no operations. A file with any fault is
+refused as a whole, because the contract promises that no part of such a file is applied.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,8 @@ OBJECT_OPERATIONS: Final = frozenset(
 VALUES_OPERATIONS: Final = frozenset({"add", "remove", "test", "move", "copy"})
 """The operations of RFC 6902 that the contract allows: all but ``replace``.
 
-An ``add`` has the effect of a ``replace``, and unlike a ``replace`` it can be compacted.
+An ``add`` can do what a ``replace`` does. Unlike a ``replace``, it is one of the operations that stored patches consist of
+(``values_patch.compacted``).
 """
 
 
@@ -64,7 +65,7 @@ def read_metrics(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
 def read_values_patch(data: bytes, *, hook: str, file: str) -> tuple[JsonValue, ...]:
     """Read VALUES_JSON_PATCH_PATH or CONFIG_VALUES_JSON_PATCH_PATH (§3.3), selected by ``file``.
 
-    JSON Patch operations (RFC 6902) are a stream of single operations, lists of them, or both; the result is one list.
+    The file is a stream of JSON Patch operations (RFC 6902), of lists of such operations, or of both; the result is one list.
     """
     return tuple(_guarded(hook, file, lambda: _values_patch(data)))
 

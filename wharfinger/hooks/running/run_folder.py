@@ -57,7 +57,7 @@ OUTPUTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The folder of one run of ``hook``; ``answers`` are the variables of its output files in addition to OUTPUTS.
+    """The folder of one run of ``hook``. ``answers`` are variables that name further output files, in addition to OUTPUTS.
 
     ``has_kubeconfig`` is true if its inputs include a kubeconfig.
     """

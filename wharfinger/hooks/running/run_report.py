@@ -100,7 +100,7 @@ def _diff(name: str, before: JsonObject, after: JsonObject) -> str:
 
 
 def _lines(values: JsonObject) -> list[str]:
-    """Return values as lines in sorted order; values that block style cannot express are one line of JSON."""
+    """Return values as lines of YAML, sorted by key; values that the YAML writer cannot express become one line of JSON."""
     ordered = decode_json(canonical_json(values), max_bytes=MAX_BYTES, what="values")
     with suppress(FormatError):
         return write_yaml(ordered).splitlines(keepends=True) if values else []

@@ -41,9 +41,10 @@ class HookRun:
     ``argv`` are the arguments after the executable. Most hooks have no arguments; if the executable is an interpreter, the
     argument is the hook's file. ``environment`` is added to the variables of all hooks; the variables of the contract override
     it. ``answers`` are the variables of further files that the run may write; their content is returned unchanged. ``wall_s`` is
-    a time limit that is shorter than the runner's. With ``credentials``, the hook may act on the daemon's cluster with the
-    daemon's rights. ``pool`` is the kind of process that the hook asks for; ``owner`` is its package, for which a persistent
-    process is kept. If ``worker_pool`` names a WorkerPool of ``namespace``, the hook runs in one of its pods.
+    a further time limit in addition to the runner's; the shorter one applies. With ``credentials``, the hook may act on the
+    daemon's cluster with the daemon's rights. ``pool`` is the kind of process that the hook asks for; ``owner`` is its
+    package, for which a persistent process is kept. If ``worker_pool`` names a WorkerPool of ``namespace``, the hook runs in
+    one of its pods.
     """
 
     name: str
@@ -66,7 +67,7 @@ class HookRun:
     traceparent: str = ""
     """The span of this run for the hook's own traces (W3C Trace Context); "" if there are no traces."""
     on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-    """A callback for each line that this run prints, as it comes, with its indentation; must not block."""
+    """A callback for each line that this run prints, with its indentation, as soon as it is complete; must not block."""
     on_record: Callable[[LogRecord], None] | None = field(default=None, compare=False, repr=False)
     """A callback for each record: a line, or the lines that form one JSON object; must not block."""
 
@@ -104,5 +105,5 @@ class HookRunner(Protocol):
     """A runner of hooks. Raises HookError if the hook could not be started or its result files cannot be read."""
 
     async def run(self, run: HookRun) -> HookOutcome:
-        """Run one hook to its end; cancelling kills its whole process group before this returns."""
+        """Run one hook to its end; a cancellation ends all processes of the hook before this returns."""
         ...

@@ -8,8 +8,8 @@ There are three functions (spec hook-protocol §3.3), all pure:
 is kept, and an operation on a parent replaces all operations below it. This rule holds for members of objects only. In a list,
 ``add`` inserts an item and ``remove`` shifts the items after it, so operations in one list are kept in their order. When they
 become too many, they are replaced by one operation that sets the complete list. Objects and lists can be distinguished only by
-the values that the patch was made for. ``test``, ``move`` and ``copy`` are resolved to their effect at that time, so no operation
-depends on others that may be dropped.
+the values that the patch was made for. ``test``, ``move`` and ``copy`` are replaced by their effect on these values, so no stored
+operation depends on others that may be dropped.
 
 `reapplied` is tolerant: because settings change, operations that no longer fit (such as one on a member of a missing object)
 are skipped. The schema then checks the result.

@@ -1,4 +1,5 @@
-"""The events of hooks: objects and times, watched, filtered by jq, kept as snapshots and passed on as contexts.
+"""The events of hooks: changes of watched objects, which jq may filter and snapshots keep, and ticks of schedules. Both reach
+hooks as binding contexts.
 
 May import ``containment`` and the folders below it in the layers of pyproject.toml.
 """

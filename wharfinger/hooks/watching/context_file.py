@@ -1,4 +1,5 @@
-"""The writer of BINDING_CONTEXT_PATH: contexts as JSON, with parts that are already stored as text (spec §1.6, §2).
+"""The writer of BINDING_CONTEXT_PATH: contexts as JSON, with parts that are already stored as text (spec hook-protocol
+§1.6, §2).
 
 A context is a small JSON object in which items may be :class:`~wharfinger.formats.json.packed_json.PackedJson`. Packed items
 are unpacked one after the other while the file is written, so that a snapshot of ten thousand objects is never in memory as

@@ -1,11 +1,13 @@
 """Binding contexts, which give a hook the reason of a run. Their fields are exactly those of the contract (spec hook-protocol
 §2.1). Pure.
 
-Hooks check whether a field is present, so leaving one out matters as much as including it. ``snapshots`` is present exactly
-if a binding includes snapshots, ``filterResult`` exactly if the binding has a filter, and the context of a binding with a
-group contains nothing but its snapshots.
+Hooks check whether a field is present, so leaving one out matters as much as including it. In the context of a ``kubernetes``
+or ``schedule`` binding, ``snapshots`` is present exactly if the binding includes snapshots, and ``filterResult`` exactly if the
+binding has a filter. If such a binding has a group, its context contains only the type, the names of the binding and of the
+group, and the snapshots.
 
-The caller selects the snapshots (§2.2); this module only puts them in place. A version 0 binding has its own, older form.
+The caller selects the snapshots (§2.2); this module only inserts them. Contexts of version 0 bindings have an older form of their
+own.
 
 Objects that are kept as text stay text: they are inserted as they are, and unpacked when the file is written
 (:mod:`~wharfinger.hooks.watching.context_file`).
@@ -125,9 +127,9 @@ def combined(contexts: Sequence[Context]) -> tuple[Context, ...]:
 def synchronized_together(config: HookConfig) -> tuple[tuple[KubernetesBinding, ...], ...]:
     """Return the kubernetes bindings of a hook, grouped by the run that synchronizes them (§2.3), in the order of the runs.
 
-    A binding with a group shares its run with the following bindings, with or without a group, that have the same queue and the
-    same conditions. If the first binding of a run has no group, it has this run for itself. Version 0 bindings always have runs
-    of their own.
+    A binding with a group shares its run with the next bindings of the same queue, with or without a group, as long as they have
+    the same ``executeHookOnSynchronization`` and ``waitForSynchronization``. If the first binding of a run has no group, it has
+    this run for itself. Version 0 bindings always have runs of their own.
     """
     runs: list[list[KubernetesBinding]] = []
     latest: dict[str, list[KubernetesBinding]] = {}

@@ -1,21 +1,23 @@
-"""Filters in warm worker processes: started on demand, kept, killed if they take too long or answer too much.
+"""Filters in warm worker processes. A worker is started on demand, kept for further requests, and killed if it takes too long or
+answers too much.
 
 libjq blocks the interpreter and cannot be interrupted, and filters are foreign programs; :mod:`wharfinger.formats.jq.worker`
-has more about this. Starting a worker costs some fifty milliseconds, a filter in a warm worker costs well below one millisecond,
+has more about this. Starting a worker costs about fifty milliseconds, a filter in a warm worker costs well below one millisecond,
 and every object of a watch is filtered.
 
 Each slot of the pool is a task with at most one worker, and takes one request after another from a channel without a buffer. So
 callers wait for a free slot, and requests do not accumulate in the pool. Invariants:
 
-* Either an exchange is finished, or its worker is terminated: if a caller is cancelled, the slot reads the answer to its end and
-  drops it, within the same time limit. No worker gets a request while an old answer is still in its pipe.
+* Either an exchange (a request and its answer) is finished, or its worker is terminated: if a caller is cancelled, the slot
+  reads the answer to its end and drops it, within the same time limit. No worker gets a request while an old answer is still in
+  its pipe.
 * If a request ends its worker (it takes too long, answers too much, or crashes the worker), only that request fails.
 * Each owner (`JqPool.of`) has at most one request in a slot at a time. A request leaves its slot only when it ends, even if its
   caller was cancelled. So a package with a filter that loops takes only one slot from others, and not the whole pool. Callers
   without an owner are not limited.
-* A program that ran out of time is not retried at once. If it runs out of time several times in a row, it is refused for a while
-  (:mod:`~wharfinger.hooks.watching.slow_programs`).
-* The end of the block of :func:`open_jq_pool` kills all workers, and every waiting caller gets a FilterError.
+* A program that ran out of time is not retried immediately. If it runs out of time several times in a row, it is refused for a
+  while (:mod:`~wharfinger.hooks.watching.slow_programs`).
+* When the block of :func:`open_jq_pool` ends, all workers are killed, and every waiting caller gets a FilterError.
 """
 
 import sys
@@ -52,7 +54,7 @@ from wharfinger.process.worker_slot import describe_end, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
-"""The time limit for the end of a worker, which has nothing to clean up."""
+"""The time between SIGTERM and SIGKILL for a worker. It is short, because a worker has nothing to clean up."""
 _SHUT_DOWN: Final = "the filters were shut down"
 _OTHER_ANSWER: Final = "its worker sent an answer of an unexpected kind"
 _COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=Path("/"), env={})
@@ -60,8 +62,8 @@ _COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=
 
 @dataclass(frozen=True, slots=True)
 class JqLimits:
-    """The limits of one request. ``seconds`` begins when a worker gets the request, and includes the start of the worker if it is
-    new.
+    """The limits of one request. ``seconds`` is counted from the time at which a worker gets the request. If the worker is new,
+    this includes the start of its program.
     """
 
     seconds: float = 5.0

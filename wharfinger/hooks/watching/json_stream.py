@@ -1,7 +1,7 @@
 """A stream of JSON documents, one after the other, with or without white space between them, as hooks write it.
 
-The stream is cut at the brackets, and each piece is parsed by the one JSON reader. Cutting is linear in the bytes, needs no
-memory besides the pieces, and checks only brackets and quotes; the reader decides whether a piece is JSON.
+The stream is cut at the brackets, and `decode_json` parses each piece. Cutting is linear in the bytes, needs no
+memory besides the pieces, and checks only brackets and quotes; `decode_json` decides whether a piece is JSON.
 """
 
 import re
@@ -15,7 +15,7 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DOCUMENTS: Final = 10_000
 
 _WHITE: Final = b" \t\r\n"
-# A whole string, else a bracket, else an unclosed quote. The quantifiers are possessive: an unclosed string fails at once
+# A whole string, else a bracket, else an unclosed quote. The quantifiers are possessive: an unclosed string fails immediately
 # instead of being tried at every length.
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}"]', re.DOTALL)
 

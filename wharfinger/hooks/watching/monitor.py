@@ -1,7 +1,7 @@
-"""The monitor of one ``kubernetes`` binding of a hook, which keeps its objects up to date (spec hook-protocol §2.2, §4). A
-monitor finds the kind, lists the selected objects, runs its filter over all of them, and from then on follows the changes. Its
-*table* has the part of each object that the hook may see; `Monitor.snapshot` is the table in the contract's form and order.
-:mod:`~wharfinger.hooks.watching.monitor_core` decides which events a change causes, for one object at a time.
+"""The monitor of one ``kubernetes`` binding of a hook, which keeps the binding's objects up to date (spec hook-protocol §2.2,
+§4). A monitor finds the kind, lists the selected objects, applies the filter to all of them, and from then on follows the
+changes. Its *table* has the part of each object that the hook may see; `Monitor.snapshot` is the table in the contract's form and
+order. :mod:`~wharfinger.hooks.watching.monitor_core` decides which events a change causes, for one object at a time.
 
 A monitor begins *locked*. First the hook is shown all objects (`Monitor.synchronize`, for a run that may fail and be repeated).
 After that run has succeeded, `Monitor.unlock` begins to emit events, first those that were gathered meanwhile. Events that a
@@ -12,13 +12,13 @@ Objects are watched, kept and passed on as text; this process never parses one. 
 
 Invariants:
 
-* One task takes changes from the inbox and filters them, one after the other: events of a monitor come in the order of the watch.
-  Only the first list is filtered several objects at a time.
-* Table, lock and gathered events change in plain functions, without an await: no event is reported twice or lost between
-  locked and unlocked.
-* The number of waiting changes is bounded (:mod:`~wharfinger.hooks.watching.monitor_backlog`), both in the inbox, where changes
-  wait for the filter, and among the events that are gathered while locked. Beyond a limit, only the changes that still matter are
-  kept for each object. If many changes wait, they are packed.
+* Changes wait in the monitor's own *inbox*. One task takes them from there and filters them, one after the other, so the events
+  of a monitor come in the order of its watch. When the first list is filtered, several objects are filtered at the same time.
+* Table, lock and gathered events change in plain functions, without an await. So no event is reported twice or lost when the
+  monitor is unlocked.
+* The number of waiting changes is bounded (:mod:`~wharfinger.hooks.watching.monitor_backlog`), both in the inbox and among the
+  events that are gathered while the monitor is locked. Beyond a limit, only the changes that still matter are kept for each
+  object. If many changes wait, they are packed.
 * If the filter fails on the first list, the binding fails. If it fails later, the change is dropped, counted and logged, and the
   object is kept in the table as it was; a deletion is reported with the last state that passed the filter.
 """
@@ -61,7 +61,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 log = logging.getLogger(__name__)
 
 LIST_FILTERS: Final = 8
-"""The number of objects of the first list that are filtered at a time."""
+"""The number of objects of the first list that are filtered at the same time."""
 
 PLAIN: Final = 64
 """The number of changes that wait for the filter unpacked; further changes are packed."""
@@ -75,7 +75,7 @@ _VERBS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class MonitorStatistics:
-    """The state of a monitor. Counters are since its start; ``last_error`` is the last change that was dropped."""
+    """The state of a monitor. Counters are since its start; ``last_error`` describes the last change that was dropped."""
 
     listed: bool
     locked: bool
@@ -137,8 +137,9 @@ class Monitor:
     async def wait_listed(self) -> None:
         """Wait until the snapshot is complete. Raises HookError if that fails; in that case, open another monitor.
 
-        The error is transient, unless the API or the isolation of Applications refuses the binding itself: a kind that is
-        not served may be served later, and an object that the filter fails on may change.
+        The error is permanent if the binding itself is wrong: its filter is no valid program, it needs too many watches, or the
+        API server or the isolation of Applications refuses it. All other errors are transient: a kind that is not served may be
+        served later, and an object on which the filter fails may change.
         """
         await self._decided.wait()
         if self._failure is not None:
@@ -152,7 +153,9 @@ class Monitor:
         return self._snapshot
 
     def synchronize(self) -> tuple[Item, ...]:
-        """Return the snapshot for the binding's own Synchronization, which replaces the events gathered while locked."""
+        """Return the snapshot for the binding's own Synchronization, and drop the events that were gathered while locked, because
+        the snapshot covers them.
+        """
         if self._locked:
             self._gathered.take_all()
         return self.snapshot()
@@ -269,8 +272,8 @@ class Monitor:
         self._wake.set()
 
     async def _take_list(self) -> None:
-        """Put all listed objects into the table, with the changes since then, and emit no events. Raises HookError if the filter
-        fails.
+        """Put all listed objects into the table, in the state after the changes that came meanwhile, and emit no events. Raises
+        HookError if the filter fails.
         """
         latest: dict[ObjectKey, Sighting] = {}
         for change in self._inbox.take_all():

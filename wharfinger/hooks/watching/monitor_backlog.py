@@ -7,8 +7,8 @@ the size of a backlog is at most the limit or, if that is more, four times the n
 exist now. Objects that were created and deleted meanwhile take no place; an object that changes a thousand times a second takes
 two places.
 
-A reduced backlog is still consistent: each object is Added before it is Modified, and Deleted only after it was Added or
-known. The backlog contains only requested verbs: if Modified was not requested, only the last of several additions of an
+A reduced backlog is still consistent: each object is Added before it is Modified, and Deleted only if it was Added before or was
+known. A reduction produces only requested verbs: if Modified was not requested, only the last of several additions of an
 object is kept.
 """
 

@@ -2,9 +2,9 @@
 
 Each object may have an :class:`Entry`, the last state that passed the filter. A change is an event only if the visible part of
 the object changed: the ``filterResult``, or without a filter the whole object. So a status that is written every second causes no
-events for a hook that filters the spec. The verb of an event follows from the entries, not from the watch: an object that exists
-is Added if it has no entry, and an object that is gone is Deleted if it has one. Hence Added and Deleted of one object always
-alternate, even if a filter failed or a broken watch missed changes.
+events for a hook whose filter returns only the spec. The verb of an event follows from the entries, not from the watch: an
+object that exists is Added if it has no entry, and an object that is gone is Deleted if it has one. Hence Added and Deleted of
+one object always alternate, even if a filter failed or a broken watch missed changes.
 
 No object is parsed here: objects arrive as text, and are kept as text.
 """
@@ -73,14 +73,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The object exists, in this form."""
+    """The observation that the object exists, in the form of ``entry``."""
 
     entry: Entry
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The object is deleted. ``last`` is its last form; None if only its entry is known."""
+    """The observation that the object is deleted. ``last`` is its last form; None if that form is unknown."""
 
     last: Entry | None
 

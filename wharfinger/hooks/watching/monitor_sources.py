@@ -1,4 +1,5 @@
-"""The watches behind one binding: one for each namespace and name that it selects (spec hook-protocol §4.2).
+"""The watches behind one binding: one for each combination of a namespace and a name that the binding selects (spec hook-protocol
+§4.2).
 
 If namespaces are selected by label, watches are opened and closed as namespaces begin and cease to match. If a namespace begins
 to match, its objects are reported as added. If it ceases to match or to exist, they are reported as deleted. So a hook that
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class TooManyWatchesError(Exception):
-    """A binding selects more namespaces and names than MAX_WATCHES."""
+    """A binding would need more than MAX_WATCHES watches."""
 
     def __init__(self, kind: str, wanted: int) -> None:
         super().__init__(
@@ -49,10 +50,10 @@ _Unlistable: TypeAlias = ClusterError | ShapeError | TooManyWatchesError
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected objects: ``namespaces`` by name ("" for all) unless ``namespace_labels`` is set; ``names`` are the names
-    of the objects, () for any name.
+    """The objects that a binding selects. ``namespaces`` are the names of their namespaces ("" for all namespaces); if
+    ``namespace_labels`` is set, it selects the namespaces instead. ``names`` are the names of the objects, () for any name.
 
-    ``relist_s`` is the interval at which they are listed anew, in addition to the watch.
+    ``relist_s`` is the interval at which the objects are listed anew, in addition to the watch.
     """
 
     namespaces: tuple[str, ...]
@@ -94,7 +95,7 @@ def watches(binding: KubernetesBinding, namespace: str | None) -> int:
 
 
 class _Source:
-    """One watch; silent from the moment it is closed."""
+    """One watch. It passes no changes on after it was closed."""
 
     def __init__(self, namespace: str, field_selector: str, on_change: OnRawChange) -> None:
         self.namespace = namespace

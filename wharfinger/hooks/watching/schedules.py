@@ -1,15 +1,15 @@
 """The ticks of the ``schedule`` bindings of hooks: one clock for all packages (spec hook-protocol §5.2). Each crontab is one
-*entry*, even if several owners (packages) use it. A tick names only the crontab; the owners know its bindings. One task sleeps
-until the next entry is due. The wall clock decides what is due, because crontabs are about wall-clock time. The sleep is by
-trio's clock, which neither jumps nor counts the time during which a machine was suspended. So the task checks the wall clock at
-least every :data:`LOOK_S`:
+*entry*, even if several owners (packages) use it. A tick names only the crontab; each owner knows its bindings with this crontab.
+One task sleeps until the next entry is due. The wall clock decides what is due, because crontabs are about wall-clock time. The
+sleep is by trio's clock, which neither jumps nor counts the time during which a machine was suspended. So the task checks the
+wall clock at least every :data:`LOOK_S`:
 
 * If the wall clock shows a time later than that of an entry, the entry ticks *once*, and continues from now. Missed times are
   not made up, so a machine that wakes on Monday runs its hourly hooks once, not sixty times.
 * If the wall clock shows a time earlier than at the last check (the clock was set back), every entry is computed anew from
   now. Otherwise all entries would be silent until the old time is reached again.
 
-An entry without a next time that can be represented (beyond the year 9999) is dropped with a line in the log.
+If the next time of an entry is after the year 9999, it cannot be represented, and the entry is dropped with a line in the log.
 """
 
 import logging

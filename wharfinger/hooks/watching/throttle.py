@@ -9,8 +9,8 @@ from datetime import timedelta
 
 @dataclass(slots=True)
 class Throttle:
-    """A limit of ``burst`` runs at once, and one more run for each ``interval`` that passes. The bucket is stored as the time
-    at which it will be full again, so no task has to refill it.
+    """A limit: ``burst`` runs may follow each other immediately, and one more run may begin for each ``interval`` that passes.
+    The bucket is stored as the time at which it will be full again, so no task has to refill it.
     """
 
     interval: timedelta

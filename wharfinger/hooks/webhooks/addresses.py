@@ -22,7 +22,7 @@ class ReviewKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One webhook of a package. ``webhook`` is its name in the form of URLs; for a conversion, the name of the definition."""
+    """One webhook of a package. ``webhook`` is its name in the form of URLs; for a conversion, the name of the CRD."""
 
     package: str
     kind: ReviewKind

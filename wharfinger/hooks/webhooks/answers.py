@@ -60,7 +60,8 @@ class AdmissionAnswer:
 
 
 def read_admission_answer(answers: Mapping[str, bytes], *, hook: str, mutating: bool) -> AdmissionAnswer:
-    """Read the response file of an admission hook: the first of the two names in ``answers`` that has content.
+    """Read the response file of an admission hook. The contract has two names for it (`ADMISSION`); the first one
+    that has content in ``answers`` counts.
 
     Raises HookError if the file is empty or faulty, or if a hook that may not change the object returned a patch.
     """

@@ -1,8 +1,8 @@
 """The webhooks of one package, found in the configurations of its hooks, and checked as one set. Pure.
 
-Some requirements of API servers concern all hooks of a package: names must be unique in the package, only one package may
-convert a definition, and the webhooks of an Application must be limited to its namespace. An Application cannot convert, because
-a definition concerns the whole cluster.
+Some rules concern all hooks of a package together: the names of webhooks must be unique in the package, and the webhooks of an
+Application must be limited to its namespace. An Application cannot convert custom resources, because a
+CustomResourceDefinition (CRD) concerns the whole cluster.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ class AdmissionWebhook:
 
 @dataclass(frozen=True, slots=True)
 class Conversions:
-    """All conversions of one definition: each declared pair, with the hook and the binding that declare it first."""
+    """All conversions of one CRD: each declared pair of versions, with the hook and the binding that declare it first."""
 
     pairs: Mapping[Pair, tuple[Hook, ConversionBinding]]
 
@@ -41,7 +41,7 @@ class BoundWebhooks:
     validating: tuple[AdmissionWebhook, ...] = ()
     mutating: tuple[AdmissionWebhook, ...] = ()
     conversions: Mapping[str, Conversions] = field(default_factory=dict)
-    """The conversions by the name of the definition."""
+    """The conversions by the name of the CRD."""
     namespace: str | None = None
 
     def __bool__(self) -> bool:
@@ -73,7 +73,7 @@ def _admission(hooks: Sequence[Hook], key: str, namespace: str | None) -> Iterat
                 other = (
                     f"the name of a webhook in {taken[webhook].name} has the same form in URLs"
                     if webhook
-                    else "it has no letters"
+                    else "it has no letters or digits"
                 )
                 raise _refused(hook, f"{key}.name is invalid: {binding.name[:80]!r}: {other}; choose another name")
             if namespace is not None and any(rule.scope == _CLUSTER for rule in binding.rules):

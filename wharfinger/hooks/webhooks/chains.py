@@ -1,7 +1,7 @@
 """Chains of conversions: the shortest way from one version to another over the conversions that hooks declare. Pure.
 
-A hook declares pairs of versions, each short (``v1beta1``) or full (``group/v1beta1``). A short version matches that version in
-any group; two full versions match only if they are equal (spec hook-protocol §3.5).
+A hook declares pairs of versions. Each version is short (``v1beta1``) or full (``group/v1beta1``). A short version matches
+that version in any group; two full versions match only if they are equal (spec hook-protocol §3.5).
 """
 
 from collections import deque
@@ -22,8 +22,8 @@ def versions_match(one: str, other: str) -> bool:
 
 
 def find_chain(pairs: Iterable[Pair], source: str, target: str) -> tuple[Pair, ...] | None:
-    """Return the shortest chain from ``source`` to ``target``, found breadth first; if several are equally short, the first
-    declared one.
+    """Return the shortest chain from ``source`` to ``target``, found breadth first. If several chains are equally short,
+    the order in which their conversions are declared decides.
 
     Return an empty chain for two versions that match, and None if there is no chain of at most MAX_LENGTH conversions.
     """

@@ -46,7 +46,7 @@ NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 REVIEW_VERSIONS: Final = ("v1",)
 OWN_CONDITION: Final = "wharfinger.dev/not-of-the-daemon"
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
-"""The groups of reviews, by which the daemon checks its rights before it takes the Lease."""
+"""The API groups of reviews such as SelfSubjectAccessReview. The daemon checks its rights with them before it takes the Lease."""
 _OWN_SECRETS: Final = ("sh.helm.release.v1.", "wharfinger.")
 """The prefixes of the names of Secrets in which the daemon keeps releases and the state of packages."""
 _HASH: Final = 12
@@ -111,7 +111,7 @@ def configurations(
 
 
 def conversion_patch(package: str, crd: str, server: Server) -> JsonObject:
-    """Return the merge patch that lets the package convert the objects of a definition."""
+    """Return the merge patch of a CRD that lets the package convert the custom resources of this CRD."""
     path = Address(package, ReviewKind.CONVERSION, crd).path
     client = server.client_config(path)
     client.setdefault("url", None)
@@ -128,7 +128,7 @@ def conversion_patch(package: str, crd: str, server: Server) -> JsonObject:
 
 
 def no_conversion_patch() -> JsonObject:
-    """Return the merge patch after which no webhook converts the objects of a definition."""
+    """Return the merge patch of a CRD after which no webhook converts its custom resources."""
     return {
         "metadata": {"labels": {LABEL: None}, "annotations": {PACKAGE_ANNOTATION: None}},
         "spec": {"conversion": {"strategy": "None", "webhook": None}},

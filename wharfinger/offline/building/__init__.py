@@ -1,4 +1,4 @@
 """The programs and rules that make manifests: substitution, charts and their values.
 
-May import ``sources``, ``discovery`` and ``store``.
+This folder may import ``sources``, ``discovery`` and ``store``.
 """

@@ -24,13 +24,13 @@ _IMAGE: Final = re.compile(r"(?:(?P<name>[^=]+)=)?(?P<image>[^@]+?)(?::(?P<tag>[
 
 
 class ArgoError(FormatError):
-    """A source asks for something that is wrong, or that is not supported."""
+    """A field of a source is wrong or not supported."""
 
 
 def tool_of(source: JsonObject, folder: Path) -> str:
     """Return ``helm``, ``kustomize`` or ``directory``: the tool that the source names, else the tool that fits the folder.
 
-    Blocking. Raises ArgoError for plugins, and for several tools at once.
+    Blocking. Raises ArgoError for plugins, and if the source names several tools.
     """
     named = [tool for tool in _TOOLS if find(source, tool) is not None]
     if "plugin" in named:
@@ -77,10 +77,10 @@ def helm_values(helm: JsonObject, read: Callable[[str], str | None]) -> JsonObje
 
 
 def kustomize_fields(asked: JsonObject, own: JsonObject) -> JsonObject:
-    """Return the fields of a kustomization over the folder; ``own`` is the folder's own ``kustomization.yaml``.
+    """Return the fields of an overlay on a folder, from the field ``kustomize`` of a source.
 
-    Argo CD edits that file. An overlay has the same result, unless the file and the source set the same field; then ArgoError is
-    raised.
+    ``own`` is the ``kustomization.yaml`` of the folder. Argo CD edits that file instead. Both ways have the same result, except if
+    the file and the source set the same prefix, suffix or image; then ArgoError is raised.
     """
     made: JsonObject = {}
     for key in ("namePrefix", "nameSuffix"):
@@ -126,7 +126,7 @@ def folder_filter(directory: JsonObject) -> Callable[[str], bool]:
 def read_text(root: Path, base: Path, name: str, references: Mapping[str, Path]) -> str | None:
     """Return the text of a file that a source names; None if it does not exist. Blocking. Raises ArgoError.
 
-    ``$name/path`` lies in the source with that ``ref``, ``/path`` in the source's root, any other path in ``base``.
+    ``$name/path`` lies in the source whose ``ref`` is ``name``, ``/path`` lies in ``root``, and any other path lies in ``base``.
     """
     if "://" in name:
         raise ArgoError(f"{name}: files are not fetched over the network; add the file to a source")

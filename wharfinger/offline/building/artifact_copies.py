@@ -3,14 +3,15 @@
 =====================  ====================================================================================================
 from                   what is copied
 =====================  ====================================================================================================
-``@alias/file``        the file: into ``to`` if it ends with a slash or is a folder, else as ``to``
+``@alias/file``        the file: into ``to`` if ``to`` ends with a slash or is a folder, else under the name ``to``
 ``@alias/folder/``     the folder itself, below ``to``
 ``@alias/folder/**``   the content of the folder, with subfolders, below ``to``
 any other pattern      each match with its whole path, below ``to``; ``**`` is a plain ``*`` here, as in Go's ``fs.Glob``
 =====================  ====================================================================================================
 
-Later operations overwrite files of earlier ones, or merge YAML into them (``Merge``). Nothing is read or written outside of a
-source and the artifact.
+Later operations overwrite files of earlier ones, or merge YAML into them (``Merge``). The strategy ``Extract`` unpacks archives into
+``to``; in its patterns, ``**`` matches any number of folders. Nothing is read outside of the source, and nothing is written outside
+of the artifact.
 """
 
 import os
@@ -206,7 +207,7 @@ def _joined(folder: str, name: str) -> str:
 
 
 def _values(path: Path) -> JsonObject:
-    """Return all documents of a YAML file as one object, later ones over earlier ones. Raises FormatError, OSError."""
+    """Return all documents of a YAML file as one object; later ones override earlier ones. Raises FormatError, OSError."""
     with path.open("rb") as file:
         data = file.read(MAX_MERGED + 1)
     merged: JsonObject = {}
@@ -242,7 +243,10 @@ def _glob(source: Path, pattern: str, *, recursive: bool) -> Iterator[str]:
 
 
 def _is_excluded(path: str, base: str, patterns: tuple[str, ...]) -> bool:
-    """Return whether a pattern matches a path; the pattern is relative to the source, or to the folder of the operation."""
+    """Return whether a pattern matches a path.
+
+    A pattern is relative to the source or to the folder of the operation. One without a slash also matches the last name of a path.
+    """
     inner = path.removeprefix(f"{base}/") if base != "." else path
     names = {path, inner}
     return any(

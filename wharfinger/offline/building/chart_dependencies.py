@@ -33,7 +33,7 @@ _OCI: Final = "oci://"
 
 
 class ChartDependencies:
-    """Completes charts below ``scratch``. Each chart is completed only once in a run."""
+    """Completes charts in folders below ``scratch``. All calls of `complete` for one chart share the result."""
 
     def __init__(self, oci: OciFetcher, repositories: HelmRepositories, scratch: Path, retries: RetryPolicy) -> None:
         self._oci = oci
@@ -45,13 +45,13 @@ class ChartDependencies:
         self._count = 0
 
     async def are_missing(self, chart: Path) -> bool:
-        """Return whether a chart lacks dependencies. Raises ArtifactError, FormatError."""
+        """Return whether a chart lacks dependencies and was not completed yet. Raises ArtifactError, FormatError."""
         return chart not in self._known and bool(await trio.to_thread.run_sync(_missing, chart))
 
     async def complete(self, chart: Path, limit: Path) -> Path:
-        """Return a folder with the chart and all of its dependencies: the chart itself if it lacks none.
+        """Return a folder with the chart and all of its dependencies. If it lacks none, this is the folder of the chart itself.
 
-        Dependencies in folders must lie in ``limit``. Raises SourceError, ArtifactError, FormatError, OSError.
+        Dependencies with a ``file://`` address must lie in ``limit``. Raises SourceError, ArtifactError, FormatError, OSError.
         """
         if (known := self._known.get(chart)) is not None:
             return known
@@ -61,7 +61,7 @@ class ChartDependencies:
             return self._known[chart]
 
     async def _completed(self, chart: Path, limit: Path, above: tuple[Path, ...]) -> Path:
-        """Complete a chart; ``above`` are the folders that depend on it."""
+        """Complete a chart; ``above`` are the folders of the charts that depend on it."""
         if chart in above:
             named = " -> ".join(each.name for each in (*above[above.index(chart) :], chart))
             raise SourceError(f"charts depend on each other: {named}")
@@ -138,7 +138,7 @@ def _missing(chart: Path) -> tuple[JsonObject, ...]:
 
 
 def _has(charts: Path, name: str) -> bool:
-    """Return whether a folder has a chart, unpacked or as an archive."""
+    """Return whether a folder has a chart of this name, unpacked or as an archive."""
     if not charts.is_dir():
         return False
     return (charts / name / "Chart.yaml").is_file() or any(

@@ -1,7 +1,7 @@
-"""A cache that records whether fetched charts may make nodes, which are objects that are built themselves. So a chart is
-fetched only once to find this out.
+"""A cache that records whether fetched charts may make nodes, that is, objects that have a controller, such as a HelmRelease. So a
+chart is fetched only once to find this out.
 
-Only charts of a fixed version are stored: a constraint may allow a newer version tomorrow.
+The cache has only charts of a fixed version, because a version constraint may select a newer chart later.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _EXACT: Final = re.compile(r"v?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?\Z")
 
 
 def fixed_chart(source: JsonObject, chart: str, version: str) -> str | None:
-    """Return the key of a chart that a source has in one fixed version; None if the version may change.
+    """Return the cache key of a chart of a source if the version of the chart is fixed; None if it may change.
 
     ``source`` is the spec of a Flux source. If ``chart`` is "", the chart is the artifact of an OCIRepository itself.
     """

@@ -1,4 +1,4 @@
-"""Find charts that may make nodes: objects of Flux and its operator, Applications of Argo CD, packages. Blocking."""
+"""Find charts that may make nodes (objects that have a controller): objects of Flux and its operator, Applications of Argo CD, packages. Blocking."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,20 +15,20 @@ MAX_TEMPLATE: Final = 4 * 1024 * 1024
 def may_make_nodes(chart: Path) -> bool:
     """Return whether a chart, or one of its subcharts, may render objects that have a controller.
 
-    The templates are searched for the API groups of these objects. A packed subchart, and a template that is too large to search,
-    count as charts that may render such objects. Raises OSError.
+    The templates are searched for the API groups of these objects. The result is also True if a subchart is packed, or if a
+    template is too large to search. Raises OSError.
     """
     return any(_has_group(path) for path in _searched(chart))
 
 
 def names_nodes(value: JsonValue) -> bool:
-    """Return whether values name an API group of objects with a controller; a chart may render objects in its values."""
+    """Return whether values name an API group of objects that have a controller: a chart may render such objects."""
     text = canonical_json(value)
     return any(group in text for group in _GROUPS)
 
 
 def _searched(chart: Path) -> Iterator[Path]:
-    """Yield the templates of a chart and of its subcharts, and packed subcharts."""
+    """Yield the templates of a chart and of its subcharts, and its packed subcharts."""
     folder, subcharts = chart / _TEMPLATES, chart / _SUBCHARTS
     if folder.is_dir():
         yield from (path for path in sorted(folder.rglob("*")) if path.is_file())

@@ -1,4 +1,4 @@
-"""Renders of charts. Each render names the digest of its chart's folder, so that the render cache can be used."""
+"""Renders of charts. Each request has the digest of the chart's folder, so that the render cache can be used."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ class ChartRenders:
     ) -> Rendered:
         """Render a chart as a new release; ``digest`` identifies its files if the caller knows it. Raises PackageError.
 
-        With ``crds``, the definitions of the chart are installed, too.
+        With ``crds``, the chart's custom resource definitions exist when its templates run.
         """
         request = RenderRequest(
             chart=chart,
@@ -92,7 +92,7 @@ class ChartRenders:
         return await self._renderer.render(request)
 
     async def render_installed(self, request: RenderRequest) -> Rendered:
-        """Render a request as an install does: the chart's own definitions exist before its templates run.
+        """Render a request as an install does: the chart's custom resource definitions exist when its templates run.
 
         Raises PackageError.
         """
@@ -111,7 +111,7 @@ class ChartRenders:
         return digest
 
     async def may_make_nodes(self, chart: Path) -> bool:
-        """Return whether a chart's folder may render objects that have a controller themselves. Raises ArtifactError."""
+        """Return whether a chart's folder may render objects that have a controller. Raises ArtifactError."""
         if chart not in self._makers:
             try:
                 self._makers[chart] = await trio.to_thread.run_sync(may_make_nodes, chart)
@@ -130,7 +130,7 @@ class ChartRenders:
 
 
 def versions_of(definition: JsonObject) -> Iterator[str]:
-    """Yield the API versions that a definition adds to a server: ``group/version`` and ``group/version/Kind``.
+    """Yield the API versions that a custom resource definition adds to a server: ``group/version`` and ``group/version/Kind``.
 
     Raises ArtifactError.
     """

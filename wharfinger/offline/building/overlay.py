@@ -1,4 +1,4 @@
-"""The ``kustomization.yaml`` that Flux makes for a Kustomization: its folder, with the changes in its spec.
+"""The ``kustomization.yaml`` that Flux generates for a Kustomization: it builds the folder that the spec names, with the spec's changes.
 
 If the folder has no ``kustomization.yaml``, Flux lists all manifests below it; a subfolder that has one is listed as a whole.
 """
@@ -12,7 +12,7 @@ from wharfinger.offline.discovery.walk import list_tree
 from wharfinger.packages.definition.manifest_folder import KUSTOMIZATION_FILES
 
 _LISTED: Final = (".yaml", ".yml")
-"""The endings that Flux lists; files in JSON are for other tools."""
+"""The endings of the files that Flux lists; files in JSON are for other tools."""
 
 
 def has_kustomization(folder: Path) -> bool:
@@ -23,7 +23,8 @@ def has_kustomization(folder: Path) -> bool:
 def resources_of(root: Path, path: str) -> list[str]:
     """Return the resources of the folder ``path`` as Flux would list them, relative to that folder. Blocking. Raises TreeError.
 
-    These are files that end in ``.yaml`` or ``.yml``, except those that the source ignores.
+    If the folder has a ``kustomization.yaml``, the only resource is the folder itself. Otherwise the resources are the files that
+    end in ``.yaml`` or ``.yml``, and the subfolders that have a ``kustomization.yaml``, except those that the source ignores.
     """
     if has_kustomization(root / path):
         return ["."]
@@ -59,7 +60,7 @@ def overlay_of(spec: JsonObject) -> JsonObject:
 
 
 def _old_patches(spec: JsonObject, key: str) -> list[JsonValue]:
-    """Return the patches of a field of Flux's older versions in the form of ``patches``."""
+    """Return the patches in a field of Flux's older versions, in the form of ``patches``."""
     made: list[JsonValue] = []
     for each in find_list(spec, key):
         if key == "patchesStrategicMerge":

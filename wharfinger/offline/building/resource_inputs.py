@@ -63,9 +63,9 @@ def input_id(text: str) -> str:
 def combined(
     providers: Iterable[Provider], strategy: Strategy, *, include_empty: bool = False
 ) -> tuple[JsonObject, ...]:
-    """Return the inputs of all providers; with ``include_empty``, one provider without inputs makes the permutations empty.
+    """Return the combined inputs of all providers.
 
-    Raises InputsError for too many permutations, and for a name that cannot be a key.
+    A provider without inputs is skipped. With ``include_empty``, it is not, so there are no permutations. Raises InputsError for too many permutations, and for a name that cannot be a key.
     """
     if strategy is Strategy.FLATTEN:
         return tuple(each for provider in providers for each in provider.with_itself())

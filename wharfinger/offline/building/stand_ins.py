@@ -6,8 +6,8 @@ SealedSecret        of bitnami.com: the Secret in ``spec.template``, with the ke
 Certificate         of cert-manager.io: the Secret in ``spec.secretName``, with a certificate and its key
 ==================  ======================================================================================================
 
-A stand-in has a placeholder such as ``..PLACEHOLDER_password..`` for each key that is known. It is only in the object store, so
-that nodes can read it, and is not printed. A Secret of the tree with the same name replaces it.
+A stand-in has a placeholder such as ``..PLACEHOLDER_password..`` for each key that is known. It is put into the object
+store, so that nodes can read it, but is not printed. A Secret of the tree with the same name replaces it.
 """
 
 from typing import Final
@@ -32,8 +32,9 @@ def may_have_stand_in(obj: JsonObject) -> bool:
 
 
 def stand_in(obj: JsonObject, namespace: str) -> JsonObject | None:
-    """Return the Secret that a cluster makes from an object; None if the cluster makes no Secret. ``namespace`` is the object's
-    namespace.
+    """Return the stand-in for the Secret that an operator makes from an object; None if no operator makes a Secret from it.
+
+    ``namespace`` is the object's namespace.
     """
     kind = kind_id(group_of(find_str(obj, "apiVersion")), find_str(obj, "kind"))
     if kind not in MAKERS:

@@ -1,7 +1,7 @@
 """The substitution of variables in built manifests, as requested by ``spec.postBuild`` of a Flux Kustomization.
 
-These of the expressions that Flux documents are supported: ``${var}``, a default (``:-``, ``:=``, and without the colon only
-for an unset variable), a part (``${var:position:length}``), replacements (``${var/old/new}``, ``${var//old/new}``), and the
+Of the expressions that Flux documents, these are supported: ``${var}``, a default (``:-`` and ``:=`` for a variable that is unset or
+empty, ``-`` and ``=`` for one that is unset), a part (``${var:position:length}``), replacements (``${var/old/new}``, ``${var//old/new}``), and the
 case (``^``, ``^^``, ``,``, ``,,``). ``$${`` is a literal ``${``. A variable that is not set is empty. Substitution works on the
 text of a manifest, so a value can become a number.
 """
@@ -17,7 +17,7 @@ from wharfinger.formats.yaml.writer import write_yaml
 
 OPT_OUT: Final = "kustomize.toolkit.fluxcd.io/substitute"
 MAX_DEPTH: Final = 10
-"""The largest number of expressions nested in defaults of expressions."""
+"""The largest depth of expressions in the defaults of other expressions."""
 MAX_TEXT: Final = 16 * 1024 * 1024
 """The largest number of characters that expressions may add to one manifest."""
 _NAME: Final = re.compile(r"[_A-Za-z][_A-Za-z0-9]*")
@@ -64,7 +64,7 @@ def substitute(text: str, variables: Mapping[str, str], depth: int = 0) -> str:
 
 
 def _end(text: str, start: int) -> int:
-    """Return the position of the brace that ends the expression which begins at ``start``."""
+    """Return the position of the closing brace of the expression that begins at ``start``."""
     open_braces = 1
     for position in range(start, len(text)):
         if text.startswith("${", position):

@@ -1,4 +1,4 @@
-"""The findings of a check, and the findings of a build itself."""
+"""The findings of ``wharfinger check``, including those of the build that precedes the checks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Severity(StrEnum):
 
 
 class Rule(StrEnum):
-    """The check that made a finding."""
+    """The check that reported a finding."""
 
     BUILD = "build"
     """The object cannot be built."""

@@ -1,8 +1,8 @@
 """Check manifests by the rules of an API server: an embedded, empty server that runs only during the check.
 
-Definitions of the tree and of Wharfinger are applied first, then namespaces, then everything else, each by server-side apply, as
-in the daemon. So the server itself checks schemas, unknown fields, defaults, validation and admission. The namespaces of all
-objects are created. A kind without a definition is reported once, and its objects are not checked.
+The custom resource definitions of the tree and of Wharfinger are applied first, then the namespaces of all objects, then everything
+else, each by server-side apply, as in the daemon. So the server itself checks schemas and unknown fields, sets defaults, and runs
+validation and admission. A kind without a definition is reported once, and its objects are not checked.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ from wharfinger.offline.store.kinds import SECRET
 from wharfinger.runtime.resources.custom_resources import CRD, ensure_crds
 
 OpenServer: TypeAlias = Callable[[], AbstractAsyncContextManager[ClusterClient]]
-"""A function that opens an empty API server, and yields a client of it."""
+"""A function that opens an empty API server, and yields a client for it."""
 
 MANAGER: Final = "wharfinger-check"
 DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
@@ -78,7 +78,7 @@ async def server_findings(manifests: Iterable[Manifest], client: ClusterClient) 
 
 
 async def _established(client: ClusterClient, definitions: Sequence[Manifest]) -> list[Finding]:
-    """Wait until the server serves the kinds of these definitions, for a bounded time; return those that it does not accept."""
+    """Wait, for a bounded time, until the server serves the kinds of definitions; return a finding for each one that it rejects."""
     findings: list[Finding] = []
     with trio.move_on_after(ESTABLISHED_S):
         for each in definitions:

@@ -1,4 +1,4 @@
-"""The progress of builds: the number of nodes that are done, and the current work. Pure."""
+"""The progress of builds: the number of nodes that are done, and the current work. No I/O."""
 
 from dataclasses import dataclass, field
 from typing import Final

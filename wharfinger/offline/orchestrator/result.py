@@ -1,4 +1,7 @@
-"""The result of an offline run: manifests by producer, failures, orphans and warnings. Everything in it is sorted."""
+"""The result of an offline run: manifests by producer, failures, orphans and warnings.
+
+Their order depends only on the tree, not on the order in which nodes are built.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +15,7 @@ from wharfinger.runtime.fixpoint.model import Id
 _T = TypeVar("_T")
 
 FILES: Final = "Files"
-"""The kind of producer for a file whose objects are loaded without a build."""
+"""The kind of a producer that is a file. The objects of such a file are loaded without a build."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Result:
     failed: Mapping[Id, Failure]
     """Every failure, primary and derived."""
     orphans: Mapping[Id, Place]
-    """Nodes that a file declares below a built folder, but that nothing builds."""
+    """Nodes in files that no build reads, although the files lie below a built folder; each node with its place."""
     warnings: tuple[Notice, ...] = ()
     skipped: Mapping[Id, str] = field(default_factory=dict)
     """Nodes for which nothing was done, with the reason."""
@@ -71,9 +74,11 @@ class Result:
     places: Mapping[Id, Place] = field(default_factory=dict)
     """The file and line of each object that a file declares."""
     internal: Mapping[Id, Id] = field(default_factory=dict)
-    """Objects that controllers make in a cluster, each with its node. They are not printed; only other nodes read them."""
+    """Objects that are not printed, because controllers make them in a cluster; only other nodes read them. Each object has its
+    producer, usually the node that made it.
+    """
     runs: int = 0
-    """The number of times that a body ran."""
+    """The number of runs of all nodes together; a node may run several times."""
 
     @property
     def blocked(self) -> Mapping[Id, tuple[Id, ...]]:
@@ -82,7 +87,7 @@ class Result:
 
     @property
     def makers(self) -> Mapping[Id, Id]:
-        """Return the node that makes each object, or the first of several. Objects that files declare are not included."""
+        """Return the node that makes each object; the first, if several make it. Objects that only files declare are left out."""
         found: dict[Id, Id] = {}
         for producer in sorted(self.manifests):
             if producer.kind != FILES:
@@ -93,9 +98,7 @@ class Result:
 
     @property
     def objects(self) -> tuple[Manifest, ...]:
-        """Return every object once, sorted by id. If several producers make an object, the object of the first producer is
-        returned.
-        """
+        """Return every object once, sorted by id. If several producers make an object, return that of the first producer."""
         found: dict[Id, Manifest] = {}
         for producer in sorted(self.manifests):
             for manifest in self.manifests[producer]:

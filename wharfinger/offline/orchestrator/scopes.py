@@ -1,4 +1,4 @@
-"""The scope of kinds (namespaced or not) that Kubernetes or a definition in the tree defines."""
+"""The scopes of kinds: whether the objects of a kind have a namespace."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -23,11 +23,11 @@ _BUILT_IN: Final = frozenset(
         "storage.k8s.io",
     }
 )
-"""The groups of Kubernetes itself that have namespaced kinds."""
+"""Groups of Kubernetes itself. Their kinds are namespaced, except those that `is_cluster_scoped` knows."""
 
 
 class Scopes:
-    """The scope of each kind that Kubernetes or a definition in the tree defines."""
+    """The scopes of the kinds of Kubernetes, of the CustomResourceDefinitions among ``objects``, and of offline controllers."""
 
     def __init__(self, objects: Iterable[JsonObject]) -> None:
         self._custom: dict[tuple[str, str], bool] = {}
@@ -41,7 +41,7 @@ class Scopes:
         self.cluster_scoped = frozenset(kind for kind, namespaced in self._custom.items() if not namespaced)
 
     def is_namespaced(self, obj: JsonObject) -> bool | None:
-        """Return whether objects of this kind have a namespace; None if that is unknown."""
+        """Return whether objects of the same kind as ``obj`` have a namespace; None if that is unknown."""
         group, kind = group_of(find_str(obj, "apiVersion")), find_str(obj, "kind")
         if is_cluster_scoped(group, kind, self.cluster_scoped):
             return False

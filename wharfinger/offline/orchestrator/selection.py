@@ -2,11 +2,11 @@
 
 =========  =================================================================================================================
 chosen     the objects that match, and everything that a matching node makes, directly or not
-needed     the nodes that make these objects, and the nodes that they depend on, directly or not
+needed     the nodes that make the chosen objects, and everything that chosen objects and these nodes read, directly or not
 =========  =================================================================================================================
 
-Both are built, and their failures count. Only the chosen objects are returned. The result is the same as from a build of the
-whole tree, but :mod:`wharfinger.offline.orchestrator.narrowing` does not render all of it.
+Both are built, and their failures count. Only the chosen objects are returned. They are the same as in a build of the whole
+tree, although :mod:`wharfinger.offline.orchestrator.narrowing` may render only a part of the tree.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -92,7 +92,7 @@ def needs_of(chosen: AbstractSet[Id], reads: Mapping[Id, Iterable[Id]], makers: 
 
 
 def candidates_of(result: Result) -> list[Candidate]:
-    """Return everything that a filter may choose: objects, nodes, and objects that files declare but nothing builds."""
+    """Return everything that a filter may choose: objects, nodes, and objects in files that nothing builds."""
     files = _Files(result.places)
     makers = _makers_of(result)
     found: dict[Id, Candidate] = {}
@@ -133,7 +133,7 @@ class _Files:
         return next(iter(named)) if len(named) == 1 else ""
 
     def above(self, who: Id, makers: Mapping[Id, Id]) -> str:
-        """Return the file of an object, or else of the nearest node above it with a file."""
+        """Return the file of an object, or else that of the nearest node that makes it, directly or not; "" if there is none."""
         seen: set[Id] = set()
         above: Id | None = who
         while above is not None and above not in seen:
@@ -145,7 +145,7 @@ class _Files:
 
 
 def _makers_of(result: Result) -> dict[Id, Id]:
-    """Return the producer of each object, or the first of several; objects that files declare are included."""
+    """Return the producer of each object; the first, if there are several. Unlike in `Result.makers`, it may be a file."""
     found = dict(result.makers)
     for producer in sorted(result.manifests):
         for each in result.manifests[producer]:

@@ -1,8 +1,8 @@
-"""The builds of two versions of a tree, in which releases with the same inputs on both sides are not rendered.
+"""The builds of two versions of a tree, the *sides* of a comparison. Releases whose inputs do not differ are not rendered.
 
-Both trees are surveyed first (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`). Then releases that
-exist on one side only, or whose inputs differ, are rendered on both sides. If a survey is not sufficient, both trees are built as
-a whole.
+At first, a survey (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`) of each side builds everything
+except releases, and finds the inputs of the releases. Then releases that exist on one side only, or whose inputs differ, are
+rendered. If a survey cannot find all inputs, both trees are built as a whole.
 """
 
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from wharfinger.runtime.fixpoint.model import Id
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Both builds. ``unchanged`` are the releases that were not rendered, because their inputs are the same.
+    """Both builds. ``unchanged`` are the releases that were not rendered, because their inputs are the same on both sides.
 
-    ``unsearched`` are the unchanged releases that may make nodes: their charts were not fetched, so such nodes are not compared.
+    ``unsearched`` are the unchanged releases that may make nodes. Their charts were not fetched, and the nodes not compared.
     """
 
     before: Result
@@ -45,7 +45,7 @@ async def build_sides(before: TreeVersion, after: TreeVersion, *, everything: bo
 
 
 async def _narrowed(before: TreeVersion, after: TreeVersion) -> Sides | None:
-    """Build the releases that differ; return None if the surveys are not sufficient to find them."""
+    """Build both sides with only the releases that differ; return None if the surveys cannot find these releases."""
     async with (
         open_orchestrator(before.config, before.tools) as old,
         open_orchestrator(after.config, after.tools) as new,

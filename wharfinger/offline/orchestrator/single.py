@@ -1,7 +1,7 @@
 """The build of one package that no resource requests: a chart, a package folder, or an archive of a chart.
 
-The values that the caller gives are the package's settings, and the namespace and the name of the release are options. Nothing is
-added to the rendered objects, so the objects of a chart are the same as from ``helm template``.
+The caller gives the package's settings, and the namespace and the name of the release. Nothing is added to the rendered
+objects, so the objects of a chart are the same as from ``helm template``.
 """
 
 import re
@@ -50,8 +50,8 @@ class PackageRequest:
     """One package to build: its folder or archive, the settings, and its release. If ``name`` is "", the package's own name is
     used.
 
-    The targets of all links must lie in the folder ``limit``, which is by default the folder of the git repository, else the
-    package's own folder.
+    The targets of all links must lie in the folder ``limit``. By default, this is the git repository that contains the package,
+    or the package's own folder if there is no repository.
     """
 
     path: Path
@@ -110,7 +110,7 @@ def _folder(path: Path, scratch: Path) -> Path:
 
 
 def _check_links(folder: Path, limit: Path | None) -> None:
-    """Check that no link in a package leads out of the limit. Blocking. Raises TreeError."""
+    """Check that no link in a package leads out of the folder ``limit``. Blocking. Raises TreeError."""
     try:
         check_links(folder, limit or repository_above(folder) or folder)
     except LoadError as error:
@@ -136,7 +136,7 @@ def _read(folder: Path, request: PackageRequest) -> Loaded:
 
 
 def _place(path: Path, message: str) -> Place | None:
-    """Return the file and line of a template that Helm's message names."""
+    """Return the file and line of the template that an error message of Helm names. If it names none, return the path."""
     found = _CHART_PLACE.search(message)
     if found is None:
         return Place(str(path))

@@ -50,7 +50,8 @@ _SCRATCH: Final = "wharfinger-build-"
 class ToolOptions:
     """The programs to use, and where files are cached.
 
-    If ``engine`` is None, ``helm`` alone renders charts. If ``kubectl`` is None, only the engine builds kustomizations.
+    If ``engine``, the path of the chart engine, is None, ``helm`` alone renders charts. If ``kubectl`` is None, only the chart
+    engine builds kustomizations.
     """
 
     helm: Path
@@ -65,7 +66,7 @@ class ToolOptions:
 
 @asynccontextmanager
 async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
-    """Open everything that an orchestrator needs. Raises StoreError if a folder cannot be created."""
+    """Open everything that an orchestrator needs. Raises StoreError, for example if a folder cannot be created."""
     try:
         options.cache.mkdir(parents=True, exist_ok=True)
         scratch = tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)

@@ -1,13 +1,15 @@
 """Packs: a pack is one cache entry that contains all cache entries and parsed texts that the last build of a tree used.
 
 Without a pack, a build of an unchanged tree reads a cache entry for each release and each kustomization, and parses each file of
-the tree. With a pack, it reads one entry, and only compares files with their digests.
+the tree. With a pack, it reads one entry, and of each file it only computes the digest.
 
-Everything in a pack has the same key as outside of it: a digest of all that it depends on. So an old pack, or the pack of
-another tree, may be of little use, but is never wrong. Results that are not in the pack are read from the cache one by one.
+The key of each part of a pack is a digest of everything that the part depends on, as for entries outside of packs. So an old
+pack, or the pack of another tree, never leads to a wrong result. Entries that are not in the pack are read from the cache one
+by one.
 
-A pack is written at the end of a build that used more than a few entries outside of the pack. A pack with an old value of an
-entry is always written again, because it would hide the new value.
+A pack is written at the end of a build that used more than a few entries outside of the pack. Some entries get new values, such
+as the lists of paths in :mod:`wharfinger.packages.kustomizing.build_cache`. If a pack has an old value of such an entry, it is
+always written again, because the old value would hide the new one.
 """
 
 import hashlib
@@ -27,9 +29,11 @@ from wharfinger.packages.rendering.entry_cache import EntryCache
 FORMAT: Final = 1
 """The version of packs. Raise it if the parsed form of YAML texts changes; then old packs are not found."""
 MAX_BYTES: Final = 32 * 1024 * 1024
-"""The largest pack that is written."""
+"""The size in bytes of the largest pack that is written."""
 _TOLERATED: Final = 16
-"""A pack is not written again if at most 1/_TOLERATED of its parts are missing: writing costs more than reading these parts."""
+"""A pack is not written again if it lacks at most 1/_TOLERATED of the parts that a build has used. Writing the pack would cost
+more than reading the missing parts.
+"""
 _SPARE: Final = 2
 """A pack with more than _SPARE times as many parts as a build has used is written again, without the unused parts."""
 

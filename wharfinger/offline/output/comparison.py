@@ -1,7 +1,7 @@
 """The comparison of two builds, object by object. Pure.
 
-A producer that failed on one side made no objects there. Its objects, and everything that those objects would make, would look
-added or deleted. So they are left out, and the comparison names the producers instead.
+The two builds are the *sides*. A producer that failed on one side made no objects there. Its objects, and everything that those
+objects would make, would look added or deleted. So they are left out, and the comparison names the producers instead.
 
 Values of Secrets are hidden; the comparison only shows whether they differ.
 """
@@ -51,8 +51,8 @@ class Comparison:
     """All objects that differ, sorted by id.
 
     ``incomparable`` are producers that failed on one side, or on both. ``unknown`` are producers that exist on one side only, and
-    that incomparable producers make, directly or not. ``unsearched`` are releases with equal inputs whose charts were not
-    fetched, and may make nodes.
+    that incomparable producers make, directly or not. ``unsearched`` are releases with the same inputs on both sides. Their
+    charts were not fetched, so nodes that they may make are not compared.
     """
 
     changes: tuple[ObjectChange, ...]
@@ -100,7 +100,7 @@ def images_of(obj: JsonObject | None) -> frozenset[str]:
 
 
 def changed_images(changes: tuple[ObjectChange, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the images that are no longer used, and the new ones, both sorted."""
+    """Return the images that only the old versions of the changed objects have, and those of only the new ones, both sorted."""
     old = {image for change in changes for image in images_of(change.before)}
     new = {image for change in changes for image in images_of(change.after)}
     return tuple(sorted(old - new)), tuple(sorted(new - old))
@@ -123,7 +123,7 @@ def _made_by(result: Result, producers: set[Id]) -> set[Id]:
 def _with_hidden_values(
     who: Id, before: JsonObject | None, after: JsonObject | None
 ) -> tuple[JsonObject | None, JsonObject | None]:
-    """Return both sides of a Secret with words in place of its values."""
+    """Return both sides of an object; if it is a Secret, fixed texts replace its values."""
     if who.kind != SECRET:
         return before, after
     return _masked(before, after, HIDDEN_BEFORE), _masked(after, before, HIDDEN_AFTER)

@@ -86,5 +86,5 @@ def _subjects(obj: JsonObject | None) -> set[str]:
 
 
 def _items(value: JsonValue) -> list[JsonValue]:
-    """Return the entries of a list; empty for any other value, because a server refuses it."""
+    """Return a list as it is, and an empty list for any other value, which an API server would refuse."""
     return value if isinstance(value, list) else []

@@ -1,6 +1,7 @@
 """A comparison as one HTML page without scripts or other files: the summary first, then each object's diff.
 
-Names and values come from the tree and are untrusted. All text is escaped, and the page forbids everything but its own style.
+Names and values come from the tree and are untrusted. All text is escaped, and the
+page forbids a browser to load or run anything except the style in the page.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,7 +36,7 @@ _CLASSES: Final = {"+": "added", "-": "deleted", "@": "place"}
 
 
 def diff_html(comparison: Comparison) -> str:
-    """Return the comparison as a page."""
+    """Return the comparison as an HTML page."""
     return "".join(f"{line}\n" for line in _page(comparison))
 
 

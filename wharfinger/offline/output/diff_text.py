@@ -1,4 +1,4 @@
-"""A comparison as text: unified diffs of YAML for people, or JSON for programs. Both end with the same summary."""
+"""A comparison as text: unified diffs of YAML for people with a summary, or JSON for programs."""
 
 import difflib
 import json
@@ -20,7 +20,7 @@ MOST_NAMED: Final = 5
 
 
 def unified(comparison: Comparison, *, coloured: bool = False) -> str:
-    """Return a unified diff for each object that differs; apart from colours, it has no control characters for terminals."""
+    """Return a unified diff for each object that differs; apart from colors, it has no control characters for terminals."""
     lines = (printable(line) for change in comparison.changes for line in unified_lines(change))
     return "".join(f"{_coloured(line) if coloured else line}\n" for line in lines)
 

@@ -20,12 +20,12 @@ class NodeState(StrEnum):
     BUILT = "built"
     FAILED = "failed"
     BLOCKED = "blocked"
-    """The node failed, because an object that it needs failed or does not exist."""
+    """The node was not built, because a node that it needs failed."""
     SKIPPED = "skipped"
     ORPHAN = "orphan"
     """A file declares the node, but nothing builds that file."""
     DATA = "data"
-    """An object that is only read, not built: a ConfigMap, a Secret."""
+    """An object that is only read, not built, such as a ConfigMap or a Secret."""
     ABSENT = "absent"
     """An object that a node depends on, but that is not in the tree."""
 
@@ -34,7 +34,7 @@ class NodeState(StrEnum):
 class Node:
     """One node. ``objects`` is the number of objects that it makes; ``made_by`` is None if no node makes it.
 
-    ``message`` is the reason why it is not built. ``depends_on`` are the nodes and data that it read, sorted.
+    ``message`` is the reason why the node is not built. ``depends_on`` are the nodes and data that it read, sorted.
     """
 
     id: Id
@@ -53,7 +53,7 @@ def nodes_of(result: Result) -> tuple[Node, ...]:
         _files(result)
     )
     all_read = {each for reads in result.depends_on.values() for each in reads}
-    # The source of the tree itself is there even if nothing declares it.
+    # A build adds a node for the source of the tree itself. It is left out if no file declares it and nothing reads it.
     ids = {who for who in ids if who in all_read or who in makers or not _is_unwritten(who, result)}
     read = {each for each in all_read - ids if each.kind not in STANDINS}
     nodes = [_node(who, result, makers) for who in ids]

@@ -13,7 +13,9 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 def nodes_outline(nodes: Sequence[Node]) -> str:
-    """Return one line for each node, indented below its maker. Data and absent objects are only named in their readers' lines."""
+    """Return one line for each node, indented below its maker. Data and absent objects have no lines of their own: the nodes that
+    read them name them.
+    """
     listed = {each.id: each for each in nodes if each.state not in {NodeState.DATA, NodeState.ABSENT}}
     states = {each.id: each.state for each in nodes}
     below: dict[Id | None, list[Node]] = {}
@@ -23,7 +25,7 @@ def nodes_outline(nodes: Sequence[Node]) -> str:
 
 
 def _parent(node: Node, listed: Mapping[Id, Node]) -> Id | None:
-    """Return the maker of a node; None for a root. A cycle of makers starts at its lowest id."""
+    """Return the maker of a node; None for a root. If nodes make each other in a cycle, the lowest id is the root."""
     seen = {node.id}
     above = node.made_by
     while above is not None and above in listed:

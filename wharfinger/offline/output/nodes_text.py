@@ -1,11 +1,11 @@
 """The nodes of a tree as a table and as names for people, as JSON and YAML for programs, and as graphs. Pure.
 
-Shape of the documents; empty fields are left out::
+The shape of the documents; empty fields other than ``name``, ``state`` and ``objects`` are left out::
 
     {nodes: [{kind, group, namespace, name, state, objects, file, line, madeBy, dependsOn: [<name>], message}]}
 
-An edge of a graph points from a node to a dependency; a dashed edge points to its maker. Names come from the tree and are
-untrusted.
+An edge of a graph points from a node to one of its dependencies, and a dashed edge from a node to its maker. Names come from
+the tree and are untrusted.
 """
 
 import json
@@ -127,7 +127,7 @@ def _numbers(nodes: Sequence[Node]) -> dict[Id, str]:
 
 
 def _edges(nodes: Sequence[Node], ids: dict[Id, str]) -> Iterator[tuple[str, str, bool]]:
-    """Yield the ends of each edge, and True if it points to the node's maker. A maker that is also a dependency has one edge."""
+    """Yield the ends of each edge, and True if it is dashed: it points to the maker, which is not a dependency as well."""
     for node in nodes:
         yield from ((ids[node.id], ids[each], False) for each in node.depends_on)
         if node.made_by is not None and node.made_by in ids and node.made_by not in node.depends_on:

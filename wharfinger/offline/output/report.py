@@ -1,4 +1,4 @@
-"""The report of a build for people: root causes with the nodes that they block, then orphans and warnings."""
+"""The report of a build for people: root causes with the nodes that they block, then nodes that nothing builds, and warnings."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,7 +9,7 @@ from wharfinger.offline.store.identity import shown
 from wharfinger.runtime.fixpoint.model import Id
 
 MOST_BLOCKED: Final = 10
-"""The largest number of blocked objects that are named under one cause."""
+"""The largest number of blocked nodes that the report names for one cause."""
 
 
 def report_text(result: Result) -> str:

@@ -1,9 +1,9 @@
-"""The images that the rendered manifests of a package name, for packages that list no images themselves.
+"""The images in the rendered manifests of a package, for packages that list no images themselves.
 
-A package is downloaded to a temporary store and rendered as for a first installation with its default settings, or with given
-ones. The search covers the containers and image volumes of every pod specification in an object, also in a custom resource, and
-the field ``spec.image``, which operators such as Prometheus's read. Hooks and tests are searched, too. An image that only a
-running program chooses is in no manifest, so it cannot be found here.
+A package is downloaded to a temporary store and rendered as for a first installation, with its default settings or with given
+ones. The search covers the containers and image volumes of every pod specification in an object, also in a custom resource. It
+also covers the field ``spec.image``, which some operators read, such as the Prometheus Operator. Hooks and tests are searched,
+too. An image that only a running program chooses is in no manifest, so it cannot be found here.
 """
 
 import shutil
@@ -34,7 +34,9 @@ from wharfinger.packages.settings.values import RenderContext, effective_setting
 from wharfinger.packages.store.disk_store import open_store
 
 OWN_REGISTRY: Final = "registry.invalid/packages"
-"""The registry that a package sees as its own. Images there are those of ``images_digests.json``."""
+"""The registry that templates get as the package's own registry. The images in it are listed in ``images_digests.json``, so they
+are not searched for here.
+"""
 
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _API_VERSIONS: Final = ("v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1")
@@ -43,8 +45,8 @@ _NO_DIGEST: Final = "sha256:" + "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class RenderedImages:
-    """A search for images in rendered manifests; made by `open_rendered_images`. ``settings`` has the settings of packages by
-    their names.
+    """A search for images in rendered manifests; made by `open_rendered_images`. ``settings`` maps the names of packages to
+    their settings.
     """
 
     settings: Mapping[str, JsonObject]
@@ -106,8 +108,8 @@ async def open_rendered_images(
 
 @asynccontextmanager
 async def _open_folder(parent: Path | None) -> AsyncIterator[Path]:
-    """Make a temporary folder, and delete it with its content at the end, because the files of all packages could fill the
-    disk.
+    """Make a temporary folder, and delete it with its content at the end, because the files of all packages together could
+    fill the disk.
     """
     with disk_errors("making a folder for unpacked packages"):
         made = tempfile.TemporaryDirectory(prefix="wharfinger-mirror-", dir=parent, ignore_cleanup_errors=True)
@@ -119,8 +121,10 @@ async def _open_folder(parent: Path | None) -> AsyncIterator[Path]:
 
 
 def images_in(objects: Iterable[JsonObject], what: str) -> tuple[PackageReference, ...]:
-    """Return the images that objects name, each once, in order. Raises ArtifactError if a container's image is not a valid
-    reference.
+    """Return the images that objects name, each once, in order.
+
+    Raises ArtifactError if a container's image is not a valid reference, or is in the package's own registry without a digest,
+    or if there are more than MAX_IMAGES images.
     """
     found: dict[str, PackageReference] = {}
     for obj in objects:

@@ -1,7 +1,7 @@
 """TLS of connections to a server: the authorities to trust, and the certificate that identifies this client.
 
-The system's authorities are trusted, with those of a repository added. ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` name files to use
-instead of the system's. A client's key is read from memory: it is never written to a disk.
+The system's authorities are trusted, and additionally those of a repository. ``SSL_CERT_FILE`` names a file, and ``SSL_CERT_DIR``
+a folder, to use instead of the system's. A client's key is read from memory: it is never written to a disk.
 """
 
 import os
@@ -60,7 +60,9 @@ def _changed_ns(path: str | None) -> int:
 
 @lru_cache(maxsize=16)
 def _context(tls: Tls, _as_of: tuple[int, ...]) -> ssl.SSLContext:
-    """Return a context with the system's authorities, and those in ``ca`` (text around the certificates is ignored)."""
+    """Return a context with the system's authorities, those in ``tls.ca`` (text around the certificates is ignored), and the
+    client's certificate. ``_as_of`` has the times at which the system's authorities changed; new times make a new context.
+    """
     context = ssl.create_default_context()
     if tls.ca:
         try:
@@ -95,7 +97,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _in_memory(text: str) -> Iterator[str]:
-    """Yield the path of a file in memory with the text, because the ssl module reads keys from files only."""
+    """Yield the path of a file in memory that contains the text, because the ssl module reads keys from files only."""
     file = os.memfd_create("pem", os.MFD_CLOEXEC)
     try:
         data = text.encode()

@@ -1,4 +1,4 @@
-"""The sources of packages: OCI registries, layouts and folders, addresses, logins, manifests and pushing.
+"""Registries of packages: OCI registries, image layouts and package folders, with addresses, logins, manifests and pushing.
 
 May import ``definition`` and the folders below it in the layers of pyproject.toml.
 """

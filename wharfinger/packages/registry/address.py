@@ -138,7 +138,7 @@ def choose_scheme(registry: RegistryAddress, *, insecure: bool) -> Scheme:
 
 
 def tag_of_version(version: str) -> str:
-    """Return the tag under which Helm stores a chart version: ``+`` becomes ``_``, as tags cannot contain it.
+    """Return the tag under which Helm stores a chart version: ``+`` becomes ``_``, because a tag cannot contain ``+``.
 
     Raises AddressError.
     """
@@ -194,7 +194,7 @@ def _split_scheme(text: str) -> tuple[Scheme | None, str]:
     rest = text.removeprefix(prefix)
     _, at, host = rest.rpartition("://")[2].partition("/")[0].rpartition("@")
     if at and not host.startswith("sha256"):
-        # The text is not quoted: messages are written to logs and a resource's status.
+        # The text is not quoted: messages are written to logs and to the status of a resource.
         raise AddressError("the address contains a user name or password; give them separately")
     if "://" in rest:
         raise AddressError(f"{_shown(text)}: unknown scheme; use oci://, https://, http:// or none")

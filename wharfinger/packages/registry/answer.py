@@ -1,7 +1,8 @@
 """The errors for answers of registries, transient or permanent.
 
-Transient: 5xx, 408, 429, and all network errors. Permanent until something changes: 404, 401, 403 and other 4xx. The registry's
-own code and message (distribution spec §"Error Codes") are quoted, cut and without control characters.
+Transient are the statuses 5xx, 408, 425 and 429, and most errors of the network. Permanent until something changes are all other
+4xx, such as 401, 403 and 404, a proxy that demands a login, and a request that cannot be sent. The registry's own code and message
+(distribution spec §"Error Codes") are quoted without control characters, and cut to MAX_QUOTE characters.
 """
 
 import re
@@ -18,7 +19,7 @@ from wharfinger.packages.errors import ArtifactNotFoundError, LoginRefusedError,
 MAX_ERROR_BODY: Final = 64 * 1024
 MAX_QUOTE: Final = 300
 _NUMBERED: Final = re.compile(r"\[Errno -?\d+\] ")
-"""The number before the words of an error of the operating system, which says nothing to a user."""
+"""The error number before the text of an operating system's error. It is removed, because it does not help a user."""
 
 _PROXY_LOGIN: Final = (
     "the proxy demands a login (407); put it into the proxy's address: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
@@ -51,7 +52,7 @@ def failure(what: str, status: int, body: bytes, headers: httpx.Headers) -> Regi
 
 
 def quote(body: bytes) -> str:
-    """Return ``CODE message`` of a distribution error document, or an empty string."""
+    """Return ``CODE message`` from an error document of the distribution specification, or an empty string."""
     try:
         document = decode_json(body, max_bytes=MAX_ERROR_BODY, what="error")
     except FormatError:

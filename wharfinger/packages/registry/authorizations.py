@@ -1,15 +1,16 @@
 """The authorizations that registries accepted, remembered for later connections to the same registry with the same login.
 
-Without them, the first request of each new connection is refused (401), because only the refusal states which authorization the
-registry wants. So a scan that needs two requests would make three with a password, and four with a token. What is remembered:
+Without this memory, the first request of each new connection to a protected registry is refused (401), because only the refusal
+states which authorization the registry wants. So a scan that needs two requests would make three with a password, and four with a
+token. What is remembered for each client:
 
 * whether the registry asked for user name and password;
 * the challenge that names the token realm, for each repository and right;
 * tokens, until they expire.
 
-The key is everything that identifies the client to the registry: origin, login, client certificate, and trusted authorities. So a
-token is never used for another login, and nothing is remembered for a new password. All of this is bounded, and is kept in memory
-only.
+A client is identified by the registry's origin, the login, the client certificate, and the trusted authorities. So a token is never
+used for another login; a login with a new password is another login. The number of clients and of tokens is bounded, and all of
+this is kept in memory only.
 """
 
 from collections import OrderedDict
@@ -21,7 +22,7 @@ from wharfinger.packages.registry.credentials import BearerChallenge, Credential
 
 MAX_CLIENTS: Final = 256
 MAX_TOKENS: Final = 256
-"""The number of tokens, and of challenges, of one client."""
+"""The largest number of tokens that are remembered for one client, and the largest number of challenges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,12 @@ class Authorization:
         self._tokens: OrderedDict[TokenScope, tuple[str, float]] = OrderedDict()
 
     def header(self, purpose: TokenScope, now: float) -> str:
-        """Return the header with an unexpired token; "" if there is none."""
+        """Return the Authorization header with the token of this scope; "" if there is no token, or if it has expired."""
         header, until = self._tokens.get(purpose, ("", 0.0))
         return header if now < until else ""
 
     def challenge(self, purpose: TokenScope) -> BearerChallenge | None:
-        """Return the challenge with which the registry answered a request of this scope."""
+        """Return the challenge with which the registry answered a request of this scope; None if none is remembered."""
         return self._challenges.get(purpose)
 
     def put(self, purpose: TokenScope, challenge: BearerChallenge, header: str, until: float) -> None:
@@ -75,7 +76,7 @@ class Authorization:
 
 
 class Authorizations:
-    """The authorizations of all clients; the least recently used ones are forgotten."""
+    """The authorizations of all clients; beyond MAX_CLIENTS, the least recently used one is forgotten."""
 
     def __init__(self) -> None:
         self._clients: OrderedDict[ClientIdentity, Authorization] = OrderedDict()

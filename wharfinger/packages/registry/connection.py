@@ -7,11 +7,11 @@ the URLs of redirects to object storage contain signatures. Invariants:
 * a login is sent without a challenge only to an origin that has asked for it before (``RegistryAccess.known``), or if
   ``RegistryAccess.unasked`` is set;
 * credentials and tokens are sent only to the registry's own origin (scheme, host, port), and to the token realm that the registry
-  names. The realm must be on the registry's host, in the registry's domain, or on a host that the user named;
+  names. A realm gets a login only on the registry's host, over https in the registry's domain, or on a host that the user named;
 * https never turns into http, not even by a redirect or an upload location;
-* at most ``at_once`` requests run together. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
+* at most ``at_once`` requests run at the same time. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
   whenever a request is cancelled while it waits for one (encode/httpcore#1093), so the pool itself has no bound;
-* every wait is limited: connecting, each read and write, the whole of a small answer, and each window of a blob's
+* every wait for the network is limited: connecting, each read and write, the whole of a small answer, and each window of a blob's
   transfer.
 """
 
@@ -92,7 +92,7 @@ class OpenAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An accepted answer with its whole body; ``next_page`` is the continuation in a Link header."""
+    """An accepted answer with its whole body; ``next_page`` is the URL of the next page from a Link header."""
 
     status: int
     headers: httpx.Headers
@@ -104,8 +104,9 @@ class Answer:
 class RegistryAccess:
     """The access to a registry: the proxies, the client's certificate, and a function that returns a newer login.
 
-    ``renew`` is called once for each request that was refused with 401. With ``unasked``, the login is sent without a challenge,
-    for servers that answer 404 instead of challenging. ``known`` has the authorizations of earlier connections.
+    ``renew`` is called at most once for a request, after the known login was refused with 401. With ``unasked``, the login is
+    sent without a challenge, for servers that answer 404 instead of challenging. ``known`` has the authorizations of earlier
+    connections.
     """
 
     client: ClientCertificate | None = None
@@ -146,7 +147,7 @@ class RegistryConnection:
     async def ask(self, ask: RegistryRequest, *, max_bytes: int) -> Answer:
         """Send a request, and read the whole answer.
 
-        Raises RegistryError for an answer that is not accepted or is longer than ``max_bytes``.
+        Raises RegistryError if no accepted answer arrives completely and in time, or if it is longer than ``max_bytes``.
         """
         patience = self.patience.answer_s + len(ask.content) / self.patience.least.bytes_per_s
         try:
@@ -340,7 +341,7 @@ class RegistryConnection:
         if data is None:
             raise RegistryError(f"{what}: the answer has more than {MAX_TOKEN_ANSWER} bytes", transient=True)
         token = read_token(data, url.host)
-        # A token is used for 90 % of its lifetime, so that it does not expire in transit. Its first use follows at once.
+        # A token is used for 90 % of its lifetime, so that it does not expire in transit. Its first use follows immediately.
         until = asked_at + max(token.lifetime * 0.9, 1.0)
         self._known.put(TokenScope(ask.repository, ask.write), challenge, token.header(), until)
 

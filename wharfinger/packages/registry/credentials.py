@@ -2,10 +2,10 @@
 
 The content of a challenge comes from the network. Four rules keep a password from foreign hosts:
 
-* credentials are sent only to an origin that has requested them, and to the token realm that it names;
+* credentials are sent only to the registry's own origin, and to the token realm that it names;
 * a login goes to a realm on the registry's own host, on a host of the same domain over https, or on a host that the user named
   (`may_get_login`), and to no other realm;
-* a registry reached over https cannot send a password to a realm over http;
+* if the registry is reached over https, a password is not sent to a realm over http;
 * credentials and tokens have no readable ``repr`` and are in no message.
 
 Sources: RFC 9110 §11 (challenges), RFC 7617 (Basic), RFC 6750 §3 and distribution's token specification (Bearer).
@@ -35,7 +35,9 @@ _SCHEME: Final = re.compile(r"\s*,?\s*([A-Za-z][A-Za-z0-9_-]*)(?=\s|\Z|,)(?!\s*=
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A user name and a password (or an access token in place of the password), or an identity token to exchange for access."""
+    """A user name and a password (or an access token in place of the password), or an identity token, which a token realm exchanges
+    for an access token.
+    """
 
     username: str
     password: str = field(repr=False)

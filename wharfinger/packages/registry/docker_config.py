@@ -27,7 +27,7 @@ from wharfinger.packages.registry.credentials import Credentials
 MAX_DOCKER_CONFIG: Final = 1024 * 1024
 """The largest size of a configuration, in bytes; a Secret has the same limit."""
 MAX_KEYS: Final = 1_000
-"""The largest number of entries: matching each of them blocks other tasks."""
+"""The largest number of entries. It is bounded, because other tasks wait while the entries are matched."""
 
 _HUB: Final = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
 """The names of Docker Hub; its key in the file is ``https://index.docker.io/v1/`` for historical reasons."""
@@ -100,7 +100,7 @@ class Helper:
     """A credential helper for a registry. ``server`` is the name by which the helper knows the registry.
 
     ``is_named`` is True if the file names the registry; in that case, the login fails if the helper fails. For a registry that
-    the file does not name, the helper in ``credsStore`` is asked as well, as Docker does. Its failure is ignored, because most
+    the file does not name, the helper in ``credsStore`` is run as well, as Docker does it. Its failure is ignored, because most
     users need no login for such a registry.
     """
 

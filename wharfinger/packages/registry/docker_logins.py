@@ -93,7 +93,7 @@ class DockerLogins:
             raise RegistryError(f"{self._file}: {error}", transient=False) from error
 
     def forget(self, registry: RegistryAddress) -> None:
-        """Forget the remembered login from a registry's helper, because the login was refused; the helper is asked again."""
+        """Forget the remembered login for a registry, because it was refused. The next `find` runs the helper again."""
         server = server_name(registry)
         for helper in [each for each in self._remembered if each.server == server]:
             del self._remembered[helper]
@@ -108,7 +108,7 @@ class DockerLogins:
             raise RegistryError(f"{self._file}: cannot be read: {error.strerror}", transient=False) from error
 
     async def _asked(self, helper: Helper) -> Credentials | None:
-        """Return the login from a helper, or its remembered answer. Raises RegistryError, ProcessError."""
+        """Return the helper's remembered login, or run the helper. Raises RegistryError."""
         known = self._remembered.get(helper)
         if known is not None and trio.current_time() < known.until:
             if known.error is not None:

@@ -34,7 +34,7 @@ CHUNK: Final = 256 * 1024
 class FolderRegistry:
     """The package folders below ``root``; implements :class:`~wharfinger.packages.registry.registry.Registry`.
 
-    ``packs`` are the packages that were packed before; folders that are unchanged since then are only packed if a blob is read.
+    ``packs`` has the manifests of folders that were packed before; an unchanged folder is packed again only if a blob is read.
     """
 
     def __init__(self, root: Path, packs: FolderPacks | None = None) -> None:
@@ -43,7 +43,7 @@ class FolderRegistry:
         self._packed: tuple[str, Package | None, PackedIdentity] | None = None
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the descriptor of the package, made from the present files of its folder.
+        """Return the descriptor of the package in the current files of its folder.
 
         Raises ArtifactNotFoundError if the package has another version than ``tag``.
         """

@@ -1,8 +1,9 @@
 """Indexes: one name for several manifests, one of which is the package for this machine.
 
-Builders for several platforms push an index even for a single image, with attestations beside it. If there is only one image, it
-is chosen; otherwise the first image for Linux on this machine's architecture (image-spec 1.1 §"Image Index"). A package's files
-are seldom bound to an architecture, so the architecture of a single image does not matter.
+Programs that build images for several platforms, such as buildx, push an index even for a single image, because the index also
+lists attestations. If there is only one image, it is chosen; otherwise the first image for Linux on this machine's architecture is
+chosen (image-spec 1.1 §"Image Index"). A package's files are seldom bound to an architecture, so the architecture of a single
+image does not matter.
 """
 
 import platform
@@ -39,7 +40,7 @@ def running_architecture() -> str:
 
 
 def choose_manifest(data: bytes, descriptor: Descriptor, *, architecture: str = "") -> Descriptor:
-    """Return the manifest of an index for an architecture; "" is this machine's architecture.
+    """Return the descriptor of an index's manifest for an architecture; "" means this machine's architecture.
 
     Raises DigestError if the bytes do not match the descriptor, ArtifactError if they are not an index or if no entry fits.
     """
@@ -54,7 +55,10 @@ def choose_manifest(data: bytes, descriptor: Descriptor, *, architecture: str = 
 
 
 def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descriptor:
-    """Return the entry of an index to use. Raises FormatError, DigestError, ArtifactError."""
+    """Return the descriptor in the entry of an index that fits an architecture, as `choose_manifest` does.
+
+    Raises FormatError, DigestError, ArtifactError.
+    """
     architecture = architecture or running_architecture()
     if len(listed) > MAX_MANIFESTS:
         raise ArtifactError(f"{len(listed)} manifests; at most {MAX_MANIFESTS} are read")
@@ -71,7 +75,7 @@ def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descript
 
 
 def referrers_tag(digest: Digest) -> str:
-    """Return the tag of the index of an artifact's referrers, for registries without the referrers API (OCI 1.1)."""
+    """Return the tag that names the index of an artifact's referrers in registries without the referrers API (OCI 1.1)."""
     return f"sha256-{digest.hex}"
 
 

@@ -1,8 +1,8 @@
 """OCI image manifests, read as untrusted data.
 
-`read_manifest` is the only reader. It takes the bytes and the descriptor by which they were requested, checks that the bytes
-match the descriptor, and returns a :class:`~wharfinger.packages.registry.registry.Manifest`. For bytes that are not valid it
-raises a PackageError (a fuzz test checks that). Sizes and counts are bounded before anything is built.
+`read_manifest` takes the bytes of a manifest and the descriptor by which they were requested, checks that the bytes match the
+descriptor, and returns a :class:`~wharfinger.packages.registry.registry.Manifest`. For bytes that are not valid it raises a
+PackageError (a fuzz test checks that). Sizes and counts are checked before any object is made.
 
 It reads OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools write;
 :mod:`wharfinger.packages.registry.image_index` reads indexes of them. It reads neither schema 1, nor embedded ``data``, nor
@@ -100,7 +100,10 @@ def manifest_media_type(data: bytes, content_type: str) -> str:
 
 
 def read_descriptor(value: JsonValue, what: str) -> Descriptor:
-    """Read a descriptor in a manifest, an index or a layout. Raises ShapeError, DigestError, ArtifactError naming ``what``."""
+    """Read a descriptor in a manifest, an index or a layout. ``what`` is its place in messages.
+
+    Raises ShapeError, DigestError, ArtifactError.
+    """
     entry = as_object(value, what)
     size = find(entry, "size")
     if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MAX_BLOB:

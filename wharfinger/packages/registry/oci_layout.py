@@ -73,7 +73,7 @@ class OciLayout:
         return Descriptor(manifest_media_type(data, descriptor.media_type), descriptor.digest, len(data))
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
-        """Return a manifest by digest, through an index.
+        """Return a manifest by digest; for the digest of an index, return its manifest for this machine.
 
         Raises DigestError if the bytes do not match, ArtifactError if they are not an image manifest.
         """
@@ -122,7 +122,7 @@ class OciLayout:
         return Descriptor(media_type, digest, len(data))
 
     async def has_blob(self, repository: str, blob: Descriptor) -> bool:
-        """Return whether there is an unchanged blob with this digest."""
+        """Return whether the blob is stored and undamaged."""
         path = _blob_path(self._folder(repository), blob.digest)
         return await _run(f"{path}", partial(_is_there, path, blob.digest, blob.size))
 

@@ -48,7 +48,7 @@ MAX_TAGS: Final = 100_000
 MAX_TAG_PAGE: Final = 8 * 1024 * 1024
 TAGS_ASKED_FOR: Final = 1_000
 PIECE: Final = 8 * 1024 * 1024
-"""The size of a piece in which a blob is copied."""
+"""The size of the pieces in which a blob is uploaded when it is copied, in bytes."""
 
 _BYTES: Final = "application/octet-stream"
 _PATIENCE: Final = Timeouts()
@@ -72,15 +72,15 @@ class OciRegistry:
         )
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the descriptor of a tag's manifest, whose digest is computed here; raise ArtifactNotFoundError without such a
-        tag.
+        """Return the descriptor of a tag's manifest, whose digest is computed here; raise ArtifactNotFoundError if there is no
+        such tag.
         """
         check_tag(tag)
         data, content_type = await self._get_manifest(repository, tag)
         return Descriptor(manifest_media_type(data, content_type), digest_of(data), len(data))
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
-        """Return a manifest by digest, through an index.
+        """Return a manifest by digest; for the digest of an index, return its manifest for this machine.
 
         Raises DigestError if the bytes do not match, ArtifactError if they are not an image manifest.
         """
@@ -180,8 +180,8 @@ class OciRegistry:
         return head.status == 200 and head.headers.get("content-length") == str(blob.size)
 
     async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
-        """Copy a blob from another registry in pieces, so that a large blob is never in memory; it is verified while it
-        is read.
+        """Copy a blob from another registry in pieces, so that a large blob is never in memory as a whole. It is verified while
+        it is read.
         """
         path = f"/v2/{_checked(repository)}/blobs/uploads/"
         what = f"push of {self._connection.name}/{repository}@{blob.digest}"

@@ -1,9 +1,9 @@
-"""The facts about a package that a registry provides without the package's files: requirements, changelog, deprecation.
+"""The facts about a package that a registry provides without the package's files: requirements and changelog.
 
 They are copied from ``package.yaml`` and ``changelog.yaml`` into the configuration of the pushed image, so that a scan of a
 repository reads them with one small request. A changelog is a list of texts, or an object of such lists (``features``,
-``fixes``); if its keys are versions, only the part for the pushed version is copied. A broken changelog is left out, because it
-must not prevent a push.
+``fixes``). If one of its keys is the pushed version, only the part below this key is copied. A broken changelog is left out,
+because it must not prevent a push.
 """
 
 from pathlib import Path

@@ -1,9 +1,12 @@
 """The interface of a registry, from which packages are fetched, and to which `package push` uploads them.
 
-Implementations: :mod:`wharfinger.packages.registry.oci_registry` (the OCI distribution protocol over httpx),
-:mod:`wharfinger.packages.registry.oci_layout` (image layouts in a folder),
-:mod:`wharfinger.packages.registry.folder_registry` (package folders, packed on request; nothing can be pushed there, so it is not
-a WritableRegistry). Every implementation passes ``tests/packages/support/registry_contract.py``.
+Implementations that packages can be pushed to: :mod:`wharfinger.packages.registry.oci_registry` (the OCI distribution protocol
+over httpx) and :mod:`wharfinger.packages.registry.oci_layout` (image layouts in a folder). Implementations that can only be read:
+:mod:`wharfinger.packages.registry.folder_registry` (package folders, packed on request),
+:mod:`wharfinger.packages.sources.packed_registry` (charts and archives, packed on request),
+:mod:`wharfinger.packages.sources.mirrored_registry` (a registry with mirrors) and
+:mod:`wharfinger.packages.trust.trusted_registry` (a registry with a policy of signatures). Their tests run the checks of
+``tests/packages/support/registry_contract.py``.
 
 Digests are always verified: a caller that reads a manifest or a blob through this interface gets bytes with the requested
 digest, or a DigestError. Blobs are verified while they stream; the check follows the last chunk.

@@ -1,6 +1,6 @@
 """The chunks of a blob from several responses: an interrupted transfer is resumed where it stopped.
 
-The rest is requested with ``Range`` (RFC 9110 §14). A server without support for ranges sends the whole blob again, and the bytes
+The rest of the blob is requested with ``Range`` (RFC 9110 §14). A server without support for ranges sends the whole blob again, and the bytes
 that were received before are skipped. Each of these requests renews an expired login, so a token that expires in the middle of a
 layer costs only one more request. After MAX_EMPTY attempts in a row without new bytes, the error is raised. The reader
 (:mod:`~wharfinger.packages.registry.verified_blob`) verifies the bytes of all responses.
@@ -21,7 +21,7 @@ _RANGE: Final = re.compile(r"bytes (?P<start>[0-9]{1,20})-[0-9]{1,20}/(?P<size>[
 
 
 class ResumedChunks:
-    """The bytes of a blob in order. It is not a generator, because a generator must be closed if it ends early."""
+    """The bytes of a blob in order. It is not a generator, because a generator must be closed if its reader stops early."""
 
     def __init__(
         self, connection: RegistryConnection, ask: RegistryRequest, blob: Descriptor, stack: AsyncExitStack

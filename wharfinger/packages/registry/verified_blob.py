@@ -89,8 +89,8 @@ class VerifiedBlob:
 
 
 class ReadChunks:
-    """The results of ``read`` up to an empty result. It is not a generator, because a generator must be closed if it
-    ends early.
+    """The results of ``read`` up to an empty result. It is not a generator, because a generator must be closed if
+    its reader stops early.
     """
 
     def __init__(self, read: Callable[[], Awaitable[bytes]]) -> None:

@@ -16,7 +16,10 @@ def link_chart(chart: Path, into: Path) -> None:
 
 
 def add_templates(chart: Path, added: Mapping[str, str]) -> None:
-    """Add files to ``templates`` of a folder of links. Blocking. Raises OSError, RenderError."""
+    """Add files to ``templates`` of a chart that is a folder of links. ``added`` has their texts by name.
+
+    Blocking. Raises OSError, RenderError.
+    """
     templates = chart / TEMPLATES_FOLDER
     source = templates.resolve(strict=True)
     templates.unlink()

@@ -1,8 +1,9 @@
 """The resident chart engine: Helm's own library in worker processes, which render one chart after the other.
 
-Starting Helm takes 30 to 50 ms of processor time, rendering a small chart 3 ms. So a worker (the program of ``engine/``) keeps
-running, and renders the same as ``helm template``, byte by byte. The worker also contains kustomize's library, and gives the
-results of ``kubectl kustomize``, but never fetches anything. It also executes the templates of ResourceSets.
+Starting Helm takes 30 to 50 ms of processor time, but rendering a small chart takes only 3 ms. So a worker (the program of
+``engine/``) keeps running, and its output is that of ``helm template``, byte for byte. The worker also contains kustomize's library,
+and gives the results of ``kubectl kustomize``, but never fetches anything. It also executes the templates of ResourceSets, which
+are resources of the Flux Operator.
 
 Each slot of the pool is a task with at most one worker. The worker is started on demand, and ends when it has been idle for
 IDLE_S. It is replaced after MAX_RENDERS requests, or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker,
@@ -42,19 +43,21 @@ IDLE_S: Final = 60.0
 MAX_RENDERS: Final = 500
 MAX_HEAP: Final = 128 * 1024 * 1024
 TERM_GRACE_S: Final = 0.1
-"""The time limit for the exit of a worker, which has nothing to clean up."""
+"""The time limit, in seconds, for the exit of a worker; short, because a worker has nothing to clean up."""
 MAX_REQUEST: Final = 64 * 1024 * 1024
-"""The largest size of a request, in bytes, as in the engine; a post-renderer's request has all manifests of a chart."""
+"""The largest size of a request, in bytes. The engine has the same limit. The request of a post-renderer contains all manifests of
+a chart.
+"""
 CHUNK_BYTES: Final = 64 * 1024
 TEMPLATES: Final = "1"
-"""The version of the requests and answers for templates."""
+"""The version of the requests and answers for templates of ResourceSets."""
 VERSION_LIMITS: Final = Limits(wall_s=10, stdout_bytes=4096)
 STDERR_BYTES: Final = VERSION_LIMITS.stderr_bytes
 """The number of bytes at the end of stderr that are kept, the same as for a run of Helm."""
 _LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; exec "$@"'
 """A shell script that runs a program with a memory limit; it keeps a stricter limit that is set already."""
 _FRAME_PARTS: Final = 2
-"""An answer has its output in base64, and messages of at most the same size."""
+"""The largest answer, as a multiple of the largest output: an answer has the output and the messages, both in base64."""
 _NO_USAGE: Final = Usage(0.0, 0.0, 0)
 """The resource usage in the outcome of a render, because a worker's usage for a single render is not known."""
 
@@ -71,9 +74,9 @@ class EngineLimits:
 
 @dataclass(frozen=True, slots=True)
 class EngineVersions:
-    """The versions of the libraries in an engine, such as ``v4.3.1`` and ``v5.8.1``; an older engine has no kustomize: "".
+    """The versions of the libraries in an engine, such as ``v4.3.1`` of Helm and ``v5.8.1`` of kustomize.
 
-    ``has_templates`` is True if the engine executes the templates of ResourceSets, too.
+    ``kustomize`` is "" for an older engine, which lacks kustomize. ``has_templates`` is True if the engine executes the templates of ResourceSets, too.
     """
 
     helm: str
@@ -83,7 +86,7 @@ class EngineVersions:
 
 @dataclass(slots=True)
 class ChartEngineStatistics:
-    """Live workers, and since the start: requests, and workers that died or were terminated during a request."""
+    """The number of live workers, and two counters since the start: of requests, and of workers that failed during a request."""
 
     workers: int = 0
     requests: int = 0
@@ -102,7 +105,7 @@ class FolderBuild:
 
 @dataclass(frozen=True, slots=True)
 class EngineResult:
-    """The result of a request: the exit code and stderr that the program would have had.
+    """The result of a request. ``outcome`` has the output, exit code and stderr that Helm or kubectl would have had.
 
     ``seen`` is everything that a build depends on in addition to its request, by path: the sha256 of a file, "folder" or
     "absent"; None if it is not known. ``is_remote`` is True if the build failed because it needs a network.
@@ -184,8 +187,8 @@ class ChartEngine:
     async def execute(self, templates: Sequence[Mapping[str, JsonValue]], inputs: Sequence[JsonObject]) -> EngineResult:
         """Execute the templates of a ResourceSet for each of the inputs. Raises ProcessError.
 
-        A template has a ``field``, its name in errors, and an ``object`` or a ``text``. The output is a list in JSON, with the
-        positions ``template`` and ``input`` and the ``text`` of each execution.
+        A template has a ``field``, which is its name in errors, and an ``object`` or a ``text``. The output is a JSON list with
+        an entry for each execution: the positions ``template`` and ``input``, and the resulting ``text``.
         """
         return await self._asked({"template_set": {"templates": templates, "inputs": inputs}})
 
@@ -328,7 +331,8 @@ async def open_chart_engine(
     limits: EngineLimits,
     versions: ProgramVersions | None = None,
 ) -> AsyncGenerator[ChartEngine, None]:
-    """Serve renders with the engine ``program`` while the block runs; ``folder`` (mode 0700) is its home and scratch.
+    """Serve renders with the engine ``program`` while the block runs; ``folder`` (mode 0700) is the workers' home
+    and the place of their temporary files.
 
     With ``versions``, a known version of the program is not determined again. Raises ProcessError, and RenderError if the program
     cannot be run.

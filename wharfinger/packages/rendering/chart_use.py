@@ -1,7 +1,7 @@
-"""The inputs of a chart's templates besides the values, found in the text of its files.
+"""The inputs that a chart's templates use, found in the text of the chart's files.
 
-Helm does not report which values, versions or objects of the cluster a render used, so this is read from the templates. The
-search also finds uses in code that is never executed, such as in a helper that no template includes. A use that is found by
+Helm does not report which values, versions or objects of the cluster a render used, so the templates are searched for such uses.
+The search also finds uses in code that is never executed, such as in a helper that no template includes. A use that is found by
 mistake costs a render; a missed use would leave outdated data in a release.
 
 ``tpl`` renders texts from elsewhere: values, literals, and files of the chart if a template reads ``.Files``. If a chart calls
@@ -33,7 +33,8 @@ _CONTEXTS: Final = frozenset({"Values", "global", "Platform"})
 class ChartUse:
     """The inputs that one chart can use.
 
-    ``names`` are the dotted names in its templates, among them the groups of API versions; None means any.
+    ``names`` are the dotted names in its templates, among them the groups of API versions; None means any. ``builds``, ``asked``
+    and ``asks_more`` have the same meaning as in :class:`~wharfinger.packages.rendering.template_actions.TemplateUse`.
     """
 
     lookup: bool = False
@@ -147,8 +148,8 @@ def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
 
 @dataclass(slots=True)
 class _Charts:
-    """The charts in a chart, by the ``Chart.yaml`` files: ``own`` are their names, ``declared`` the names of dependencies, each
-    with the key of its values.
+    """The charts in a chart, read from the files that declare charts. ``own`` are the names of its sub-charts; ``declared`` are
+    the names of dependencies, each with the key of its values.
     """
 
     own: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""A cache of packed results by key, in memory and in a folder: results of renders and of builds of kustomizations.
+"""A cache of compressed results by key, in memory and in a folder: renders, builds of kustomizations, and versions of programs.
 
 A key is a checksum of everything that the result depends on. So entries never become outdated, only unused: the least recently
 used entry is removed if there are too many or they are too large. In the folder
@@ -20,7 +20,7 @@ from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.rendering.render_folder import FolderStatistics, RenderFolder
 
 THREAD_BYTES: Final = 64 * 1024
-"""The compressed size, in bytes, from which on entries are unpacked in a thread, because unpacking them takes a millisecond."""
+"""The compressed size, in bytes, from which on entries are unpacked in a thread, because that takes a millisecond or more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The reader of ``helm template``'s output: documents in Helm's install order, each under its template.
+"""The reader of ``helm template``'s output: documents in Helm's install order, each with the name of its template.
 
-Helm prints ``---``, a line ``# Source: <chart>/<path>``, then the document; first the files of ``crds/`` folders (with
+For each document, Helm prints ``---``, a line ``# Source: <chart>/<path>`` and the text. It prints first the files of ``crds/`` folders (with
 ``--include-crds``), then objects in install order, then hooks. A file in ``crds/`` is printed as it is: it may contain several
 documents, and only the first of them has a Source line.
 """
@@ -63,10 +63,10 @@ def split_documents(output: str) -> tuple[Document, ...]:
 
 
 def read_output(output: str) -> Rendered:
-    """Sort the documents into CRDs, hooks and objects, and rebuild the text of the objects that Helm stores.
+    """Sort the documents into CRDs, hooks and objects, and rebuild the text that Helm would store for the objects.
 
-    Objects inside a ``kind: List`` are separate objects, as in Helm; the object of the added template for the notes is not a
-    hook. Raises RenderError naming the template.
+    Objects inside a ``kind: List`` are separate objects, as in Helm. The object that contains the notes
+    (:mod:`wharfinger.packages.rendering.notes_template`) is not a hook. Raises RenderError naming the template.
     """
     notes = ""
     crds: list[JsonObject] = []
@@ -115,7 +115,9 @@ def document_objects(document: Document) -> list[JsonObject]:
 
 
 def clean_message(stderr: str, hide: dict[str, str]) -> str:
-    """Return Helm's own error message in one bounded line, without warnings and hints, with our paths replaced."""
+    """Return Helm's own error message in one bounded line, without warnings and hints. ``hide`` maps paths to the words that
+    replace them.
+    """
     start = stderr.rfind("\nError: ")
     told = _TRACE.split(stderr[start + 1 :] if start >= 0 else stderr)[0]
     lines = [line.strip() for line in told.splitlines() if line.strip() and not _NOISE.match(line)]

@@ -2,8 +2,9 @@
 
 A template must not depend on the machine it is rendered on, so Helm gets a separate environment: no plugins, no repositories, no
 kubeconfig, and its home and caches in a folder that is deleted after the run. The environment names a proxy on which nothing
-listens, so a JSON schema with a remote ``$ref`` fails at once, and makes no request on a chart's behalf. The chart's folder is
-only read; for a package, Helm gets a folder of links to the chart's files (:mod:`wharfinger.packages.definition.chart_folder`).
+listens, so a JSON schema with a remote ``$ref`` causes an error and no request. The chart's folder is only read: Helm gets a folder of links
+to its files (:mod:`wharfinger.packages.definition.chart_folder` for a package,
+:mod:`wharfinger.packages.rendering.added_templates` for a plain chart).
 Values are passed in a file of mode 0600, never on the command line, where every user of the machine could read them.
 
 The exception is a chart that reads from the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig for
@@ -12,7 +13,8 @@ the render fails, even if the template ignores the refusal. Without access to a 
 lookup finds nothing, as with ``helm template`` on a command line.
 
 Errors: Helm's errors about chart or values are permanent. The error of a run that was terminated (time limit, signal) is
-transient, and so is every error of a render that reads from a cluster, because the next render may find other objects.
+transient. Helm's errors are transient, too, if the chart reads from a cluster, because the next render may find other objects; but a
+refused lookup is permanent.
 """
 
 import os
@@ -90,8 +92,8 @@ Its errors are raised to the caller of the render.
 
 @dataclass(frozen=True, slots=True)
 class RenderLimits:
-    """Limits of one render, and of the number of renders at a time: each needs a process of 50 MiB, or 300 MiB for a large
-    chart.
+    """Limits of one render, and of the number of renders at a time, because each render needs a process of 50 MiB, or 300 MiB for
+    a large chart.
     """
 
     wall_s: float = 60.0
@@ -104,8 +106,8 @@ class HelmRenderer:
     """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
     ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may read from; None renders offline.
-    ``engine`` renders the charts that do not read from the cluster, if it has the version of ``helm``; otherwise each render is a
-    process. ``versions`` are the known versions of programs.
+    ``engine`` renders the charts that do not read from the cluster, if it has the version of ``helm``; every other render is a run of
+    ``helm``. ``versions`` are the known versions of programs.
     """
 
     def __init__(
@@ -255,7 +257,7 @@ class _Prepared:
     chart: Path
     crds: tuple[JsonObject, ...]
     out: Path | None = None
-    """The folder for the output of a run that reads from the cluster; ``end`` is the mark at which it stops."""
+    """The folder for the output of a run that reads from the cluster; ``end`` is the path of the mark at which it stops."""
     end: Path = Path()
 
 

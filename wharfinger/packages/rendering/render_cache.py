@@ -6,7 +6,7 @@ chart of unknown content (no digest), or for a chart that reads from the cluster
 An entry of the cache (:mod:`wharfinger.packages.rendering.entry_cache`) is compressed JSON. Every caller gets its own objects. If
 two tasks request the same key, the second waits for the first, and reads its result.
 
-Random values of a chart (``randAlphaNum``, ``genCA``) are generated once for each key, unless the entry is removed. Values that
+Random values of a chart (``randAlphaNum``, ``genCA``) are generated once for each key, and again if the entry was removed. Values that
 must not change are stored with the record of the release (:mod:`wharfinger.runtime.tasks.recorded_render`).
 """
 
@@ -43,7 +43,7 @@ class CacheStatistics:
 
 
 class CachingRenderer:
-    """A :class:`~wharfinger.packages.rendering.renderer.Renderer` that caches another one.
+    """A :class:`~wharfinger.packages.rendering.renderer.Renderer` that caches the renders of another renderer.
 
     ``is_current`` returns whether a chart still has the digest of the request, because users may change a folder during a render.
     """

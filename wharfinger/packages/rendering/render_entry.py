@@ -1,8 +1,8 @@
 """Renders, and other values, as bytes: the form of entries of the cache, in memory and in files. Pure.
 
-A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file that contradicts its first line raises
-FormatError: another key, another digest, or more bytes than announced or allowed. The digest does not prove who wrote the file;
-the permissions of its folder do.
+A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file whose key, digest or length differs from
+its first line is refused with a FormatError, and so is a file that is too large. The digest does not prove who wrote the file; the
+permissions of its folder do.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ class EntryError(FormatError):
 def entry_key(request: RenderRequest, identity: str) -> str:
     """Return the key of a request: 64 hex digits, the same for requests with the same result. Raises ShapeError.
 
-    ``identity`` is the renderer's. The chart's folder does not matter, because its digest identifies its content.
+    ``identity`` is the identity of the renderer. The chart's folder does not matter, because its digest identifies its content.
     """
     parts: JsonObject = {name: getattr(request, name) for name in _FIELDS}
     versions: list[JsonValue] = [*sorted(set(request.api_versions))]

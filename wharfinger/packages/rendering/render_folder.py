@@ -3,10 +3,10 @@
 Manifests hold secrets, so the folder has mode 0700 and belongs to this user, and each file has mode 0600. A file is renamed into
 place when it is complete; it is not synced, because its digest detects the remains of a crash. A file that is not from this
 cache, or that contradicts its first line, is removed and treated as missing. A file's modification time is that of its last use,
-so that a restarted daemon removes the right files.
+so that a restarted daemon knows which files were not used for the longest time.
 
 Several processes may use a folder at the same time. Each process finds the entries of the others, and keeps the folder within the
-limits, as far as it knows the content: the files at its first scan, and its own writes since.
+limits, as far as it knows the content: the files at its first scan, and those that it has read or written since.
 
 Disk errors only cost additional renders: they are counted, and the last message is kept.
 """
@@ -33,16 +33,16 @@ _NAME: Final = re.compile(r"([0-9a-f]{64})\.render\Z")
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 PART_AGE_S: Final = 600.0
-"""The age after which an incomplete file counts as left over: its writer has crashed."""
+"""The age, in seconds, after which an incomplete file counts as left over from a crash."""
 USE_AGE_S: Final = 3600.0
-"""The precision, in seconds, of the time at which a file was last used, because recording each use would be a write."""
+"""The precision, in seconds, of the time at which a file was last used. To record each use would take too many writes."""
 MAX_SEEN: Final = 200_000
-"""The largest number of names that are read when the folder is opened."""
+"""The largest number of names that are read when the folder is scanned; entries beyond it are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderStatistics:
-    """The number and size of entries, of invalid files that were removed, and of errors of the disk."""
+    """The number and total size of entries, the number of removed invalid files, and the number and last text of disk errors."""
 
     entries: int
     bytes: int
@@ -52,7 +52,7 @@ class FolderStatistics:
 
 
 class RenderFolder:
-    """Files by key, the least recently used first; one thread at a time.
+    """The cached files by key, the least recently used first. Only one thread may use this object at a time.
 
     With ``scan_first``, the folder is scanned before the first read, and not only before the first write. Then the statistics are
     complete, but the first read takes longer for a larger folder.

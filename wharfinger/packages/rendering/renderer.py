@@ -1,8 +1,8 @@
 """The interface of rendering.
 
-Implementations: :mod:`wharfinger.packages.rendering.helm_renderer` (the real ``helm template``), over it
-:mod:`wharfinger.packages.kustomizing.manifest_renderer` (packages without a chart), and over that
-:mod:`wharfinger.packages.rendering.render_cache`.
+Implementations: :mod:`wharfinger.packages.rendering.helm_renderer` (the real ``helm template``);
+:mod:`wharfinger.packages.kustomizing.manifest_renderer`, which wraps it and renders packages without a chart; and
+:mod:`wharfinger.packages.rendering.render_cache`, which wraps one of them.
 """
 
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ TEST_EVENTS: Final = frozenset({"test", "test-success"})
 
 @dataclass(frozen=True, slots=True)
 class RenderRequest:
-    """All inputs of a render: the same request gives the same manifests.
+    """All inputs of a render. Only the render of a chart that reads from the cluster (``lookup``) also depends on the objects
+    there.
 
-    ``chart`` is a folder with a ``Chart.yaml``, or a package if ``chart_file`` is the content for that file. From a package, Helm
-    gets only the chart, without hooks, schemas and CRDs, and without its ``values.yaml``, which is already merged into
-    ``values``. ``chart_digest`` identifies the content of the folder; "" if it is unknown.
-
-    One exception: a chart that reads from the cluster (``lookup``) also depends on the objects there.
+    ``chart`` is a folder with a ``Chart.yaml``. With ``chart_file``, it is the folder of a package, and ``chart_file`` is the
+    content of its ``Chart.yaml``. From a package, Helm gets only the chart, without hooks, schemas and CRDs, and without its
+    ``values.yaml``, which is already merged into ``values``. ``chart_digest`` identifies the content of the folder; "" if it is
+    unknown.
     """
 
     chart: Path
@@ -39,7 +39,7 @@ class RenderRequest:
     confined: bool = False
     """True if lookups may read only the release's namespace. It has no effect on a chart without lookups."""
     manifests: bool = False
-    """True if ``chart`` is a folder of manifests, or a kustomization, which has no templates and no values."""
+    """True if ``chart`` is a folder of manifests or a kustomization. Neither has templates or values."""
     reader: str = ""
     """The Kubernetes user whose permissions apply to lookups; if empty, the daemon's own permissions apply. It has no effect on a
     chart without lookups.

@@ -10,8 +10,9 @@ before the release record is written, so that the record matches the cluster::
         - name: app
           resources: {requests: {cpu: 100m}, limits: {memory: 1Gi}}
 
-Each named quantity is replaced; nothing else in the object changes. An override without a matching workload is not an error,
-because with other settings a chart may render other workloads; it is reported by name. Pure.
+Each named number and quantity is replaced, or added if it is missing; nothing else in the object changes. An override without a
+matching workload is not an error, because with other settings a chart may render other workloads; the override is reported by name.
+Pure.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -70,7 +71,7 @@ class WorkloadOverride:
 
     @property
     def document(self) -> JsonObject:
-        """Return the override in the form of a spec."""
+        """Return the override in the form of an entry of ``spec.resourceRequests``."""
         written: JsonObject = {"kind": self.kind, "name": self.name}
         if self.replicas is not None:
             written["replicas"] = self.replicas

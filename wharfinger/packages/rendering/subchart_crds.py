@@ -1,7 +1,8 @@
 """The CRDs in ``crds/`` of sub-charts, as ``helm install`` would apply them before it renders anything.
 
-The CRDs of a disabled sub-chart are left out. As in Helm, the dependencies in ``Chart.yaml`` (or ``requirements.yaml``) decide,
-without a render: their conditions or else their tags, looked up in the values and all defaults.
+The CRDs of a disabled sub-chart are left out. As in Helm, the dependencies in ``Chart.yaml`` (or ``requirements.yaml``) decide
+whether a sub-chart is enabled: by their conditions, or else by their tags, which are looked up in the values and all defaults. No
+render is needed for that.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

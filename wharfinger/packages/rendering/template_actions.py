@@ -30,7 +30,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
 VALUES: Final = "Values"
 _BY_KEY: Final = frozenset({"index", "get", "hasKey"})
-"""The functions that read the values by the keys in the following arguments."""
+"""The functions that read a value by the keys in their further arguments."""
 CAPABILITIES: Final = "Capabilities"
 HAS: Final = ("APIVersions", "Has")
 
@@ -39,9 +39,9 @@ HAS: Final = ("APIVersions", "Has")
 class TemplateUse:
     """The functions that actions call, and the fields that they read.
 
-    ``functions`` are bare names; ``words`` are all names in field chains; ``ends`` are the last names of the chains. ``asked``
-    are the API versions that ``.Capabilities.APIVersions.Has`` is called with. ``asks_more`` is True if the argument of ``Has``
-    is not always a literal. ``versions`` is True if the list of API versions itself is read, or the capabilities as a whole.
+    ``functions`` are bare names; ``words`` are all names in field chains; ``ends`` are the last names of the chains;
+    ``literals`` are the string literals. ``asked`` are the API versions that ``.Capabilities.APIVersions.Has`` is called with.
+    ``asks_more`` is True if the argument of ``Has`` is not always a literal. ``versions`` is True if the list of API versions itself is read, or the capabilities as a whole.
     ``kube`` is True if anything else of the capabilities is read. ``builds`` is True if an action works with a literal that
     contains ``{{``, so that a template may be made of parts. ``values`` are the paths below ``.Values`` that are read;
     ``all_values`` is True if the values are read as a whole, or by a key that is not a literal.

@@ -21,10 +21,10 @@ class Condition:
 def conditions(
     obj: JsonObject, new: Sequence[Condition], now: datetime, *, updated: str = "", probed: bool = False
 ) -> list[JsonValue]:
-    """Return ``status.conditions`` with ``new`` conditions; other conditions, and the times of unchanged ones, are kept.
+    """Return ``status.conditions`` with the ``new`` conditions; other conditions are kept, and unchanged ones keep their times.
 
-    ``updated`` names the time that also changes with reason and message (``lastUpdateTime``), if the kind has one;
-    ``probed`` adds ``lastProbeTime`` (Jobs).
+    ``updated`` is the name of the field with the time of the last change of status, reason or message (``lastUpdateTime``), ""
+    if the kind has no such field. ``probed`` adds ``lastProbeTime`` (Jobs).
     """
     types = {condition.type for condition in new}
     before = {

@@ -33,7 +33,7 @@ def itself(change: Change) -> Iterable[Key]:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """A controller: its name, its reconciliation, and the changes that cause one.
+    """A controller: its name, its function ``reconcile``, and the changes after which this function is called.
 
     ``wakes`` has a function for each observed kind, which returns the keys to reconcile after a change of an object of that
     kind. ``always`` returns the keys to reconcile after a change of an object of any kind.
@@ -108,7 +108,7 @@ class Runner:
 
 
 class Ages:
-    """The age of objects' states by trio's clock: a simulated delay starts when an object is first seen."""
+    """The times since objects were first seen in their current states, by trio's clock, to simulate delays."""
 
     def __init__(self) -> None:
         self._since: dict[Key, tuple[str, float]] = {}

@@ -1,7 +1,9 @@
-"""A controller that observes changed objects with a delay: the annotation ``wharfinger.dev/observed-after``.
+"""A wrapper for a controller that delays the reconciliation of changed objects.
+
+The annotation ``wharfinger.dev/observed-after`` of an object states the delay in seconds.
 
 In a real cluster a Deployment's ``metadata.generation`` is ahead of its ``status.observedGeneration`` while its controller
-is busy with other objects, which takes seconds in a large cluster. Until the delay has passed, the object is not reconciled.
+is busy with other objects, which takes seconds in a large cluster. The delay simulates this.
 """
 
 from dataclasses import replace
@@ -15,7 +17,7 @@ from wharfinger.formats.json.value import find_int, find_object
 
 
 def observing_late(state: ClusterState, controller: Controller) -> Controller:
-    """Return the controller with the delays that objects' annotations request for each new generation."""
+    """Return a controller that reconciles a new generation of an object only after the delay in the object's annotation."""
     ages = Ages()
 
     def reconcile(key: Key) -> float | None:

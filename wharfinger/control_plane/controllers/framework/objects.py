@@ -1,4 +1,4 @@
-"""Helpers of controllers for any object: its owners, whether it is being deleted, whether a selector matches it."""
+"""Helpers for objects of any kind: their keys, metadata, owners and conditions, and whether they are being deleted."""
 
 from typing import Final
 

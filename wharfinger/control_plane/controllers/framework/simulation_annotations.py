@@ -1,7 +1,7 @@
-"""Annotations that change the simulated behaviour of one object: docs/control-plane-simulation.md.
+"""Annotations that change the simulated behavior of one object. They are described in docs/control-plane-simulation.md.
 
-A Pod has its own annotations and its controller's annotations; its own annotations take precedence. The controller of a Pod in
-a Deployment is here the Deployment, not the ReplicaSet.
+The annotations of a Pod's controller also apply to the Pod, but the Pod's own annotations take precedence. For a Pod of a
+Deployment, the annotations of the Deployment apply, and not those of the ReplicaSet.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""The cluster as controllers read and change it: the control plane's own storage, through its own verbs.
+"""The access of controllers to the cluster: they read the control plane's storage, and write with its verbs.
 
-The controllers run in the process of the server, so they need no copy of the cluster and no watches. The controllers are
-notified of each change in the step that makes the change, read the stored objects, and write with the same verbs as requests
-(defaults, admission, validation and managed fields included), under the field managers of upstream's controllers. All decisions
-depend on stored objects only, so nothing is lost when the controllers stop.
+The controllers run in the process of the server, so they need no copy of the cluster and no watches. They are notified of each
+change before the verb that makes it returns. Nearly all of their writes use the same verbs as requests (defaults, admission,
+validation and managed fields included), under the field managers of upstream's controllers. All decisions depend on stored
+objects, so no work is lost when the controllers stop.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ from wharfinger.kube.times import format_time
 MANAGER: Final = "kube-controller-manager"
 EVENT_LIFE: Final = timedelta(hours=1)
 _TERMINATING: Final = "is being terminated"
-"""A part of the message with which a namespace that is being deleted refuses new objects."""
+"""A part of the error message for the creation of an object in a namespace that is being deleted."""
 
 
 @dataclass(slots=True)
@@ -95,11 +95,11 @@ class ClusterState:
         return self.backend.now()
 
     def time(self) -> str:
-        """Return the current time in the format of objects."""
+        """Return the current time as text, in the format of the times in objects."""
         return format_time(self.backend.now())
 
     def get(self, key: Key) -> JsonObject | None:
-        """Return an object, or None; it must not be altered."""
+        """Return an object, or None if it does not exist. The caller must not alter the object."""
         return self.backend.storage.get(key)
 
     def objects(self, collection: Collection, namespace: str = "") -> Iterable[JsonObject]:
@@ -112,7 +112,7 @@ class ClusterState:
         return [(key, obj) for key, obj in found if obj is not None]
 
     def owned(self, collection: Collection, owner: JsonObject) -> Iterator[JsonObject]:
-        """Yield the objects of a kind whose controller is ``owner``, by name."""
+        """Yield the objects of a kind whose controller is ``owner``, sorted by namespace and name."""
         for key, obj in self.dependents(uid_of(owner)):
             if key.collection == collection and is_controlled_by(obj, owner):
                 yield obj
@@ -276,5 +276,5 @@ class ClusterState:
 
 
 def _owners(record: Record | None) -> tuple[str, ...]:
-    """Return the uids of owners; objects without owners are not decoded."""
+    """Return the uids of an object's owners; an object without owners is not decoded."""
     return owner_uids(record.obj) if record is not None and b'"ownerReferences"' in record.body else ()

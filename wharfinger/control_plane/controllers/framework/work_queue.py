@@ -1,9 +1,9 @@
 """The queue of keys that controllers must reconcile, with the most urgent controllers first.
 
-A single task does all the work, one key at a time, so no key is ever processed twice at once. A key waits once per
-controller. Among controllers with due keys, the first in the list runs first: Pods before their set, and sets before their
-Deployment, because each counts the objects below it. So each object is written once, while kube-controller-manager writes it many
-times.
+A single task does all the work, one key at a time. A key is queued at most once for each controller. Among controllers with
+due keys, the first in the list runs first: Pods come before ReplicaSets, and ReplicaSets before Deployments, because a
+ReplicaSet counts its Pods, and a Deployment counts the Pods of its ReplicaSets. So each of these objects is written once, while
+kube-controller-manager writes it many times.
 """
 
 import heapq
@@ -41,7 +41,7 @@ class WorkQueue:
         self._failures: dict[Item, int] = {}
         self._in_progress: Item | None = None
         self._own_wakes: dict[Item, tuple[int, float]] = {}
-        """The number of times that each key woke itself without any other cause, and the time of the first of these wakes."""
+        """How often the work on each key has queued the same key again, without any other cause, and since when."""
         self._wake = trio.Event()
 
     @property
@@ -50,7 +50,7 @@ class WorkQueue:
         return any(self._due)
 
     def add(self, controller: int, key: Key) -> None:
-        """Queue ``key`` at once; a key that wakes itself again and again must wait."""
+        """Queue ``key`` as due now, or as due later if the work on this key has queued it too often (:data:`OWN_WAKES`)."""
         item = (controller, key)
         if item != self._in_progress:
             self._own_wakes.pop(item, None)
@@ -62,7 +62,7 @@ class WorkQueue:
         self._wake.set()
 
     def _pause(self, item: Item) -> float:
-        """Count a key that wakes itself, and return the seconds that it must wait."""
+        """Count that the work on a key queued the same key again, and return the seconds that the key must wait."""
         now = trio.current_time()
         wakes, since = self._own_wakes.get(item, (0, now))
         if now >= since + WINDOW_S:
@@ -120,13 +120,13 @@ class WorkQueue:
         self._failures.pop((controller, key), None)
 
     def _end_work(self, controller: int, key: Key) -> None:
-        """End the work on a key; if it did not wake itself, its count of own wakes is reset."""
+        """End the work on a key; if the work did not queue the same key again, reset the count of such wakes."""
         self._in_progress = None
         if key not in self._due[controller] and (controller, key) not in self._at:
             self._own_wakes.pop((controller, key), None)
 
     def statistics(self) -> dict[str, int]:
-        """Return the numbers of keys that are due now, that are due later, and whose latest reconciliation failed."""
+        """Return how many keys are due now, how many are due later, and for how many the latest reconciliation failed."""
         return {"due": sum(map(len, self._due)), "waiting": len(self._at), "failing": len(self._failures)}
 
     def _add_due(self) -> float:

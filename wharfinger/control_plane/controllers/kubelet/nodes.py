@@ -33,7 +33,7 @@ class NodeController:
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller("Node", self.reconcile, {NODES: itself})
 
     def reconcile(self, key: Key) -> float | None:
@@ -75,14 +75,16 @@ class NodeController:
 
 
 def fitting_nodes(pod: JsonObject, nodes: Iterable[JsonObject], *, daemon: bool = False) -> list[str]:
-    """Return the names of nodes that fit a Pod; Pods of DaemonSets also fit cordoned nodes, and nodes that are not ready."""
+    """Return the names of the nodes that fit a Pod, sorted; ``daemon`` has the same meaning as in :func:`fits`."""
     return sorted(name_of(node) for node in nodes if fits(pod, node, daemon=daemon))
 
 
 def fits(pod: JsonObject, node: JsonObject, *, daemon: bool = False) -> bool:
     """Return whether a node fits a Pod (or a pod template).
 
-    This depends on the Pod's node selector, and on the node's readiness, cordon and taints.
+    The node must have the labels of the Pod's node selector, and be ready and not cordoned; the Pod must tolerate its taints.
+    For a Pod of a DaemonSet (``daemon``), the node may be cordoned or not ready, and its ``node.kubernetes.io/`` taints are
+    ignored.
     """
     wanted, labels = find_object(pod, "spec", "nodeSelector"), labels_of(node)
     if is_deleted(node) or any(labels.get(name) != value for name, value in wanted.items()):

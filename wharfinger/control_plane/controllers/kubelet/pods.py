@@ -1,13 +1,14 @@
 """The simulation of Pods, which are scheduled and run without a scheduler, nodes and kubelets.
 
-A Pod of a controller runs and is ready at once. A Pod without a controller runs after three seconds (:data:`BARE_S`), so
+A Pod of a controller runs and is ready immediately. A Pod without a controller runs after three seconds (:data:`BARE_S`), so
 that clients can observe it unscheduled, as on a cluster without nodes. A Helm hook, or a Pod with simulation annotations,
 runs without this delay. A Pod is ignored if another manager reports its status. Containers of Pods with ``restartPolicy:
-Always`` run without end; others succeed at once. Annotations change this behaviour
+Always`` run without end; others succeed immediately. Annotations change this behavior
 (:mod:`~wharfinger.control_plane.controllers.framework.simulation_annotations`).
 
-If there are Node objects, Pods are assigned to nodes that are ready and schedulable and whose taints they tolerate. If there are
-none, Pods are assigned to the node ``simulated``, for which no Node object exists.
+If there are Node objects, a Pod is assigned to one that fits it
+(:func:`~wharfinger.control_plane.controllers.kubelet.nodes.fits`). If there are none, Pods are assigned to the node
+``simulated``, for which no Node object exists.
 """
 
 from collections.abc import Iterable
@@ -62,7 +63,7 @@ class PodController:
         self._turn = 0
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         wakes = {PODS: itself, NODES: self._unscheduled}
         owners = dict.fromkeys((DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS), self._of_owner)
         return Controller("Pod", self.reconcile, {**wakes, **owners})
@@ -183,7 +184,7 @@ class PodController:
     def _tolerated_failures(self, pod: JsonObject) -> int:
         """Return the number of failures that the Job of a Pod tolerates, or -1 for a Pod without a Job.
 
-        A crashing Pod exceeds this number at once, so no simulated Job waits for the back-off of its Pods.
+        A crashing Pod reports one failure more from the start, so no simulated Job waits for the back-off of its Pods.
         """
         if find(controller_of(pod), "kind") != "Job":
             return -1
@@ -192,10 +193,10 @@ class PodController:
         return -1 if job is None else find_int(job, "spec", "backoffLimit", default=6)
 
     def _finish(self, key: Key, pod: JsonObject) -> float | None:
-        """Remove a Pod that is being deleted, once its containers are stopped, unless it has finalizers or no node.
+        """Remove a Pod that is being deleted, unless it has finalizers or no node.
 
-        A Pod whose node has no Node object is removed at the end of its grace period, because no kubelet stops its containers.
-        In this case, return the seconds until the end of the grace period.
+        If the Pod's node is neither the simulated node nor a Node object, no kubelet stops its containers. The Pod is then
+        removed at the end of its grace period; until then, return the seconds that are left.
         """
         node = find_str(pod, "spec", "nodeName")
         if not node or find_list(pod, "metadata", "finalizers"):

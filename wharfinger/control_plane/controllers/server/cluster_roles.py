@@ -55,7 +55,7 @@ class Aggregation:
             self._under_way = False
 
     def _update_roles(self) -> bool:
-        """Update every role to the current rules of the other roles, and return whether any role changed."""
+        """Set the rules of every aggregated role to those of the roles that it selects; return whether any role changed."""
         changed = False
         for name in [find_str(role, "metadata", "name") for role in self._backend.storage.list(ROLES)]:
             roles = self._backend.storage.list(ROLES)
@@ -96,6 +96,6 @@ def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonVa
 
 
 def _names_labels(selector: JsonValue, labels: Mapping[str, JsonObject]) -> bool:
-    """Return False if no role has the first label in the selector's ``matchLabels``: then no role needs to be matched in full."""
+    """Return False if no role has the first label of the selector's ``matchLabels``, so the selector cannot match any role."""
     wanted = next(iter(find_object(selector, "matchLabels").items()), None)
     return wanted is None or any(own.get(wanted[0]) == wanted[1] for own in labels.values())

@@ -29,7 +29,7 @@ MANAGER: Final = "kube-apiserver"
 
 
 class DefinitionController:
-    """The controller of the catalog and of the status of definitions; it is called with every change."""
+    """The controller that updates the catalog of served kinds and the status of definitions; it is called with every change."""
 
     def __init__(self, backend: Backend, served: Served) -> None:
         self._backend = backend
@@ -84,7 +84,7 @@ class DefinitionController:
                 self._settle(other)
 
     def _others(self, definition: JsonObject) -> list[JsonObject]:
-        """Return the other definitions of the group."""
+        """Return the other definitions of the same group."""
         group, key = find(definition, "spec", "group"), _key(definition)
         return [
             other

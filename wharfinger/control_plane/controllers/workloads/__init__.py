@@ -1,4 +1,4 @@
-"""Controllers of Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs.
+"""Controllers of Deployments, ReplicaSets, ReplicationControllers, StatefulSets, DaemonSets, Jobs and CronJobs.
 
 May import ``framework`` and ``kubelet``.
 """

@@ -41,7 +41,7 @@ class CronJobController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller("CronJob", self.reconcile, {CRON_JOBS: itself, JOBS: self._of_job})
 
     def _of_job(self, change: Change) -> Iterable[Key]:
@@ -70,7 +70,7 @@ class CronJobController:
         return max((following - self._state.now()).total_seconds(), 1.0)
 
     def _times(self, cron: JsonObject) -> tuple[datetime | None, datetime]:
-        """Return the latest missed time (None if there is none; only the first 100 are examined), and the next time."""
+        """Return the latest of the first 100 missed times (None if no time was missed), and the next time."""
         zone = find_str(cron, "spec", "timeZone")
         schedule = parse_cron(find_str(cron, "spec", "schedule"), zone=ZoneInfo(zone) if zone else UTC)
         now = self._state.now()

@@ -58,7 +58,7 @@ class DaemonSetController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         wakes = {DAEMON_SETS: itself, PODS: self._of_pod, NODES: self._all}
         return Controller("DaemonSet", self.reconcile, wakes)
 
@@ -166,7 +166,7 @@ def _status(
 
 
 def pod_for_node(one: JsonObject, node: str, digest: str) -> JsonObject:
-    """Return the Pod of a DaemonSet for a node. Its affinity names the node; the scheduler then assigns it."""
+    """Return the Pod of a DaemonSet for a node. The Pod's affinity names the node, so the scheduler assigns the Pod to it."""
     pod = pod_of_template(one, find_object(one, "spec", "template"))
     labels = labels_of(pod) | {"controller-revision-hash": digest}
     generation = annotation(one, TEMPLATE_GENERATION)

@@ -49,7 +49,7 @@ def status_of(
 ) -> tuple[JsonObject, float | None]:
     """Return the whole status, and the seconds until the progress deadline must be checked.
 
-    If ``rolls`` is false, the Deployment is paused, scaled or deleted, and its progress is not reported.
+    If ``rolls`` is false, the Deployment is paused, is being scaled, or is being deleted; its progress is then not reported.
     """
     time = format_time(now)
     counts = {

@@ -2,8 +2,9 @@
 
 Each reconciliation finds or creates the set of the current template, moves replicas between sets as the strategy allows,
 deletes sets beyond the history limit, and reports the progress
-(:mod:`~wharfinger.control_plane.controllers.workloads.deployment_status`). All decisions depend on the existing sets, so
-each reconciliation is one step of a rollout. Source of texts and order: kube-controller-manager's deployment controller.
+(:mod:`~wharfinger.control_plane.controllers.workloads.deployment_status`). "Set" means ReplicaSet here. Each reconciliation
+takes the next step of a rollout; this step depends only on the existing sets. The messages and the order of steps are those of
+kube-controller-manager's deployment controller.
 """
 
 from collections.abc import Iterable, Sequence
@@ -65,7 +66,7 @@ class DeploymentController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller("Deployment", self.reconcile, {DEPLOYMENTS: itself, REPLICA_SETS: self._of_set})
 
     def reconcile(self, key: Key) -> float | None:
@@ -122,9 +123,9 @@ class DeploymentController:
     def _find_or_create(
         self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject], *, make: bool = True
     ) -> JsonObject | None:
-        """Return the set of the current template with its revision and annotations updated.
+        """Return the set of the current template, after an update of its revision and annotations.
 
-        If there is no such set, it is created; if ``make`` is false, the result is None instead.
+        If there is no such set, create it; if ``make`` is false, return None instead.
         """
         new = self._current_set(deployment, sets)
         revision = max((_revision(one) for one in sets if one is not new), default=0) + 1

@@ -1,10 +1,10 @@
-"""Jobs: Pods that run to completion, as many times as requested, and the result.
+"""Jobs: their Pods, which run to completion as many times as requested, and their results.
 
-A Pod has a finalizer until its end is counted, so each Pod is counted exactly once. Failed Pods are replaced at once
-(kube-controller-manager waits longer after each failure). The Pods of a Job that is finished or deleted lose the finalizer. A Job
+A Pod has a finalizer until its end is counted, so each Pod is counted exactly once. Failed Pods are replaced immediately, while
+kube-controller-manager waits longer after each failure. The Pods of a Job that is finished or deleted lose the finalizer. A Job
 that another controller manages is ignored.
 
-Not simulated: ``podFailurePolicy``, ``successPolicy``, ``backoffLimitPerIndex``. Source of texts and conditions:
+``podFailurePolicy``, ``successPolicy`` and ``backoffLimitPerIndex`` have no effect. The messages and conditions are those of
 kube-controller-manager's job controller.
 """
 
@@ -59,7 +59,7 @@ class JobController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller("Job", self.reconcile, {JOBS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
@@ -139,7 +139,7 @@ class JobController:
         return self._state.set_status(key, job, status)
 
     def _counted(self, job: JsonObject, pods: Sequence[JsonObject]) -> JsonObject:
-        """Return the status including the Pods that ended since it was written."""
+        """Return the status, with the Pods that have ended since it was written added to its counts."""
         status = dict(find_object(job, "status"))
         for phase, name in (("Succeeded", "succeeded"), ("Failed", "failed")):
             ended = [pod for pod in pods if find(pod, "status", "phase") == phase and _is_tracked(pod)]
@@ -229,7 +229,7 @@ class JobController:
     # -- finished Jobs
 
     def _release(self, pods: Sequence[JsonObject], *, everything: bool = False) -> None:
-        """Remove the finalizer from Pods that have ended or are being deleted; if ``everything``, from all ``pods``."""
+        """Remove the finalizer from Pods that have ended or are being deleted; if ``everything`` is true, from all ``pods``."""
         for pod in pods:
             key = key_of(PODS, pod)
             found = self._state.get(key)
@@ -258,7 +258,7 @@ class JobController:
 
 
 def finished_at(job: JsonObject) -> datetime | None:
-    """Return the time at which a Job ended, or None if no condition of the Job has this time."""
+    """Return the time at which a Job ended, or None if the Job has not ended, or its condition has no time."""
     for entry in find_list(job, "status", "conditions"):
         if find(entry, "type") in {"Complete", "Failed"} and find(entry, "status") == "True":
             return parse_time(find_str(entry, "lastTransitionTime"))

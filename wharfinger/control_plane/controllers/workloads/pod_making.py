@@ -8,7 +8,7 @@ _LONGEST_PREFIX = 57
 
 
 def pod_of_template(owner: JsonObject, template: JsonObject) -> JsonObject:
-    """Return a Pod with a generated name: labels, annotations and finalizers of the template, and its owner."""
+    """Return a Pod of ``owner``, with a generated name, and with the template's labels, annotations, finalizers and spec."""
     metadata: JsonObject = {
         "generateName": f"{name_of(owner)[:_LONGEST_PREFIX]}-",
         "namespace": find_str(owner, "metadata", "namespace"),
@@ -22,5 +22,5 @@ def pod_of_template(owner: JsonObject, template: JsonObject) -> JsonObject:
 
 
 def created_pod(state: ClusterState, owner: JsonObject) -> JsonObject | None:
-    """Create a Pod from an owner's template; return None if its namespace is being deleted. Raises StatusError."""
+    """Create a Pod from an owner's template; return None if the namespace is being deleted. Raises StatusError."""
     return state.create(pod_of_template(owner, find_object(owner, "spec", "template")))

@@ -1,7 +1,7 @@
-"""ReplicaSets and ReplicationControllers: the requested number of Pods of a template, and the count of ready ones.
+"""ReplicaSets and ReplicationControllers: they keep the requested number of Pods of a template, and count the ready ones.
 
-Source of texts, field order and the order in which surplus Pods are deleted: kube-controller-manager's replicaset
-controller.
+The messages, the order of fields, and the order in which surplus Pods are deleted, are those of kube-controller-manager's
+replicaset controller.
 """
 
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ class ReplicaSetController:
         self._collection = collection
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller(self._collection.plural, self.reconcile, {self._collection: itself, PODS: self._of_pod})
 
     def reconcile(self, key: Key) -> float | None:
@@ -142,7 +142,7 @@ def available_in_s(pod: JsonObject, wait_s: int, now: datetime) -> float | None:
 
 
 def _status(one: JsonObject, pods: list[JsonObject], now: datetime) -> tuple[JsonObject, float | None]:
-    """Return the counts, and the seconds until they may change by time alone."""
+    """Return the counts, and the seconds until a ready Pod becomes available (None if no Pod is waiting for that)."""
     living = [pod for pod in pods if not is_deleted(pod)]
     wait_s = find_int(one, "spec", "minReadySeconds")
     lefts = [available_in_s(pod, wait_s, now) for pod in living]

@@ -1,7 +1,7 @@
 """ControllerRevisions: the numbered templates that a StatefulSet or DaemonSet has had.
 
-If a template is used again, its old revision becomes the newest. Revisions that no Pod uses are deleted beyond
-``revisionHistoryLimit``.
+If a template is used again, its old revision becomes the newest. Of the revisions that no Pod uses, only the newest
+``revisionHistoryLimit`` ones are kept.
 """
 
 from collections.abc import Collection, Iterable
@@ -25,8 +25,9 @@ def revisions_of(state: ClusterState, owner: JsonObject) -> list[JsonObject]:
 def ensure_revision(
     state: ClusterState, owner: JsonObject, data: JsonObject, labels: JsonObject, digest: str, annotations: JsonObject
 ) -> JsonObject | None:
-    """Return the revision of an owner's current template, after making it the newest one or creating it; None if it cannot be
-    created.
+    """Return the revision with ``data``, the current template of ``owner``.
+
+    If the revision exists, make it the newest one; otherwise create it. Return None if it cannot be created.
     """
     known = revisions_of(state, owner)
     newest = find_int(known[-1], "revision") if known else 0
@@ -55,7 +56,7 @@ def ensure_revision(
 
 
 def delete_old_revisions(state: ClusterState, owner: JsonObject, used: Collection[str]) -> None:
-    """Delete the oldest revisions beyond the limit, except those named in ``used``."""
+    """Delete the oldest revisions that ``used`` does not name, so that at most ``revisionHistoryLimit`` of these are left."""
     spare = [one for one in revisions_of(state, owner) if name_of(one) not in used]
     surplus = len(spare) - find_int(owner, "spec", "revisionHistoryLimit", default=10)
     for one in spare[: max(surplus, 0)]:

@@ -62,7 +62,7 @@ def new_set_replicas(deployment: JsonObject, sets: Sequence[JsonObject], current
 
 
 def scaled_down(deployment: JsonObject, new: JsonObject, old: Sequence[JsonObject]) -> list[Scale]:
-    """Return the scales of old sets: their unavailable Pods are removed first, then as many available Pods as
+    """Return the new scales of the old sets: first their unavailable Pods are removed, then as many available Pods as
     ``maxUnavailable`` allows.
     """
     everything = total([*old, new])
@@ -88,7 +88,7 @@ def scaled_down(deployment: JsonObject, new: JsonObject, old: Sequence[JsonObjec
 
 
 def proportional(deployment: JsonObject, sets: Sequence[JsonObject]) -> list[Scale]:
-    """Return the scales of sets in the middle of a rollout: each gets its share of a new total."""
+    """Return the new scales of the sets if the Deployment is scaled during a rollout: each gets its share of the new total."""
     surge = bounds(deployment)[0]
     allowed = replicas_of(deployment) + surge if replicas_of(deployment) > 0 else 0
     have = total(sets)

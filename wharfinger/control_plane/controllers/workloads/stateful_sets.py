@@ -1,6 +1,6 @@
-"""StatefulSets: numbered Pods, created and replaced in order, each with its own claims.
+"""StatefulSets: numbered Pods, created and replaced in order, each with its own PersistentVolumeClaims.
 
-Source of texts and order: kube-controller-manager's statefulset controller.
+The messages and the order of steps are those of kube-controller-manager's statefulset controller.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ class StatefulSetController:
         self._state = state
 
     def controller(self) -> Controller:
-        """Return the controller for the runner: a name, :meth:`reconcile`, and the changes after which it is called."""
+        """Return this controller for the runner: its name, :meth:`reconcile`, and the changes that trigger a reconciliation."""
         return Controller("StatefulSet", self.reconcile, {STATEFUL_SETS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
@@ -148,7 +148,10 @@ class StatefulSetController:
         self._state.record_event(one, _COMPONENT, "SuccessfulDelete", message)
 
     def _replace(self, one: JsonObject, update: JsonObject) -> None:
-        """In a rolling update, delete the last outdated Pod from the partition on, if all Pods after it are ready."""
+        """In a rolling update, delete the outdated Pod with the highest ordinal.
+
+        Delete nothing if this ordinal is below the partition, or if a Pod with a higher ordinal is not ready.
+        """
         if find_str(one, "spec", "updateStrategy", "type", default="RollingUpdate") != "RollingUpdate":
             return
         start = find_int(one, "spec", "ordinals", "start")
@@ -202,7 +205,7 @@ def ordinal(one: JsonObject, pod: JsonObject) -> int | None:
 
 
 def pod_of(one: JsonObject, number: int, revision: JsonObject) -> JsonObject:
-    """Return the Pod with an ordinal, made from the template of a revision."""
+    """Return the Pod with the ordinal ``number``, made from the template of a revision."""
     pod = pod_of_template(one, template_of(revision))
     name = f"{name_of(one)}-{number}"
     own: JsonObject = {

@@ -1,9 +1,9 @@
-"""The hashes in the names of objects that workload controllers create: ``web-5d4f8c7b9`` is the ReplicaSet of one pod
-template.
+"""The hashes in the names of objects that workload controllers create, such as ``5d4f8c7b9`` in the name of the ReplicaSet
+``web-5d4f8c7b9``.
 
 A pod template is printed as Go prints its struct (types included, fields in the order of ``template_types.json``, zero
 values written out), and the text is hashed with FNV-1a into 32 bits (ReplicaSets, DaemonSets). StatefulSets hash the JSON of
-their revision with FNV-1 instead. The digits of the decimal number are then replaced by characters that spell no words.
+their revision with FNV-1 instead. The decimal digits of the hash are then replaced by characters that cannot spell words.
 
 Templates must have the form that the control plane stores: with defaults, and with quantities in their canonical form. Empty
 lists and maps count as absent, as they do after a round trip through protobuf.
@@ -73,7 +73,7 @@ def _struct(name: str, obj: JsonObject) -> str:
 
 
 def _typed(kind: str, value: JsonValue) -> str:
-    """Print a value after its type; a pointer is printed as ``<nil>`` or as the value that it points to."""
+    """Print a type in parentheses, and then a value of this type; a pointer is printed as ``<nil>`` or as its target."""
     if kind.startswith("*"):
         return f"({kind})<nil>" if value is None else f"({kind}){_bare(kind[1:], value)}"
     return f"({kind}){_bare(kind, value)}"
