@@ -1,4 +1,4 @@
-"""Handlers for SIGTERM and SIGHUP: the signals end a command in the same way as Ctrl-C, so that it removes its temporary files."""
+"""Handlers for SIGTERM and SIGHUP: they end a command in the same way as Ctrl-C, so that it removes its temporary files."""
 
 import signal
 from contextlib import suppress
@@ -12,8 +12,8 @@ class Interruption:
     """The context in which SIGTERM and SIGHUP have the effect of Ctrl-C; ``exit_code`` is the code for the received signal.
 
     Both signals are passed to the handler of Ctrl-C, because only trio's handler knows where it is safe to raise an exception.
-    Nothing changes if Ctrl-C is ignored (as in a background job of a script). A signal that is ignored already (under nohup) stays
-    ignored. A command may set handlers of its own.
+    Nothing changes if Ctrl-C is ignored (as in a background job of a script). A signal that is ignored already (under nohup)
+    stays ignored. A command may set handlers of its own.
     """
 
     def __init__(self) -> None:

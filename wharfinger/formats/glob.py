@@ -1,8 +1,8 @@
 """Globs as regular expressions, for patterns that are not trusted: a match takes at most quadratic time.
 
 Each star except the last stops at the first place where the next part of the pattern fits, and never tries another place (an
-atomic group). No match is missed: a later place would only leave less text for the rest of the pattern, and the next star can match
-any text up to such a place.
+atomic group). No match is missed: a later place would only leave less text for the rest of the pattern, and the next star can
+match any text up to such a place.
 
 =========  ============================================  =============================================================
            path globs (``.gitignore``, wildmatch)        text globs (Argo CD)

@@ -1,8 +1,8 @@
 """A limit on the memory for large request bodies; all connections of a server share it.
 
 Without this limit, a server could need memory for a body of the largest size on each of its connections. Bodies of at most
-SMALL_BODY bytes are not counted, so that large requests never keep small ones out. A client that announces a large body and does not send
-it loses its connection if another client needs the memory, or if the server has no connections left.
+SMALL_BODY bytes are not counted, so that large requests never keep small ones out. A client that announces a large body and
+does not send it loses its connection if another client needs the memory, or if the server has no connections left.
 """
 
 from typing import Final, Protocol

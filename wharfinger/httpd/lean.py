@@ -2,8 +2,8 @@
 
 Nearly every request is a line, a few headers in visible ASCII, and a body of a declared length. This module reads the head of
 such a request with a few regular expressions. A request that differs in any way (another version, chunks, an expectation, a
-repeated header, odd white space, bytes after its end) is left to h11, which parses it from its first byte. So this module accepts
-no request that h11 refuses or reads differently (``tests/httpd/test_lean.py`` compares the two).
+repeated header, odd white space, bytes after its end) is left to h11, which parses it from its first byte. So this module
+accepts no request that h11 refuses or reads differently (``tests/httpd/test_lean.py`` compares the two).
 """
 
 import re

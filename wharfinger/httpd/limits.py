@@ -45,7 +45,7 @@ class HttpLimits:
     without a valid one. It bounds the processor time that clients can use up with garbage and disconnects.
     """
     closed_pause_s: float = 0.0
-    """The pause before the server accepts a further connection, for each connection that it has closed because of ``of_process``."""
+    """The pause before the server accepts a further connection, for each one that it has closed because of ``of_process``."""
     piece_pause_s: float = 0.0
     """The pause before more is read after a small piece of a request. It doubles with each such piece, up to 64 times
     this value.

@@ -68,7 +68,7 @@ class NoAnswer:
 
 
 class CutError(Exception):
-    """An error that the producer of a streamed response raises to close the connection before the end, as an intentional fault."""
+    """An error that the producer of a streamed response raises to close the connection too early, as an intentional fault."""
 
 
 def is_cut(error: Exception) -> bool:

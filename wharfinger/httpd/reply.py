@@ -1,7 +1,7 @@
 """Responses as h11 events, and their framing.
 
-Pure except for the Date header. Lengths, chunking and the persistence of the connection are decided only here and in ``lean.py``,
-so that no handler can get them wrong.
+Pure except for the Date header. Lengths, chunking and the persistence of the connection are decided only here and in
+``lean.py``, so that no handler can get them wrong.
 """
 
 from email.utils import formatdate

@@ -21,7 +21,7 @@ _HEX: Final = frozenset(b"0123456789abcdefABCDEF")
 
 
 class RefusedRequestError(Exception):
-    """The request is refused before a handler sees it. ``status`` is the status of the answer; the message is its plain-text body."""
+    """The request is refused before a handler sees it. The answer has the status ``status``, and the message as plain text."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)

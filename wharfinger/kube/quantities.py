@@ -63,9 +63,9 @@ def format_quantity(number: Fraction, like: JsonValue) -> str:
 def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonValue:
     """Return a quantity in canonical form: ``0.5Gi`` → ``512Mi``, ``1000m`` → ``1``, ``1000`` → ``1k``, 2 → ``2``.
 
-    A value that is not a quantity is returned unchanged, and so are some short quantities with a sign ``+`` or leading zeros, as
-    in Go. The format (binary, decimal, exponent) is kept. The unit is the largest
-    one that leaves a whole number. Any part finer than a nano (or than ``finest``) is rounded up.
+    A value that is not a quantity is returned unchanged, and so are some short quantities with a sign ``+`` or leading zeros,
+    as in Go. The format (binary, decimal, exponent) is kept. The unit is the largest one that leaves a whole number. Any part
+    finer than a nano (or than ``finest``) is rounded up.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return value

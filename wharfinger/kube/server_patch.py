@@ -2,8 +2,9 @@
 
 JSON patches here are laxer than RFC 6902, which :mod:`wharfinger.kube.json_patch` follows: a ``replace`` of an absent member
 adds the member, an operation without a value has the value null, a test of an absent member against null holds, and negative
-indexes count from the end. Errors quote the text of a patched object, so the order of members is the library's, too: the members
-of every object on the path of an operation, or in a tested value, are sorted. All other objects keep the order of their members.
+indexes count from the end. Errors quote the text of a patched object, so the order of members is the library's, too: the
+members of every object on the path of an operation, or in a tested value, are sorted. All other objects keep the order of their
+members.
 
 Source: evanphx/json-patch v4.
 """

@@ -1,8 +1,8 @@
 r"""The names in ``\p{…}`` that Go knows, and the equivalent parts of RE2's character classes.
 
-Go folds the case of a name, and removes spaces, hyphens and underscores from it. The names in Go's tables keep these characters,
-so Go never finds a name such as ``\p{Old_Italic}``, but it finds ``\p{letter}``. Unassigned characters are in Go's category ``C``, but in
-no category of RE2.
+Go folds the case of a name, and removes spaces, hyphens and underscores from it. The names in Go's tables keep these
+characters, so Go never finds a name such as ``\p{Old_Italic}``, but it finds ``\p{letter}``. Unassigned characters are in Go's
+category ``C``, but in no category of RE2.
 """
 
 import re

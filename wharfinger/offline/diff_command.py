@@ -77,7 +77,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
 
 
 def diff(args: argparse.Namespace) -> int:
-    """Compare and print."""
+    """Compare both sides, and print the differences."""
     try:
         options = read_options(args)
         sides = run_diff(options, cast("str", args.against), everything=bool(args.render_all))
@@ -177,7 +177,7 @@ async def _both(base: OfflineOptions, options: OfflineOptions, tools: Tools, *, 
 
 
 async def _base(options: OfflineOptions, against: str) -> OfflineOptions:
-    """Return the options of the other side. Raises SourceError."""
+    """Return the options for the build of the other side. Raises SourceError."""
     root, repository = await trio.to_thread.run_sync(_places, options)
     limit: Path | None = None
     if await trio.Path(against).is_dir():

@@ -1,6 +1,6 @@
-"""``wharfinger test``: run an author's tests of the objects that packages, charts and trees build.
+"""``wharfinger test``: build packages, charts and trees, and run the tests that their authors have written.
 
-Each package has its own tests. All paths with manifests are one tree, to which the tests of all these paths belong.
+Each package has its own tests. All paths with manifests together are one tree, which has the tests of all these paths.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def test(args: argparse.Namespace) -> int:
 
 
 def _targets(options: OfflineOptions, files: list[Path]) -> list[_Target]:
-    """Return the targets, with the tests in the given files, or else in those beside each path. Raises CaseFileError."""
+    """Return the targets with their tests: those in the given files, or else those of each path. Raises CaseFileError."""
     packages, trees = packages_and_trees(options.paths)
     groups = [*([path] for path in packages), *([trees] if trees else [])]
     if files and len(groups) > 1:

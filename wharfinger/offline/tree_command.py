@@ -68,7 +68,7 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
 
 
 def tree(args: argparse.Namespace) -> int:
-    """Build a path and show its nodes."""
+    """Build the paths and show their nodes."""
     try:
         options = read_options(args)
         filters = options.config.filters

@@ -195,14 +195,14 @@ def _given(path: Path, version: int) -> GivenSettings:
 
 
 def _version(text: str) -> int:
-    """Return the version in an argument. Raises ArgumentTypeError."""
+    """Return the argument as a version of the settings schema. Raises ArgumentTypeError."""
     if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit() or not 0 < int(text) <= MAX_VERSION:
         raise argparse.ArgumentTypeError(f"expected a number from 1 to {MAX_VERSION}, found {text[:MAX_SHOWN]!r}")
     return int(text)
 
 
 def run_lines(work: Callable[[], Awaitable[list[str]]]) -> int:
-    """Run a command and print its lines; return the exit code."""
+    """Run the work of a command, and print the lines that it returns; return the exit code."""
     try:
         lines = trio.run(work)
     except PackageError as error:
@@ -309,5 +309,5 @@ def _described(target: Target, manifest: Manifest, metadata: JsonObject) -> list
 
 
 def _printable(text: str) -> str:
-    """Return foreign text for a terminal: one line, no control characters."""
+    """Return untrusted text as one line without control characters."""
     return "".join(character if character.isprintable() else " " for character in text)

@@ -1,4 +1,4 @@
-"""The targets of commands: a repository in a registry, or in a folder of OCI layouts, with the options to reach it."""
+"""The targets of commands, which are repositories in a registry or in a folder of OCI layouts, and the options to reach them."""
 
 import argparse
 import os
@@ -40,7 +40,7 @@ def add_registry_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_network_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that apply to several registries. These are all options except the login, which is for one registry."""
+    """Add the options that can apply to several registries: all but --username and --password-stdin, which are for one."""
     parser.add_argument(
         "--plain-http",
         action="store_true",
@@ -73,7 +73,7 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of a command's REFERENCE: a place in a registry, or in a folder of OCI layouts."""
+    """The place that the argument REFERENCE of a command names, in a registry or in a folder of OCI layouts."""
 
     place: RepositoryAddress | Path
     repository: str

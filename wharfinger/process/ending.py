@@ -1,8 +1,8 @@
-"""The end of a run as a pure machine. No trio, no clock, no signals here; :mod:`wharfinger.process.run` performs the effects.
+"""The end of a run as a pure state machine, without trio, clock and signals; :mod:`wharfinger.process.run` performs its effects.
 
 Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). The run is over when three things have happened:
-the leader has ended, no process of the run is alive any more, and the pipes have been read to their end. Until then the leader is
-not reaped. The kernel reuses neither the pid of a zombie nor the process group and the session of the same number, so signals
+the leader has ended, no process of the run is alive any more, and the pipes have been read to their end. The waits for the last
+two have time limits. Until the run is over, the leader is not reaped. The kernel reuses neither the pid of a zombie nor the process group and the session of the same number, so signals
 sent to that number can only reach this run.
 
 ::
@@ -21,8 +21,9 @@ sent to that number can only reach this run.
 * Every way to the end leads through Killing: even a child that exits by itself may leave processes behind.
 * There is at most one timer; each SetTimer replaces the previous timer. Killing has no timer, because KillEverything has a time
   limit of its own.
-* The cancelling task waits for the end of the run. So a cancellation has a grace of its own. A cancellation can shorten two waits
-  that have begun: the grace (Terminating), and the wait for output that no caller will see (Flushing). It never lengthens them.
+* A cancelled task still waits for the end of its run. So a cancellation has a grace of its own, which is usually shorter. If a
+  wait has already begun, a cancellation never lengthens it: it can shorten the grace (Terminating) and the wait for output that no
+  caller will see (Flushing), and it ends the drain time (Draining).
 * The first cause of an end is kept, with two exceptions: output over the limit turns EXITED into OUTPUT_LIMIT (the output is
   incomplete), and a cancellation turns any cause into ``None`` (no caller will see an outcome).
 * In Terminating the grace belongs to the whole group: if the leader dies of SIGTERM at once, as a shell does, the processes
@@ -35,7 +36,7 @@ from typing import Final, assert_never
 from wharfinger.process.command import Ending, Limits
 
 PIPES: Final = 2
-"""The number of pipes: stdout and stderr. A run is over only after both were read to their end."""
+"""The number of pipes that a run waits for by default: stdout and stderr."""
 DYING_S: Final = 10.0
 """The time in which the leader must end after SIGKILL, before it counts as stuck in the kernel."""
 FLUSH_S: Final = 5.0
@@ -43,7 +44,7 @@ FLUSH_S: Final = 5.0
 not found or cannot be killed.
 """
 FLUSH_CANCELLED_S: Final = 0.1
-"""The time that replaces FLUSH_S after a cancellation: enough to read the rest of the output for a sink."""
+"""The time that replaces FLUSH_S after a cancellation. It is enough to pass the rest of the output to a sink."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Killing:
 
 @dataclass(frozen=True, slots=True)
 class Dying:
-    """All processes were killed, but the leader has not ended yet; the timer is DYING_S."""
+    """SIGKILL was sent to all processes, but the leader has not ended yet; the timer is DYING_S."""
 
     ending: Ending | None
     pipes: int
@@ -89,7 +90,7 @@ class Dying:
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """All processes are dead, and the pipes still hold output; the timer is FLUSH_S."""
+    """The sweep is over, but a pipe has not been read to its end; the timer is FLUSH_S, or FLUSH_CANCELLED_S."""
 
     ending: Ending | None
     pipes: int
@@ -164,7 +165,7 @@ class TerminateGroup:
 
 @dataclass(frozen=True, slots=True)
 class KillEverything:
-    """Send SIGKILL to the group, the session and all processes with the marker, until none is left; answered by Swept."""
+    """Send SIGKILL to all processes of the run, until none is left or the time limit is reached; answered by Swept."""
 
 
 Effect = SetTimer | HastenTimer | TerminateGroup | KillEverything

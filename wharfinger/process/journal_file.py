@@ -1,13 +1,15 @@
 """The journal of the state folder: one SQLite file with several tables. Only rows with a valid checksum are used.
 
-After a ``kill -9`` the journal decides which processes are killed, and which work is *not* repeated, so it must never be
-wrong. The daemon also works if the journal is lost, so a bad journal must never keep the daemon from starting.
+After a ``kill -9`` of the daemon, the journal decides which of the remaining processes are killed, and which work is *not*
+repeated, so it must never be wrong. The daemon also works if the journal is lost, so a bad journal must never keep the daemon
+from starting.
 
 Invariants:
 
-* When a method returns, its change is in the file, even if the process is killed: WAL with ``synchronous = NORMAL``. (A power
-  cut may remove the last commits, but never half of one: SQLite reads its log up to the first incomplete frame. The loss
-  cannot be detected. A table whose older rows would be wrong after a power cut must store the boot ID in its rows.)
+* When a method returns, its change is in the file, even if the process is killed. The file uses WAL with ``synchronous =
+  NORMAL``. (A power cut may remove the last commits, but never a part of a commit, because SQLite reads its log up to the first
+  incomplete frame. The loss cannot be detected. A table whose older rows would be wrong after a power cut must store the boot ID
+  in its rows.)
 * Every row contains a checksum of itself, of its table's name and of that table's version. So every row that is returned was
   written by this program for this version of the table.
 * Each table has a version, in ``table_versions``. A table of an older version that its owner can read is migrated, in one
@@ -16,10 +18,9 @@ Invariants:
 * A table with rows that do not match their checksums is set aside in the same way. If the owner has set ``keep_sound``, the
   other rows are kept; otherwise one damaged row makes the whole table doubtful.
 * A damaged file is renamed together with its WAL files, and a new file is begun. This happens when the file is opened, and also
-  while the file is in use: then the call that found the damage fails once. Tables that are ``remembered`` lose no rows, because
-  their rows are written again from memory.
-* For each file or table that was set aside there is one sentence, which ``warnings`` contains and the callback of `report_to`
-  gets.
+  while the file is in use. In the second case, the call that found the damage fails, and can be repeated. Tables that are
+  ``remembered`` lose no rows then, because their rows are written again from memory.
+* For each file or table that was set aside, ``warnings`` contains one sentence, and the callback of `report_to` gets it.
 
 The journal's methods block for microseconds and may be called from any thread. If another process is writing to the file, opening
 the file waits up to BUSY_S. Later calls wait only up to BUSY_IN_USE_S, because their callers block other tasks and can retry.
@@ -44,7 +45,9 @@ BUSY_IN_USE_S: Final = 0.05
 """The time for which a call on the open file may wait for another process's writer."""
 MAX_WARNINGS: Final = 100
 SET_ASIDE_MAX: Final = 9
-"""The number of kept damaged files, and of kept tables of one name; further ones overwrite the last."""
+"""The number of damaged files that are kept, and of tables of one name that are kept when they are set aside. A further file or
+table replaces the last one.
+"""
 
 Row: TypeAlias = tuple[str | int, ...]
 Reader: TypeAlias = Callable[[sqlite3.Connection], Iterable[Row]]
@@ -62,9 +65,9 @@ class TableSpec:
     migrations: Mapping[int, Reader] = field(default_factory=dict)
     """The reader for each older version that can be read."""
     keep_sound: bool = False
-    """True if the sound rows of a table with damaged ones are still useful."""
+    """True if the sound rows of a table are kept when other rows are damaged."""
     remembered: bool = False
-    """True if the rows are kept in memory as well: they are few, describe the present, and cannot be reconstructed."""
+    """True if the rows are also kept in memory, because they are few, describe the current state, and cannot be reconstructed."""
     loss: str = ""
     """The consequence of losing the rows, as a clause for the warnings."""
 
@@ -204,7 +207,7 @@ class JournalFile:
 
     @contextmanager
     def _replacing_if_damaged(self) -> Iterator[None]:
-        """Replace the file by a new one if the block finds it damaged; the block fails, and can be retried."""
+        """Replace the file by a new one if the block finds it damaged. In this case, raise JournalFileError; the block can be retried."""
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -321,7 +324,9 @@ class JournalFile:
 
 
 def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None) -> tuple[tuple[Row, ...], str]:
-    """Return the usable rows of a table, in their current form, and why the table must be set aside ("" if it need not)."""
+    """Return the rows of a table that can be used, in the form of the current version, and the reason why the table must be set
+    aside ("" if there is none).
+    """
     if version == spec.version:
         sound, damaged = _read(database, spec)
     elif version is not None and version in spec.migrations:
@@ -382,7 +387,7 @@ def _is_damage(error: Exception) -> bool:
     """Return whether the error means that the *file* is damaged, and not that the disk is full, a permission is missing, or
     another process holds a lock.
 
-    SQLite's message may contain bytes of the damaged file that Python cannot decode.
+    A UnicodeDecodeError counts as damage: SQLite's message may contain bytes of the damaged file that Python cannot decode.
     """
     if isinstance(error, _DamagedError | UnicodeDecodeError):
         return True

@@ -1,11 +1,12 @@
-"""The launcher between fork and a program that runs within limits of the kernel, or as another user. Pure except `check`.
+"""The launcher: a program that starts another program within limits of the kernel, or as another user. This module only builds
+command lines and checks programs; it starts none.
 
 The child begins as ``setpriv`` or ``prlimit`` (util-linux), which apply the user and the limits to themselves and then become the
-program: same pid, same session, same environment. The alternatives do not work: a process with threads may run no code of its own
-in the child between fork and exec, and limits that are set from outside (prlimit(2)) come too late for a program that forks at
-once. ``setpriv`` comes first, so that a sandbox is started as the command's user. Then comes ``command.wrapper``, and then
-``prlimit``, so that the limits apply to the program inside its sandbox. docs/decisions/0011-hook-containment.md describes the
-rejected options and their costs.
+program: same pid, same session, same environment. The alternatives do not work: a process with threads must not run its own code
+in the child between fork and exec, and limits that are set from outside (prlimit(2)) come too late for a program that forks
+immediately. ``setpriv`` comes first, so that a sandbox (``command.wrapper``) is started as the command's user. The sandbox comes
+next, and ``prlimit`` last, so that the limits apply to the program inside its sandbox. docs/decisions/0011-hook-containment.md
+describes the rejected options and their costs.
 """
 
 import errno
@@ -80,7 +81,7 @@ def _find_tool(tool: str) -> str:
         path = _which(tool, os.environ.get("PATH", os.defpath))
     if path is None:
         raise SpawnError(
-            tool, "it is not on PATH", "install util-linux, or run hooks without limits and users of their own"
+            tool, "it is not on PATH", "install util-linux, or run hooks without limits and without separate users"
         )
     return path
 

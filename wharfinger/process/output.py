@@ -31,9 +31,7 @@ class TailBuffer:
         self._kept = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        """Append ``chunk``. A byte is moved at most once afterwards, because trimming waits until the buffer has more than twice
-        the limit.
-        """
+        """Append ``chunk``. Bytes are rarely moved, because trimming waits until the buffer has more than twice the limit."""
         self._kept += chunk
         if len(self._kept) > 2 * self.limit:
             self._trim()

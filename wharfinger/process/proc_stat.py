@@ -12,14 +12,16 @@ MARKER: Final = "WHARFINGER_RUN"
 """The environment variable that marks every child: the tokens of its runs, outermost first, joined by ``:``."""
 
 MARKER_BYTES_MAX: Final = 1024
-"""The longest chain of tokens that is passed on: some thirty nested runs can only be a loop."""
+"""The length of the longest chain of tokens that is passed on. It is enough for about thirty nested runs; more than that can only
+be a loop.
+"""
 
 _MARKER_VALUE: Final = re.compile(rb"(?:\A|\0)" + MARKER.encode() + rb"=([^\0]*)")
 _UID: Final = re.compile(rb"^Uid:[ \t]+(\d+)[ \t]", re.MULTILINE)
-_EXITING: Final = 0x0000_0004  # PF_EXITING and
-_KERNEL_THREAD: Final = 0x0020_0000  # PF_KTHREAD of the kernel's include/linux/sched.h
+_EXITING: Final = 0x0000_0004  # PF_EXITING of the kernel's include/linux/sched.h
+_KERNEL_THREAD: Final = 0x0020_0000  # PF_KTHREAD of the same file
 _FIELDS_AFTER_NAME: Final = 49  # state (field 3) up to env_end (field 51, Linux 3.5)
-_START: Final = 19  # starttime (field 22) among them
+_START: Final = 19  # the index of starttime (field 22) among these fields
 _DEAD_STATES: Final = frozenset("ZXx")
 
 
@@ -103,7 +105,7 @@ def parse_tokens(environ: bytes) -> frozenset[str]:
 def parse_uid(status: bytes) -> int:
     """Return the real user in /proc/<pid>/status; 0 if the file names no user.
 
-    The command name cannot forge that line, because the kernel escapes line ends in the name.
+    The command name cannot forge the line ``Uid:``, because the kernel escapes line ends in the name.
     """
     found = _UID.search(status)
     return int(found[1]) if found else 0

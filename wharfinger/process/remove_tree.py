@@ -1,6 +1,6 @@
 """The removal of a folder with hostile content: any depth, any permissions, links to anywhere.
 
-A folder that is found inside the tree is first moved up to the tree's top, and emptied there. So only two descriptors are
+A folder that is found inside the tree is first moved up to the tree's top, and emptied there. So only a few descriptors are
 open at a time, no path has more than one component, and every name is looked up in an open folder, so that a link is never
 followed. In contrast, ``shutil.rmtree`` recurses, and fails on a folder nested a thousand levels deep; walking by paths fails
 when a path gets longer than the kernel accepts.
@@ -76,7 +76,9 @@ class _Removal:
         return found
 
     def _emptied(self, folder: int) -> list[str]:
-        """Empty a folder that is directly below the top. Move the folders in it to the top, and return their new names."""
+        """Empty the top, or a folder that is directly below it. Folders inside are not removed here: they are moved to the top if
+        they are not there yet, and their names in the top are returned.
+        """
         found: list[str] = []
         for name in os.listdir(folder):
             try:

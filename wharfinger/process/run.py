@@ -8,7 +8,7 @@ communicates with a program that keeps running.
 Invariant: **the leader is reaped last.** Its end is detected with a pidfd and ``waitid(WNOWAIT)``, which leave it a zombie. A
 zombie keeps its pid, and the kernel reuses no number that a process, a group or a session has. So as long as the leader is
 not reaped, ``killpg(pid)`` and "session == pid" can only refer to this run. ``wait4`` reaps the leader, and returns its
-resource usage, only after a sweep has found no other process of the run. No code in this process may wait for "any child"
+resource usage, only after a sweep has found no other process of the run or has reached its time limit. No code in this process may wait for "any child"
 (``waitpid(-1)``), which could reap a leader.
 
 Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): ending a hundred runs costs about
@@ -59,9 +59,9 @@ PUMPED_BYTES: Final = 16 * 1024
 them.
 """
 BUSY_S: Final = 0.001
-"""A sink that needs longer than this for a piece of output gets the next piece only after a pause of the same length."""
+"""If a sink needs longer than this for a piece of output, it gets the next piece only after a pause as long as it needed."""
 SWEEP_S: Final = 5.0
-"""The time limit of one sweep. If processes are left then, they are counted in the outcome, and the run stays in the ledger."""
+"""The time limit of one sweep. Processes that are still alive then are counted in the outcome, and the run stays in the ledger."""
 SPAWN_TRIES: Final = 6
 SPAWN_RETRY_S: Final = 0.01
 """The pause before the first retry after ETXTBSY; each further pause is twice as long.
@@ -112,8 +112,8 @@ async def in_thread(function: Callable[[], _T]) -> _T:
 
 
 class Run:
-    """One child that was started. ``returncode`` and ``usage`` are known once the child is reaped, after all other processes
-    are dead. ``stuck``: SIGKILL did not end the child, and it was left to a thread that reaps it when the kernel lets it end.
+    """One child that was started. ``returncode`` and ``usage`` are known once the child is reaped, after the sweep of all other
+    processes. ``stuck`` is True if SIGKILL did not end the child in time; then a thread reaps it when the kernel lets it end.
     """
 
     def __init__(self, child: Child, program: str, limits: Limits) -> None:
@@ -143,8 +143,8 @@ class Run:
     ) -> Ended | Stuck:
         """Do ``jobs`` while the child lives, and wait for its end; ``pipes`` is the number of jobs that post PipeClosed.
 
-        When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. Only if a process
-        cannot be killed, the row is kept. The wait is shielded from cancellation; ``request_end`` ends the run early, within a
+        When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. The only exception is
+        a process that cannot be killed: it keeps the row. The wait is shielded from cancellation; ``request_end`` ends the run early, within a
         bounded time. Jobs that are not done at the end are cancelled.
         """
         with trio.CancelScope(shield=True):
@@ -181,8 +181,8 @@ class Run:
         return StuckError(self.program, self.child.mark.pid, DYING_S)
 
     async def _ensure_ended(self, ledger: ProcessLedger | None) -> None:
-        """On every exit, also after a bug in a sink and after Ctrl-C, kill all processes of the run and reap the leader. If none
-        is left, delete the run's row in ``ledger``.
+        """On every exit, also after a bug in a sink and after Ctrl-C, kill all processes of the run and reap the leader. If no
+        process is left, delete the run's row in ``ledger``.
         """
         if self.returncode is None and not self.stuck:
             self._signal_group(signal.SIGKILL)

@@ -6,15 +6,15 @@ No process is killed by a pid that may have been reused meanwhile:
   with respect to ``fork``: no child of the group escapes.
 * Every other process is first *pinned* by a pidfd, and then checked again. If the pidfd can still be signalled after that check,
   the pid belonged to the pinned process all the time. So the pidfd kills exactly the process that was checked. All pins of a run
-  are held during the check, because the process that proves a session (``descendants.belonging``) must exist at the same time as
-  the members of that session.
+  are held during the check: one process may prove that a session belongs to the run (:mod:`wharfinger.process.descendants`), and
+  it must exist at the same time as the other members of that session.
 
 A scan may miss processes that start while /proc is read. So an empty scan only counts if no pid was given out while it ran
 (``last_pid``), or if a second scan is empty too.
 
 A round scans once for all of its runs. So its cost depends on how many processes the machine has, and not on the number of runs.
-Runs join and leave between rounds (:mod:`wharfinger.process.shared_sweep`). A round waits only PATIENCE_S for killed processes to
-die, so a process that hangs in the kernel delays its own run and no other.
+Runs join and leave between rounds (:mod:`wharfinger.process.shared_sweep`). A round waits only PATIENCE_S for the processes that it
+has killed together (about PINS_MAX) to die, so a process that hangs in the kernel hardly delays other runs.
 """
 
 import errno
@@ -40,7 +40,9 @@ from wharfinger.process.descendants import (
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The number of killed processes, and of those left alive, because they belong to another user or hang in the kernel."""
+    """The number of processes that were killed, and of those that are still alive. The latter belong to another user or hang in the
+    kernel.
+    """
 
     killed: int
     left: int
@@ -97,7 +99,10 @@ class SweptRun:
         return False
 
     def record_round(self, living: frozenset[Identity], *, decided: bool, may_have_missed: bool) -> None:
-        """Record a round's result: the processes found ``living``, and whether the round may have missed some."""
+        """Record a round's result: the processes found ``living``, and whether the round may have missed some.
+
+        ``decided`` is False if the scan could not tell for some process whether it belongs to the run.
+        """
         empty = not living - self._unkillable
         if (empty and decided and (self._was_empty or not may_have_missed)) or self._is_past_deadline():
             self._end(living)
@@ -123,7 +128,7 @@ def sweep(marks: Sequence[Mark], limit_s: float) -> SweepResult:
 
     Blocking. Zombies of these runs that this process has adopted (as init or a subreaper) are reaped. Held leaders are killed
     with their group, but neither counted, nor waited for, nor reaped. If this process is out of file descriptors or memory
-    all the time, no process can be read; then one process is reported as left.
+    until the time limit, no process can be read; then one process is reported as left.
     """
     runs = [SweptRun(mark, limit_s) for mark in marks]
     while unfinished := [swept for swept in runs if swept.result is None]:
@@ -136,7 +141,7 @@ def sweep(marks: Sequence[Mark], limit_s: float) -> SweepResult:
 def sweep_round(runs: Sequence[SweptRun]) -> None:
     """Scan once for all ``runs``, kill the processes found, and set ``result`` of the runs that are over now.
 
-    Blocking, for the scan and at most PATIENCE_S.
+    Blocking, for the scan and at most PATIENCE_S for each piece of about PINS_MAX processes.
     """
     try:
         _round(runs)

@@ -1,8 +1,8 @@
 """The delay before a failed task runs again: capped exponential backoff with jitter (spec/runtime §3).
 
 Pure: the caller passes the random number. The jitter keeps a thousand packages that failed together (a registry was down)
-from retrying together. The cap applies to the delay including its jitter, so ``max_s`` is the longest wait. Retries never
-end: a failure that must not be retried is a permanent one, which the machine handles.
+from retrying together. The cap applies to the delay including its jitter, so ``max_s`` is the longest wait. The number of
+retries is not limited; a permanent failure is not retried, but the machine (`queue.machine`) parks its task.
 """
 
 import math
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BackoffPolicy:
-    """Delays in seconds: ``initial_s * factor ** n``, each spread by ``±jitter`` (a fraction), none above ``max_s``."""
+    """Delays in seconds. After ``n`` failures in a row, the delay is ``initial_s * factor ** (n - 1)``, changed at random by up to
+    the fraction ``jitter``. No delay exceeds ``max_s``.
+    """
 
     initial_s: float = 15.0
     factor: float = 1.5

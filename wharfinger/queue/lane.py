@@ -131,7 +131,7 @@ class LaneOwner(Protocol):
         ...
 
     def next_wake(self, lane: str) -> float | None:
-        """Return when to check again whether the lane's next run is due; None if the lane is not backing off."""
+        """Return the time at which to check again whether the lane's next run is due; None if the lane is not backing off."""
         ...
 
     def left(self, lane: "LaneWork") -> None:

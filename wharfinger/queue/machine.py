@@ -1,4 +1,4 @@
-"""The queue of one package as a pure machine, which decides when tasks run, wait and are dropped.
+"""The queue of one package as a pure state machine, which decides when tasks run, wait and are dropped.
 
 Theory of operation. A queue has *lanes*; a lane is a strict FIFO, and its head is the only task that may run. A task that fails
 stays at the head, because the tasks behind it depend on it, as Install depends on Download. The head is always in one of five
@@ -7,7 +7,7 @@ phases; all tasks behind it wait:
 ==========  ===============================================================================================================
 Running     started as run N
 Completing  run N succeeded, and the caller is being notified (CallDone); until that is done, the lane starts no other run
-Ending      run N is being interrupted; the task stays at the head until the run has ended, so that a lane never runs two tasks
+Ending      run N is being interrupted; the task stays at the head until the run has ended, so a lane runs one task at a time
 BackingOff  the last run failed; the next one starts at a given time
 Parked      the last run failed permanently; the next one starts only after an input has changed
 ==========  ===============================================================================================================
@@ -37,8 +37,8 @@ no task has no effect. Only the step from Running to Completing has the effect C
 before the next step, so the success of a cancelled task is never reported. An illegal event raises IllegalEvent, and changes
 nothing.
 
-No clock, no randomness, no I/O: events carry the time (seconds of any monotonic clock) and the random number that jitter
-needs. The time of the next retry is not an effect; it is computed from the state (`state.next_wake`), so it is never
+The machine has no clock, no randomness and no I/O: events carry the time (seconds of any monotonic clock) and the random number
+that jitter needs. The time of the next retry is not an effect; it is computed from the state (`state.next_wake`), so it is never
 outdated.
 
 The cost of a step does not depend on the number of waiting tasks, because states share their common parts (`queue.fifo`).

@@ -1,11 +1,11 @@
-"""The handle of one operation (Update, Reconciliation or Removal), by which an operation of higher rank cancels it.
+"""The handle of one operation, such as an Update or a Removal. An operation of higher rank cancels this operation with it.
 
 When the handle is cancelled, the queue cancels the CancelScope of the operation's running task, and drops its waiting tasks
 (spec/runtime §2.2, §3: a cancelled task leaves at once, even during a run or a backoff). A trio CancelScope cannot be used for
 this: it can be entered only once and belongs to one task, while an operation has several tasks, most of which have not begun.
 
 Invariants: a cancellation is permanent, and its first cause is kept; listeners are called exactly once, within `cancel`
-itself. Synchronous, with no knowledge of trio or of queues; only used from the event loop's thread.
+itself. The handle is synchronous, does not know trio or queues, and is only used from the event loop's thread.
 """
 
 from collections.abc import Callable

@@ -7,13 +7,14 @@ Queues determine the order of the work of one package. Slots limit the amount of
 fairly: a namespace with five hundred packages waits in line with a namespace that has two. The rules are in
 :mod:`wharfinger.queue.slots_machine`.
 
-Rules for callers: a slot is for leaf work. A task that holds a work slot may also use API slots; a task that holds an API slot
-must not wait for another slot. Any other request for a second slot could cause a deadlock under load, so it is refused at once
+Rules for callers: a slot is for work that does not wait for other work with a slot. A task that holds a slot for a download, a
+render, a hook run or a load may also use slots for API calls. A task that holds a slot for an API call must not wait for another
+slot. Any other request for a second slot could cause a deadlock under load, so it is refused at once
 (RuntimeError), even if slots are free. These rules also apply to tasks in nurseries of the holder, but not to work that the
 holder has started elsewhere, such as a service, or a task on a queue.
 
-If work holds its slot for SLOW_S and then raises (it failed, timed out or was cancelled), its package becomes slow: until its
-next success of that kind, it shares a quarter of the slots with all other slow packages.
+If work other than an API call holds its slot for SLOW_S and then raises (it failed, timed out or was cancelled), its package
+becomes slow: until its next success of that kind, it shares a quarter of the slots of that kind with all other slow packages.
 
 Invariants: a cancelled waiter leaves the line before it can be granted a slot, so no granted slot is lost. Slots are returned
 even if the block raises. Waking one waiter costs nothing for the others. There is no background task and no timer.
@@ -143,8 +144,8 @@ class _Use:
 
     async def __aenter__(self) -> None:
         outer = _innermost.get()
-        # If a task outlives the block in which it was started, its context still has the use of that block, whose slot was
-        # returned.
+        # If a task outlives the block in which it was started, its context still refers to the `_Use` of that block, whose slot
+        # was returned.
         while outer is not None and not outer.held:
             outer = outer.outer
         if outer is not None and outer.forbids(self):

@@ -1,14 +1,15 @@
-"""The right to do expensive work, as a pure machine: slots of several kinds, and the packages that wait for them.
+"""The right to do expensive work, as a pure state machine: slots of several kinds, and the packages that wait for them.
 
 Theory of operation. A *slot* is the right to do one piece of leaf work, which is work that does not wait for other work with
 a slot. Downloads, renders, hook runs and loads each take one slot of their kind **and** one of the slots for work, which all
-four share. A task gets both at once or neither, so no task holds one of them while it waits for the other. A call of the
-cluster's API takes a slot of its own kind only: it waits for the server's work.
+four share. A task gets both together or neither, so no task holds one of them while it waits for the other. A call of the
+cluster's API takes a slot of its own kind only, because the API server does its work.
 
 *Shares.* A slot cannot be taken away from work that is under way, so hanging work keeps its slot until its own deadline.
 Shares limit the slots that such work can occupy, so that it cannot block all other work:
 
-* one package may hold half of the slots for hooks and API calls, whose duration the daemon does not control;
+* one package may hold half of the slots for hooks, and half of those for API calls, because the daemon does not control how long
+  hooks and API calls take;
 * one group, such as a namespace (see *Turns*), may hold `namespace_share` percent of each kind and of the slots for work;
 * one source (a registry's host) may hold `source_share` percent of the downloads;
 * all slow packages of a kind share a quarter of the slots of that kind; a package becomes slow if work of that kind holds its
@@ -21,14 +22,15 @@ for at most k/r pieces of work, all of which belong to these other packages (`te
 *Turns.* Packages belong to groups: the namespace of an Application, one group for all Modules, one for the daemon itself. Each
 kind has a line of groups in the order of their turns; a group that begins to wait gets the last turn, and so does a group that
 was served and still waits. Within a group, packages take turns by the same rules, and the requests of one package are served in
-order. A slot that becomes free is given to the earliest turn that can use it. If the slots for work were used up, the turns of
-all kinds are compared. So while a request waits only because no slot is free, each other group overtakes it at most once per
+order. A slot that becomes free is given to the request with the earliest turn that can use it. When a slot for work becomes free,
+the turns of all four kinds are compared. So while a request waits only because no slot is free, each other group overtakes it at most once per
 kind, however many requests that group makes.
 
 =========  ========================================================================================================
 event      what happens
 =========  ========================================================================================================
-Asked      the request is granted at once if slots are free and no share is used up; otherwise it waits
+Asked      the request is granted at once if slots are free, no share is used up, and no earlier request of its package waits;
+           otherwise it waits
 Withdrawn  the request no longer waits; the next request of its package may be granted, since it may have another source
 Returned   the slots become free, and the outcome may change whether the package is slow; all requests that can be
            granted now are granted: there may be several, because one may have waited for the share of its namespace, and
@@ -43,8 +45,9 @@ Invariants (`tests/queue/test_slots_rules.py`):
 * Each group in a line has a waiting package, and each package in it has a request.
 * At most MAX_SLOW packages of a kind are remembered as slow.
 
-Withdrawing a request that does not wait, or returning a slot that is not held, raises IllegalSlotEvent and has no effect. No
-clock and no I/O. A step costs as much as copying the groups that wait for one kind, and the waiting packages of one group.
+Withdrawing a request that does not wait, or returning a slot that is not held, raises IllegalSlotEvent and has no effect. The
+machine has no clock and no I/O. A step costs about as much as copying the groups that wait for one kind, and the waiting packages
+of one group.
 """
 
 from collections.abc import Mapping
@@ -66,7 +69,7 @@ class Kind(StrEnum):
 _WORK: Final = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 _API: Final = (Kind.API,)
 _SHARED: Final = frozenset({Kind.HOOK, Kind.API})
-"""The kinds of slots of which one package may hold half."""
+"""The kinds for which one package may hold at most half of the slots."""
 MAX_SLOW: Final = 1_000
 """The number of packages that are remembered as slow, for each kind; the oldest is forgotten first."""
 
@@ -148,8 +151,8 @@ class Shares:
 class KindState:
     """The slots of one kind: their number, the shares, the holders, and the waiters (in the order of turns).
 
-    ``held`` counts the slots in use by package; ``groups`` and ``sources`` count them by group and by source. ``slow`` are the
-    packages that have had `Outcome.SLOW` since their last success, oldest first.
+    ``held`` has the number of slots in use for each package, ``groups`` for each group, and ``sources`` for each source. ``slow``
+    are the packages that have had `Outcome.SLOW` since their last success, oldest first.
     """
 
     limit: int

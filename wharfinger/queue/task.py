@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Task(Protocol):
-    """One step of a package's life; ``name`` is its identity in dumps and for `unique`."""
+    """One step of a package's life; ``name`` is its identity in dumps and for ``unique`` of `Queues.enqueue`."""
 
     @property
     def name(self) -> str:

@@ -4,11 +4,12 @@ Any code on the event loop may *post* an event. The machine steps at once, and i
 the state and the effects always agree, and no task has to be woken to perform the effects. Each lane that has something to do is
 served by a trio task (`queue.lane`); posting the end of a run gives the lane its next run.
 
-Effects are performed synchronously. The only callback among them is ``on_done``, which is always the only effect of its step
-and runs in the lane's trio task. So ``on_done`` may enqueue, cancel and unpark, in this queue or in any other.
+Effects are performed synchronously. The only effect that calls code of the caller is CallDone: it calls ``on_done``, is always the
+only effect of its step, and is performed in the lane's trio task. So ``on_done`` may enqueue, cancel and unpark, in this queue or
+in any other.
 
-A queue exists as long as it holds a task. Its end is reported to the tasks that wait for it and to the owner of all queues,
-which drops it. The next task of that name begins a new queue.
+A queue exists as long as it holds a task. Its end is reported to the trio tasks that wait for the end, and to the owner of all
+queues (`queue.service`), which forgets the queue. The next task for this package begins a new queue.
 """
 
 import logging
@@ -169,14 +170,14 @@ class QueueWorker:
     # --- for its lanes ---------------------------------------------------------------------------------------------------
 
     def next_wake(self, lane: str) -> float | None:
-        """Return when to check again whether the lane's next run is due; None if the lane is not backing off."""
+        """Return the time at which to check again whether the lane's next run is due; None if the lane is not backing off."""
         return next_wake(self.state) if is_backing_off(self.state, lane) else None
 
     def left(self, lane: LaneWork) -> None:
         """Remove a lane that no trio task serves any more.
 
-        If the lane still has a head that is not parked, its trio task was ended from outside or by a bug in this module; in both
-        cases the daemon is ending.
+        If the lane still has a head that is not parked, its trio task was ended from outside or by a bug in the code of queues; in
+        both cases the daemon is ending.
         """
         del self._lanes[lane.name]
         found = self.state.lanes.get(lane.name)

@@ -1,13 +1,13 @@
-"""The trio tasks that serve all lanes. A task is started when a lane has something to do, and is reused afterwards.
+"""The trio tasks that serve all lanes. A trio task is started for a lane that has something to do, and is reused afterwards.
 
 A trio task whose lane is done becomes idle, and then serves the next lane that begins in any queue. It is reused because starting
 a trio task and entering a cancel scope costs more than the rest of a small task. (If the hooks of a thousand packages are bound
 to the same event, each event makes a thousand small tasks.) At most MAX_IDLE trio tasks are idle; further ones end. Idle trio
 tasks that were not needed for IDLE_S end as well, until FEW_IDLE remain. The reason is that a start of the daemon needs many trio
-tasks at once, and afterwards few are needed. Idle queues have no other cost.
+tasks at once, and afterwards few are needed.
 
-A trio task has the context of the code that made the pool, and not of the code that enqueued a task, because it also serves other
-requests later.
+A trio task has the context of the code that made the pool, and not of the code that enqueued a task, because it serves other lanes
+later.
 """
 
 import contextvars

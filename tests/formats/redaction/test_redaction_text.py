@@ -35,6 +35,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4"
         ("password-sha256:2c26b46b password=hunter2", "password-sha256:2c26b46b password=***"),
         ("?user=a&password=hunter2&ssl=1", "?user=a&password=***&ssl=1"),
         ("--token abc --password=def --name x", "--token *** --password=*** --name x"),
+        ("-token abcdefgh", "-token ***"),
         ("--token 'a b' --token --next", "--token '***' --token --next"),
         ("export DB_PASS=hunter2 # note", "export DB_PASS=*** # note"),
         ("password: correct horse battery\nname: x", "password: ***\nname: x"),

@@ -151,7 +151,7 @@ async def test_risks_for_the_next_change_are_warnings(tmp_path: Path) -> None:
     silent = {**GOOD, **schemas, "values.yaml": "{}"}
     report = await check(tmp_path / "silent", silent)
     assert told(report) == [
-        "warning: the settings schema: has no x-config-version, but conversions lead to version 2; add it beside its type"
+        "warning: the settings schema: has no x-config-version, but conversions lead to version 2; add it beside `type`"
     ]
 
 

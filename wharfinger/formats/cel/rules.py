@@ -97,7 +97,7 @@ class CompiledRules:
     def evaluated(self, request: CelRequest, at: Callable[[str], None]) -> Outcome:
         """Evaluate the rules on a value.
 
-        Before a rule is evaluated, ``at`` is called with its place, unless the same rule was also the last one before.
+        Before a rule is evaluated, ``at`` is called with its place, unless the rule evaluated immediately before is the same one.
         """
         walk = _Walk(at)
         with contextlib.suppress(_EnoughError):

@@ -106,9 +106,9 @@ def _outside(text: str) -> Iterator[Text]:
 
 
 def _parts(pieces: list[Text | str], depth: int) -> tuple[tuple[Part, ...], bool]:
-    """Remove the pieces up to the next ``{end}`` from the list; without an ``{end}``, remove all.
+    """Remove the pieces of a range, up to its ``{end}``, from the list; remove all pieces if there is no ``{end}``.
 
-    Returns the parts that the pieces stand for, and whether an ``{end}`` was found. Raises JsonPathError.
+    Returns the parts that the pieces stand for, and whether the ``{end}`` was found. Raises JsonPathError.
     """
     found: list[Part] = []
     while pieces:

@@ -113,7 +113,7 @@ class _Reader:
 
 
 def yaml_lines(data: bytes) -> tuple[Lines, ...]:
-    """Return the places in each document of a text that is not empty. These are the documents that `read_yaml_all` returns.
+    """Return the places in each non-empty document of a text. These are the documents that `read_yaml_all` returns.
 
     Raises nothing. If the text is not YAML, the places before the fault are returned.
     """

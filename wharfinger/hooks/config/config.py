@@ -173,7 +173,7 @@ def _kubernetes(item: JsonValue, snapshots: Snapshots, problems: Problems, *, le
 def _resynchronization_s(item: JsonValue, problems: Problems, where: str) -> float | None:
     """Return the seconds between two listings of the watched objects; None for never.
 
-    shell-operator ignores this field. So hooks with any value exist, and none of them may be refused.
+    shell-operator ignores this field. So existing hooks may have any value here, and no value is a reason to refuse a hook.
     """
     if not (written := find_str(item, "resynchronizationPeriod")):
         return None

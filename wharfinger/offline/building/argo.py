@@ -79,8 +79,8 @@ def helm_values(helm: JsonObject, read: Callable[[str], str | None]) -> JsonObje
 def kustomize_fields(asked: JsonObject, own: JsonObject) -> JsonObject:
     """Return the fields of an overlay on a folder, from the field ``kustomize`` of a source.
 
-    ``own`` is the ``kustomization.yaml`` of the folder. Argo CD edits that file instead. Both ways have the same result, except if
-    the file and the source set the same prefix, suffix or image; then ArgoError is raised.
+    ``own`` is the ``kustomization.yaml`` of the folder. Argo CD edits that file instead. Both ways have the same result, except
+    if the file and the source set the same prefix, suffix or image; then ArgoError is raised.
     """
     made: JsonObject = {}
     for key in ("namePrefix", "nameSuffix"):

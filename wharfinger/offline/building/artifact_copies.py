@@ -9,9 +9,9 @@ from                   what is copied
 any other pattern      each match with its whole path, below ``to``; ``**`` is a plain ``*`` here, as in Go's ``fs.Glob``
 =====================  ====================================================================================================
 
-Later operations overwrite files of earlier ones, or merge YAML into them (``Merge``). The strategy ``Extract`` unpacks archives into
-``to``; in its patterns, ``**`` matches any number of folders. Nothing is read outside of the source, and nothing is written outside
-of the artifact.
+Later operations overwrite files of earlier ones, or merge YAML into them (``Merge``). The strategy ``Extract`` unpacks archives
+into ``to``; in its patterns, ``**`` matches any number of folders. Nothing is read outside of the source, and nothing is
+written outside of the artifact.
 """
 
 import os
@@ -245,7 +245,8 @@ def _glob(source: Path, pattern: str, *, recursive: bool) -> Iterator[str]:
 def _is_excluded(path: str, base: str, patterns: tuple[str, ...]) -> bool:
     """Return whether a pattern matches a path.
 
-    A pattern is relative to the source or to the folder of the operation. One without a slash also matches the last name of a path.
+    A pattern is relative to the source or to the folder of the operation. One without a slash also matches the last name in a
+    path.
     """
     inner = path.removeprefix(f"{base}/") if base != "." else path
     names = {path, inner}

@@ -1,5 +1,5 @@
-"""A cache that records whether fetched charts may make nodes, that is, objects that have a controller, such as a HelmRelease. So a
-chart is fetched only once to find this out.
+"""A cache that records whether fetched charts may make nodes, that is, objects that have a controller, such as a HelmRelease.
+So a chart is fetched only once to find this out.
 
 The cache has only charts of a fixed version, because a version constraint may select a newer chart later.
 """

@@ -1,4 +1,7 @@
-"""Find charts that may make nodes (objects that have a controller): objects of Flux and its operator, Applications of Argo CD, packages. Blocking."""
+"""Find charts that may make nodes, that is, objects that have a controller. Blocking.
+
+Nodes are objects of Flux and its operator, Applications of Argo CD, and packages.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The ``kustomization.yaml`` that Flux generates for a Kustomization: it builds the folder that the spec names, with the spec's changes.
+"""The ``kustomization.yaml`` that Flux generates for a Kustomization: it applies the changes of the spec to the folder.
 
 If the folder has no ``kustomization.yaml``, Flux lists all manifests below it; a subfolder that has one is listed as a whole.
 """

@@ -65,7 +65,8 @@ def combined(
 ) -> tuple[JsonObject, ...]:
     """Return the combined inputs of all providers.
 
-    A provider without inputs is skipped. With ``include_empty``, it is not, so there are no permutations. Raises InputsError for too many permutations, and for a name that cannot be a key.
+    A permutation has no inputs of a provider that has none. With ``include_empty``, such a provider makes the permutations empty.
+    Raises InputsError for too many permutations, and for a name that cannot be a key.
     """
     if strategy is Strategy.FLATTEN:
         return tuple(each for provider in providers for each in provider.with_itself())

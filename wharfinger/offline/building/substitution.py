@@ -1,9 +1,9 @@
 """The substitution of variables in built manifests, as requested by ``spec.postBuild`` of a Flux Kustomization.
 
-Of the expressions that Flux documents, these are supported: ``${var}``, a default (``:-`` and ``:=`` for a variable that is unset or
-empty, ``-`` and ``=`` for one that is unset), a part (``${var:position:length}``), replacements (``${var/old/new}``, ``${var//old/new}``), and the
-case (``^``, ``^^``, ``,``, ``,,``). ``$${`` is a literal ``${``. A variable that is not set is empty. Substitution works on the
-text of a manifest, so a value can become a number.
+Of the expressions that Flux documents, these are supported: ``${var}``, a default (``:-`` and ``:=`` for a variable that is
+unset or empty, ``-`` and ``=`` for one that is unset), a part (``${var:position:length}``), replacements (``${var/old/new}``,
+``${var//old/new}``), and the case (``^``, ``^^``, ``,``, ``,,``). ``$${`` is a literal ``${``. A variable that is not set is
+empty. Substitution works on the text of a manifest, so a value can become a number.
 """
 
 import re

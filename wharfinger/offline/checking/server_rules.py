@@ -1,8 +1,8 @@
 """Check manifests by the rules of an API server: an embedded, empty server that runs only during the check.
 
-The custom resource definitions of the tree and of Wharfinger are applied first, then the namespaces of all objects, then everything
-else, each by server-side apply, as in the daemon. So the server itself checks schemas and unknown fields, sets defaults, and runs
-validation and admission. A kind without a definition is reported once, and its objects are not checked.
+The custom resource definitions of the tree and of Wharfinger are applied first, then the namespaces of all objects, then
+everything else, each by server-side apply, as in the daemon. So the server itself checks schemas and unknown fields, sets
+defaults, and runs validation and admission. A kind without a definition is reported once, and its objects are not checked.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -78,7 +78,7 @@ async def server_findings(manifests: Iterable[Manifest], client: ClusterClient) 
 
 
 async def _established(client: ClusterClient, definitions: Sequence[Manifest]) -> list[Finding]:
-    """Wait, for a bounded time, until the server serves the kinds of definitions; return a finding for each one that it rejects."""
+    """Wait for a bounded time until the server serves the kinds of definitions. Return a finding for each one that it rejects."""
     findings: list[Finding] = []
     with trio.move_on_after(ESTABLISHED_S):
         for each in definitions:

@@ -106,7 +106,8 @@ class ArgoApplicationController:
     async def inputs(self, stored: Stored, gate: Gate) -> str | None:
         """Return the digest of everything that an Application is built from; None if it must be built.
 
-        Only charts have such a digest: other sources may contain further nodes. Fetches nothing. Raises FormatError.
+        Only an Application of charts has such a digest, because other sources may contain further nodes. Fetches nothing.
+        Raises FormatError.
         """
         sources = argo_sources(stored.object)
         root = self._run.tree.root
@@ -146,7 +147,7 @@ class ArgoApplicationController:
         is_known = folder is not None
 
         def read(name: str) -> str | None:
-            """Read a file of the tree; return "" for a file of a fetched chart, which the chart's version identifies."""
+            """Read a file of the tree; return "" for a file of a fetched chart, because the chart's version identifies it."""
             return read_text(root, folder or root, name, references) if is_known or name.startswith("$") else ""
 
         return [digest, await trio.to_thread.run_sync(helm_values, helm, read)]
@@ -258,7 +259,7 @@ def _errors_of(source: ArgoSource) -> Iterator[None]:
 
 
 def _fixed(source: ArgoSource) -> str | None:
-    """Return the key of a chart that a source names in one fixed version; None if the version may change."""
+    """Return the cache key of the chart of a source if its version is fixed; None if the version may change."""
     return fixed_chart({"url": source.repository}, source.chart, source.revision)
 
 

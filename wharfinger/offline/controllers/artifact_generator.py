@@ -1,7 +1,7 @@
 """The controller of Flux ArtifactGenerators, which compose artifacts from the files of sources.
 
 Each artifact is an ExternalArtifact, which Kustomizations and HelmReleases read as their source. In a cluster the generator's
-controller makes these objects, so they are in the store only, and not printed.
+controller makes these objects, so they are put into the object store, but are not printed.
 """
 
 import re
@@ -36,7 +36,7 @@ _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9]
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One artifact to make: its name, its entry in the object, and the labels that a pattern gives it."""
+    """One artifact to make: its name, its entry in the object, and the labels from ``spec.pathPattern``."""
 
     name: str
     entry: JsonObject
@@ -121,7 +121,7 @@ def sources_of(stored: Stored) -> dict[str, Id]:
 
 
 def chart_name(path: Path) -> str:
-    """Return the name that a ``Chart.yaml`` has; "chart" if it cannot be read. Blocking."""
+    """Return the name that a ``Chart.yaml`` has; "chart" if it has no valid name. Blocking."""
     for line in path.read_text(errors="replace").splitlines():
         key, _, value = line.partition(":")
         name = value.strip().strip("'\"")
@@ -131,7 +131,9 @@ def chart_name(path: Path) -> str:
 
 
 def _requests(obj: JsonObject, sources: Mapping[str, Path]) -> list[_Request]:
-    """Return the artifacts of a generator; with a pattern there is one for each folder that matches. Blocking."""
+    """Return the artifacts of a generator: one for each entry of ``spec.artifacts`` or, with ``spec.pathPattern``, one for each
+    entry and each folder that matches. Blocking.
+    """
     entries = [as_object(each, f"spec.artifacts[{n}]") for n, each in enumerate(find_list(obj, "spec", "artifacts"))]
     if not entries:
         raise CopyError("spec.artifacts: needs at least one artifact")
@@ -156,7 +158,10 @@ def _requests(obj: JsonObject, sources: Mapping[str, Path]) -> list[_Request]:
 
 
 def _captures(pattern: str, sources: Mapping[str, Path]) -> Iterator[dict[str, str]]:
-    """Yield the values of the names in braces for each folder that matches. Blocking. Raises CopyError."""
+    """Yield, for each folder that matches a pattern such as ``@git/apps/{app}``, the values of the names in braces. Blocking.
+
+    Raises CopyError.
+    """
     alias, slash, path = pattern.removeprefix("@").partition("/")
     if not pattern.startswith("@") or not slash or alias not in sources:
         raise CopyError(f"spec.pathPattern: expected @ALIAS/PATTERN with the alias of a source, found {pattern!r}")

@@ -33,7 +33,7 @@ def files_of(stored: Stored, tree: Tree) -> frozenset[str]:
 
 
 def builders_of(who: Id, store: ObjectStore, tree: Tree) -> tuple[Id, ...]:
-    """Return the nodes that build a file which declares an object of this kind and name, sorted.
+    """Return the nodes that would make an object, sorted: those that build a file with an object of this kind and name.
 
     Namespaces are not compared, because a build may set them. An ExternalArtifact is made by the generator that names it.
     """

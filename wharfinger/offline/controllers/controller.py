@@ -34,13 +34,13 @@ class NodeResult:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of a run that controllers read."""
+    """The options that controllers read."""
 
     kube_version: str
     api_versions: tuple[str, ...] = ()
     allow_missing_secrets: bool = False
     allow_missing_crds: bool = False
-    """True if definitions that a ResourceSet depends on may be missing in the tree."""
+    """True if custom resource definitions that a ResourceSet depends on may be missing in the tree."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class RunContext:
     """The policy for fetches of charts and packages."""
     artifacts: dict[Id, Artifact] = field(default_factory=dict)
     unsearched: set[Id] = field(default_factory=set)
-    """Releases that may make nodes: a survey cannot decide this, because their charts would have to be fetched first."""
+    """The releases that may make nodes. A survey (``survey.py``) cannot find this out, because it does not fetch their charts."""
     texts: ParsedTexts = field(default_factory=ParsedTexts)
     paths: RealPaths = field(default_factory=RealPaths)
     """The real paths of the files that kustomizations name, cached for this run."""
@@ -68,7 +68,7 @@ class RunContext:
 
 
 class Controller(Protocol):
-    """The controller of some kinds."""
+    """A controller, which makes the manifests of the objects of some kinds."""
 
     async def reconcile(self, stored: Stored, gate: Gate, /) -> NodeResult:
         """Do the work of one node. Raises the errors of the gate, or ReconcileError."""

@@ -1,18 +1,20 @@
-"""The gate before a controller's work: it checks that everything an object needs is ready, at the level that the engine sets.
+"""The gate before a controller's work: it checks that everything that an object needs is ready.
+
+The result depends on the state of each needed object, and on the level that the fixpoint engine sets:
 
 =========  ==================================  ====================================  =====================
-level      absent                              there, and not done                   failed
+level      the object is absent                the object exists, but is not done    the object has failed
 =========  ==================================  ====================================  =====================
 NONE       block: it may still be created      block                                 a derived failure
 CASCADE    a failure that names it             block                                 a derived failure
 FORCE      a failure that names it             a failure: a cycle, or never done     a derived failure
 =========  ==================================  ====================================  =====================
 
-If a file declares an absent object, and the node that builds the file is not done or has failed, the gate checks that node
-instead: the object is absent only because that node has not built it.
+If a file declares an absent object, and the node that builds the file is not done or has failed, CASCADE and FORCE check that
+node instead: the object is absent only because that node has not built it.
 
-A node that has reasons to block blocks, even if it also has reasons to fail. So it fails only when the state of everything that
-it needs is final. There are no timeouts.
+If a node has reasons to block and reasons to fail, it blocks. So it fails only when the state of everything that it needs is
+final. The only exception is a node that names itself: it fails immediately. There are no timeouts.
 """
 
 import difflib
@@ -77,8 +79,8 @@ class Need:
 class Gate:
     """The gate of one run of one node. ``reads`` collects everything that the node has read.
 
-    ``selected`` are objects that the node found through a selection. Instead of them, ``reads`` has the selection: a change of
-    the selection wakes the node, so the objects need not wake it.
+    ``selected`` are objects that the node found through a selection (``selections.py``). Instead of them, ``reads`` has the
+    selection: a change of the selection wakes the node, so the objects need not wake it.
     """
 
     who: Id

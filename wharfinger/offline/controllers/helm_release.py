@@ -67,7 +67,7 @@ class ChartSources:
 
 @dataclass(frozen=True, slots=True)
 class _Chart:
-    """The chart of a release, and the values files that its spec names."""
+    """The chart of a release, and the values files that the spec of the chart names."""
 
     source: Id
     name: str = ""
@@ -102,7 +102,7 @@ class HelmReleaseController:
         self._builder = builder
         self._readiness = readiness
         self._known: dict[tuple[Path, str], _Fetched] = {}
-        """The charts in sources; many releases of a run have the same chart."""
+        """The charts in sources, cached because many releases of a run have the same chart."""
         self._locks = KeyedLocks()
 
     async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
@@ -171,7 +171,7 @@ class HelmReleaseController:
             raise ReconcileError(str(error)) from error
 
     async def _inputs_of_fetched(self, stored: Stored, gate: Gate, chart: _Chart) -> str | None:
-        """Return the inputs of a release whose chart would have to be fetched; None if the chart is known to make nodes."""
+        """Return the digest of a release whose chart would have to be fetched; None if the chart is known to make nodes."""
         makes_nodes = await self._charts.is_known_to_make_nodes(self._fixed(chart))
         if makes_nodes is None:
             self._run.unsearched.add(stored.id)
@@ -301,7 +301,7 @@ class HelmReleaseController:
         return await trio.to_thread.run_sync(_default_values, fetched, files) if files else {}
 
     async def _from_repository(self, source: Stored, chart: _Chart, secret: Mapping[str, bytes]) -> Artifact:
-        """Return a chart of a HelmRepository of either type. Raises SourceError."""
+        """Return a chart of a HelmRepository (of type ``default`` or ``oci``). Raises SourceError."""
         url = find_str(source.object, "spec", "url")
         if find_str(source.object, "spec", "type") == "oci" or url.startswith("oci://"):
             login = secret.get(".dockerconfigjson") or _docker_config(source.object, secret)

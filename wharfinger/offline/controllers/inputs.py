@@ -21,7 +21,7 @@ _ORDER_ONLY = frozenset({HELM_RELEASE, KUSTOMIZATION, ARGO_APPLICATION})
 def inputs_digest(run: RunContext, stored: Stored, gate: Gate, more: Iterable[JsonValue]) -> str:
     """Return the digest of an object, of the objects that its gate has read, and of ``more``, such as digests of folders.
 
-    Labels and annotations of an object do not count as inputs.
+    The metadata of an object, such as its labels, does not count as an input.
     """
     read = {each for each in gate.reads if each.kind not in _ORDER_ONLY}
     read |= {secret for each in read if each.kind in SOURCES and (secret := _login_of(run, each)) is not None}

@@ -80,7 +80,7 @@ class KustomizationController:
             raise build_error(self._run, relative, error) from error
 
     def _folder(self, source: Id, spec: JsonObject) -> tuple[Path, str]:
-        """Return the files of the source, and the path of the folder to build in them."""
+        """Return the root folder of the source, and the path of the folder to build, relative to that root."""
         artifact = self._run.artifacts.get(source)
         if artifact is None:
             raise ReconcileError(
@@ -177,7 +177,7 @@ def check_build(run: RunContext, root: Path, folder: str, fields: JsonObject) ->
 
 
 def build_error(run: RunContext, folder: str, error: KustomizeError) -> ReconcileError:
-    """Return the error of a build; a file below the folder that cannot be read is named with its line."""
+    """Return the error of a build. If a file below the folder cannot be read, the error names this file and the line."""
     problems = [each for each in run.tree.hidden_problems if run.tree.is_below(each.place.file, folder)]
     named: Problem | None = next((each for each in problems if Path(each.place.file).name in str(error)), None)
     named = named or (problems[0] if len(problems) == 1 else None)

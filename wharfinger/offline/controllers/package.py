@@ -140,9 +140,10 @@ class PackageController:
         *,
         as_template: bool = False,
     ) -> NodeResult:
-        """Build a package that was read; ``modules`` are the enabled ones. Raises PackageError, FormatError, IdentityError.
+        """Build a package that was read; ``modules`` are the enabled Modules. Raises PackageError, FormatError, IdentityError.
 
-        With ``as_template``, render as `helm template` does: the package's own definitions do not exist when its templates run.
+        With ``as_template``, render as `helm template` does: the package's custom resource definitions do not exist when its
+        templates run.
         """
         spec, definition = loaded.spec, loaded.definition
         newest, _ = await convert(definition.conversions, self._tools.jq, wanted.settings, wanted.version)
@@ -260,7 +261,7 @@ class PackageController:
         return with_encoded_data(stored.object, secret_bytes(stored))
 
     async def _modules(self, gate: Gate) -> dict[str, tuple[str, ...]]:
-        """Return the enabled Modules, with the kinds of their definitions."""
+        """Return the enabled Modules, with the kinds of their custom resource definitions."""
         gate.reads.add(MODULES)
         found: dict[str, tuple[str, ...]] = {}
         for stored in self._run.store.list(MODULE):
@@ -296,7 +297,7 @@ def _unread(definition: Definition, tree: Path, settings: JsonObject) -> tuple[s
 
 
 async def _digest(registry: Registry, repository: str, spec: PackageSpec) -> Digest:
-    """Return the digest that a resource pins, else the digest of its version's tag. Raises PackageError."""
+    """Return the digest that a resource pins, else the digest of the tag that it names or follows. Raises PackageError."""
     if spec.directives.digest:
         return Digest(spec.directives.digest)
     return (await registry.resolve(repository, await followed_tag(registry, repository, spec))).digest

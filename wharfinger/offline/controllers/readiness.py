@@ -32,7 +32,7 @@ _RESERVED: Final = frozenset(
 
 
 class Readiness:
-    """Evaluates the expressions, in the worker processes for rules."""
+    """Evaluates the expressions in the worker processes for CEL rules."""
 
     def __init__(self, store: ObjectStore, rules: Rules) -> None:
         self._store = store

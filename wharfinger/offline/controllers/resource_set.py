@@ -1,4 +1,4 @@
-"""The controller of the Flux Operator's ResourceSets: templates of objects, executed for each of their inputs.
+"""The controller of the Flux Operator's ResourceSets: templates of objects, executed for each input of the set.
 
 The inputs come from the set itself, and from the ResourceSetInputProviders that it names or selects. A provider of type Static
 has its inputs in its spec. All other providers get their inputs from a service; here they are read from the provider's
@@ -34,7 +34,7 @@ from wharfinger.runtime.fixpoint.model import Id
 API_VERSION: Final = "fluxcd.controlplane.io/v1"
 COPY_FROM: Final = "fluxcd.controlplane.io/copyFrom"
 COMPUTED: Final = ("fluxcd.controlplane.io/convertKubeConfigFrom", "fluxcd.controlplane.io/checksumFrom")
-"""Annotations whose effect the operator computes from the cluster."""
+"""Annotations whose effect the operator computes from other objects in the cluster."""
 MAX_STEPS: Final = 20
 STATIC: Final = "Static"
 _FLUX_GROUPS: Final = (".toolkit.fluxcd.io", ".fluxcd.controlplane.io")
@@ -203,7 +203,7 @@ def _dependency(entry: JsonObject, where: str, stored: Stored) -> Need:
 
 
 def _is_flux(who: Id) -> bool:
-    """Return whether this is a definition of Flux itself; every cluster with ResourceSets has Flux's definitions."""
+    """Return whether this is a custom resource definition of Flux itself; every cluster with ResourceSets has these."""
     return who.kind == CRD and who.name.endswith(_FLUX_GROUPS)
 
 

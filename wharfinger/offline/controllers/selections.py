@@ -1,7 +1,8 @@
 """The label selectors by which ResourceSets choose their input providers, and the providers that each of them selects now.
 
 A selector names no object, so a set cannot wait for the objects that it selects. Instead, each selection is a piece of data in
-the engine, whose content is the list of the selected providers. A set reads it, and runs again only if that list has changed.
+the fixpoint engine. Its content is the list of the selected providers with their digests. A set reads this data, and runs again
+when the list changes.
 """
 
 from wharfinger.formats.json.value import JsonObject, checksum

@@ -1,7 +1,7 @@
 """The controller of sources: GitRepository, OCIRepository, HelmRepository, HelmChart and Bucket.
 
-A GitRepository that is the repository of the tree itself is not fetched: its files are those of the tree on this machine. A
-HelmRepository and a HelmChart are ready at once: a release fetches only the chart that it names.
+A source of the tree itself is not fetched: its files are those of the tree on this machine. A HelmRepository and a HelmChart
+are ready without a fetch, because a release fetches only the chart that it names.
 """
 
 from typing import Final

@@ -19,13 +19,13 @@ from wharfinger.offline.store.store import Stored
 from wharfinger.runtime.fixpoint.model import Id, Level
 
 UNCHANGED: Final = "unchanged"
-"""The reason for skipping a release whose inputs are the same in both versions of the tree."""
+"""The reason with which a survey skips a release or a source."""
 FETCHED: Final = frozenset({GIT_REPOSITORY, OCI_REPOSITORY, BUCKET})
-"""Sources whose controller fetches their files."""
+"""The kinds of sources for which the controller fetches files."""
 
 
 class ReleaseController(Controller, Protocol):
-    """A controller that can name the inputs of its releases."""
+    """A controller that can compute a digest of the inputs of a release."""
 
     async def inputs(self, stored: Stored, gate: Gate, /) -> str | None:
         """Return the digest of the inputs; None if the release must be rendered. Raises the same errors as `reconcile`."""
@@ -36,8 +36,8 @@ class ReleaseController(Controller, Protocol):
 class Survey:
     """The inputs that releases have recorded. A survey is in progress until `end`.
 
-    ``unsearched`` are releases that may make nodes: only their charts, once fetched, show whether they do. If the survey is
-    ``strict``, these releases are rendered.
+    ``unsearched`` are releases for which the survey does not know whether they make nodes, because it does not fetch their
+    charts. If the survey is ``strict``, these releases are rendered.
     """
 
     inputs: dict[Id, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Survey:
 
 
 class SurveyedReleases:
-    """Record the inputs of releases during a survey, and render the releases after the survey.
+    """Records the inputs of releases during a survey, and renders the releases after the survey.
 
     Implements :class:`~wharfinger.offline.controllers.controller.Controller`.
     """
@@ -80,7 +80,7 @@ class SurveyedReleases:
 
 
 class SurveyedSources:
-    """Fetch no source during a survey; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+    """Fetches no source during a survey; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
     def __init__(self, survey: Survey, controller: Controller, run: RunContext) -> None:
         self._survey = survey
@@ -96,7 +96,7 @@ class SurveyedSources:
 
 
 class SurveyedBuilds:
-    """Fetch the sources of nodes that are built; implements :class:`~wharfinger.offline.controllers.controller.Controller`.
+    """Builds nodes, and fetches their sources first; implements :class:`~wharfinger.offline.controllers.controller.Controller`.
 
     ``sources_of`` returns the ids of the sources of a node.
     """

@@ -1,5 +1,5 @@
 """The reading of a tree of manifests: which files are manifests, which objects they declare, and which Kustomizations build
-them.
+the files.
 
-May import ``store``.
+This folder may import ``store``.
 """

@@ -22,7 +22,7 @@ _LISTS: Final = ("resources", "components", "bases")
 class BuildFiles:
     """The files that builds read.
 
-    ``lists`` has the entries of each folder with a ``kustomization.yaml``. All paths are relative to the root.
+    ``lists`` has the entries of each ``kustomization.yaml``, by its folder. All paths are relative to the root.
     """
 
     def __init__(self, lists: Mapping[str, frozenset[str]], files: tuple[str, ...]) -> None:

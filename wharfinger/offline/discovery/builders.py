@@ -1,4 +1,7 @@
-"""The folders that the Flux Kustomizations and Argo CD Applications of a tree build, read from the files that declare them."""
+"""The folders that Flux Kustomizations and Argo CD Applications of a tree build, and that ArtifactGenerators copy.
+
+They are read from the files that declare these objects.
+"""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -21,12 +24,12 @@ _SPECIAL: Final = frozenset("*?[]{}")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A document of the tree, loaded or not."""
+    """A document of the tree, whether a run starts with it or only a build creates it."""
 
     id: Id
     document: Document
     is_bootstrap: bool = False
-    """True if the document is loaded although a Kustomization builds its file."""
+    """True if a run starts with the document although a Kustomization builds its file."""
     is_synced: bool = False
     """True if the document is made from a FluxInstance. It is not printed, because in a cluster the Flux Operator makes it."""
 
@@ -91,7 +94,7 @@ class CopiedFolder:
 
 
 def kustomization_folders(documents: Mapping[str, tuple[Declared, ...]]) -> Iterator[KustomizationFolder]:
-    """Yield the Kustomizations of Flux that were read."""
+    """Yield the Flux Kustomizations in the documents, except those whose path leads out of the root or contains a variable."""
     for file in sorted(documents):
         for each in documents[file]:
             if each.id.kind != KUSTOMIZATION:

@@ -1,8 +1,8 @@
 """The documents of one YAML file, each with the line on which it starts.
 
 The items of a ``List`` are separate objects at the place of the list. Documents without ``apiVersion`` and ``kind``, such as
-values for a chart, are not manifests, and are skipped. A Secret that SOPS encrypted is recognised: its values are replaced by
-placeholders, because nothing here can decrypt them.
+values for a chart, are not manifests, and are skipped. In an object that SOPS encrypted, placeholders replace the
+encrypted values, because nothing here can decrypt them.
 """
 
 import base64
@@ -116,7 +116,7 @@ def is_encrypted(obj: JsonObject) -> bool:
 
 
 def without_encryption(obj: JsonObject) -> JsonObject:
-    """Return an encrypted object of SOPS, with a placeholder for each encrypted value and without the field of SOPS itself."""
+    """Return an object that SOPS encrypted, with a placeholder for each encrypted value, and without the field ``sops``."""
     plain = {key: _with_placeholders(value, key) for key, value in obj.items() if key != SOPS}
     data = plain.get("data")
     if obj.get("kind") == "Secret" and isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""The sync of a FluxInstance: the source and the Kustomization that the Flux Operator makes, with which a cluster starts.
+"""The sync of a FluxInstance: the source and the Kustomization that the Flux Operator makes from it.
 
 The Kustomization has the name and the namespace of the source, and builds ``spec.sync.path``. If the tree has that folder, the
 source is assumed to be the tree itself, whatever its kind, and a build of that folder starts with both objects. Otherwise an
@@ -19,7 +19,7 @@ _KINDS: Final = frozenset({_GIT, "OCIRepository", "Bucket"})
 
 
 def synced_objects(obj: JsonObject) -> Iterator[JsonObject]:
-    """Yield the source and the Kustomization of an object, if it is a FluxInstance with a sync."""
+    """Yield the source and the Kustomization that the Flux Operator makes from an object, if it is a FluxInstance with a sync."""
     if obj.get("kind") != "FluxInstance":
         return
     try:

@@ -1,7 +1,8 @@
 """Files that exclude other files from a tree: ``.sourceignore`` and ``.krmignore``, with the patterns of ``.gitignore``.
 
-A pattern with a slash before its end is matched against the path relative to the file's folder, any other pattern against each
-name; a slash at the end means folders only; ``!`` cancels an earlier match. Ignored folders are not entered.
+A pattern with a slash before its end is matched against the path relative to the folder of the ignore file. Any other pattern
+is matched against the last name of the path. A pattern with a slash at its end matches only folders, and one that begins with
+``!`` cancels an earlier match. Ignored folders are not entered.
 """
 
 import os
@@ -21,7 +22,7 @@ _TRAILING: Final = re.compile(r"(?<!\\)\s+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One line of a file; ``base`` is the folder of the file, relative to the root ("" or ``apps/``)."""
+    """One line of an ignore file; ``base`` is the folder of that file, relative to the root ("" or ``apps/``)."""
 
     base: str
     regex: re.Pattern[str]

@@ -1,12 +1,13 @@
 """The discovery of a tree: the objects with which an offline run starts, and the files that declare all others.
 
-Everything below the given paths is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``) or that a
-``kustomization.yaml`` lists. But the objects of a Kustomization are created when it is built, as in a cluster. So only the
-*bootstrap* objects below a ``spec.path`` are loaded: a Kustomization that lies in the folder that it builds, and its source. All
-objects are in the *existence index* (`Tree.declared`), from which messages take the file of an object that a run lacks.
+Everything below the given paths is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``) or that
+a ``kustomization.yaml`` lists. An object is *loaded* (`Tree.loaded`) if a run starts with it. The objects of a Kustomization
+are created only when it is built, as in a cluster. So only the *bootstrap* objects below a ``spec.path`` are loaded: a
+Kustomization that lies in the folder that it builds, and its source. All objects are in `Tree.declared`, so that a message can
+name the file of an object that a run lacks.
 
-A folder with a ``kustomization.yaml`` that no Flux Kustomization builds is built as a whole (`Tree.folders`), so files that
-it does not list do not count, and its namespace and generators apply. All other files are loaded as they are.
+A folder with a ``kustomization.yaml`` that nothing else builds is built as a whole (`Tree.folders`): files that it does not
+list are left out, and its namespace and generators apply. All other files are loaded as they are.
 """
 
 import os
@@ -61,7 +62,7 @@ class Tree:
     hidden_problems: tuple[Problem, ...]
     """The mistakes in files that a Kustomization or a folder builds; they matter only if the file is built."""
     local_sources: frozenset[Id]
-    """The GitRepositories whose files are those of the tree itself."""
+    """The sources whose files are those of the tree itself."""
     local_addresses: frozenset[str] = frozenset()
     """The addresses of the tree's own repository, in the form of `plain_address`."""
     namespace: str = DEFAULT_NAMESPACE
@@ -70,7 +71,7 @@ class Tree:
     named: Mapping[tuple[str, str], tuple[Document, ...]] = field(default_factory=dict)
     """The documents by kind and name. Namespaces are left out: an object often gets its namespace only when it is built."""
     limit: Path = ANYWHERE
-    """All files that its kustomizations load must lie in this folder."""
+    """The folder in which all files that kustomizations of the tree read must lie."""
 
     def is_below(self, file: str, folder: str) -> bool:
         """Return whether a file lies below a folder of the tree."""
@@ -88,8 +89,8 @@ def discover(
     """Discover the tree at ``paths``, folders or files in any order; each ``spec.path`` is relative to ``root``.
 
     By default, ``root`` is `root_of` the paths, and ``repository`` is the git repository at the root. All loaded files must lie
-    in the folder ``limit``, which is by default the folder of the git repository, else the root. ``texts`` has the files that
-    were parsed before. Blocking. Raises TreeError.
+    in the folder ``limit``, which is by default the folder of the git repository, else the root. ``texts`` is a cache of
+    parsed files. Blocking. Raises TreeError.
     """
     absent = next((path for path in paths if not path.exists()), None)
     if absent is not None:
@@ -196,7 +197,7 @@ class _Scan:
         return stat.S_ISDIR(self._mode(relative))
 
     def _built(self) -> set[str]:
-        """Return the folders of the tree itself that Kustomizations and Applications build."""
+        """Return the folders of the tree itself that Kustomizations and Applications build, or that generators copy."""
         flux, argo = tuple(kustomization_folders(self.documents)), tuple(argo_folders_of(self.documents))
         local = self._local_sources(flux)
         addresses = self._local_addresses(local, argo)
@@ -224,7 +225,7 @@ class _Scan:
         return found
 
     def tree(self, paths: tuple[str, ...]) -> Tree:
-        """Return the tree, with the documents that are loaded at the start apart from those that only a build creates."""
+        """Return the tree, with two kinds of documents: those that a run starts with, and those that only a build creates."""
         flux = tuple(kustomization_folders(self.documents))
         local = self._local_sources(flux)
         argo = tuple(argo_folders_of(self.documents))
@@ -236,7 +237,7 @@ class _Scan:
         builders: list[_Builder] = [each for each in flux if each.is_of(local)]
         builders += [each for each in argo if each.address in addresses]
         builders += [each for each in copied_folders_of(self.documents) if each.source in local]
-        # A Kustomization that is not a bootstrap object does not hide its own path: only a build of the path may create it.
+        # A Kustomization that is not a bootstrap object does not defer the objects of a given path: it may be one of them.
         shown_paths = _not_built_by_others(paths, builders)
         built = {each.folder for each in builders if _defers_objects(each, shown_paths, bootstrap)}
         folders = self._folders(paths, built)
@@ -302,13 +303,15 @@ class _Scan:
         return tuple(found)
 
     def _local_addresses(self, local: frozenset[Id], argo: tuple[ArgoFolder, ...]) -> frozenset[str]:
-        """Return the addresses of the tree itself, from remotes and sources, else from Applications that build themselves."""
+        """Return the addresses of the tree itself, from remotes and sources, else from bootstrap Applications."""
         urls = {_url_of(each) for documents in self.documents.values() for each in documents if each.id in local}
         found = (self.repository.addresses | {plain_address(url) for url in urls}) - {""}
         return frozenset(found or {each.address for each in argo if each.is_bootstrap})
 
     def _local_sources(self, flux: tuple[KustomizationFolder, ...]) -> frozenset[Id]:
-        """Return the GitRepositories that name the repository of the tree, at the revision of the tree."""
+        """Return the sources of the tree itself: those of Kustomizations that build the folder in which they lie, and
+        GitRepositories with the repository and the revision of the tree.
+        """
         declared = {each.id: each for documents in self.documents.values() for each in documents}
         local = {
             each.source for each in flux if each.may_be_local and (each.lies_inside or self._has_synced_folder(each))
@@ -332,7 +335,7 @@ class _Scan:
         return each.synced and self._is_folder(each.folder)
 
     def _own_branches(self) -> list[JsonObject]:
-        """Return the revisions that count as the revision of the tree if no bootstrap names one."""
+        """Return the revisions that count as the revision of the tree if none of its known sources names one."""
         return [{"branch": branch} for branch in (self.repository.branch, *_DEFAULT_BRANCHES)]
 
 

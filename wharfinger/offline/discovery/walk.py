@@ -96,9 +96,9 @@ def _patterns_above(root: Path, base: str) -> tuple[Pattern, ...]:
 
 
 def list_tree(root: Path, below: str = "", texts: ParsedTexts | None = None) -> Listing:
-    """List a folder ``below`` the tree's root ("" is the root), without paths that it or a folder above it ignores.
+    """List a folder ``below`` the tree's root ("" is the root), without ignored paths.
 
-    Blocking. Raises TreeError.
+    Ignore files in the folders above it count, too. Blocking. Raises TreeError.
     """
     walk = _Walk(root.resolve(), texts)
     base = f"{below.rstrip('/')}/" if below not in {"", "."} else ""

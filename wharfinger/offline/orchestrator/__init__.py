@@ -1,4 +1,4 @@
 """The orchestrator: it discovers a tree, runs the controllers to their fixpoint, and returns manifests and failures.
 
-May import all other folders of this part but ``output``.
+This folder may import ``controllers`` and the folders below it in the layers of pyproject.toml.
 """

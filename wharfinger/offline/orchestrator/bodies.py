@@ -123,7 +123,7 @@ class TreeBodies:
         return self._done(stored, gate, produced)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
-        """Return False: every node names the ids that it reads."""
+        """Return False, because the outcome of each node names all ids that the node has read."""
         return False
 
     def _store_kinds(self, kinds: set[str]) -> None:

@@ -42,8 +42,8 @@ def collected(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
 def _internal(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> dict[Id, Id]:
     """Return the objects that are not printed, each with its producer.
 
-    The producer of a stand-in is the file that declares the source of the stand-in, such as an ExternalSecret. The producer of
-    any other object is a node.
+    The producer is a node. But if a loaded file declares the object from which a stand-in is made, such as an ExternalSecret, the
+    producer of the stand-in is that file.
     """
     found: dict[Id, Id] = {}
     for each in store.list(SECRET):

@@ -1,7 +1,7 @@
 """Filters, which choose objects of a tree by kind, namespace, name, label and path. Pure.
 
 A filter is written as ``kind=HelmRelease,namespace=apps,name=web-*``, or as ``HelmRelease/web`` or ``apps/HelmRelease/web``. An
-object matches if it has one of the values of each key. Values are patterns, in which ``*`` matches any characters, and ``?``
+object matches if it has, for each key of the filter, one of the values of the key. Values are patterns, in which ``*`` matches any characters, and ``?``
 matches one.
 
 =========  ========================================================================================================
@@ -45,14 +45,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter: an object must match one of the values of each of its keys."""
+    """One filter. For each key in it, an object must match one of the values of the key."""
 
     text: str
     terms: tuple[tuple[str, tuple[str, ...]], ...]
 
     @property
     def names_nodes(self) -> bool:
-        """True if the filter chooses only kinds that are built themselves. An object of another kind can be made by any node."""
+        """True if the filter chooses only kinds that have a controller. An object of another kind can be made by any node."""
         kinds = dict(self.terms).get("kind", ())
         return bool(kinds) and all(each.casefold() in _NODES for each in kinds)
 

@@ -1,6 +1,7 @@
-"""A build for filters: it does not render releases that the filters do not choose and that no chosen object needs.
+"""A build for filters. It renders the releases that the filters choose, those that a chosen object needs, and those that may make
+further nodes. The others are skipped.
 
-It works only for filters for kinds that are built themselves, such as HelmRelease: a Deployment may be made by any release. The
+This works only if each filter chooses a kind that has a controller, such as HelmRelease: any release may make a Deployment. The
 tree is surveyed first (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`): all Kustomizations are built,
 and releases only record their inputs. If the survey is not sufficient, the whole tree is built.
 """

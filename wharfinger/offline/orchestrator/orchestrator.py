@@ -1,11 +1,11 @@
-"""The orchestrator of one tree: `bootstrap`, `run`, `render` and `stop`.
+"""The orchestrator of one tree. These are its main methods:
 
 =========  =================================================================================================================
 bootstrap  discovers the tree. A second call does nothing; after a failure it can be called again, and starts from the beginning
 run        bootstraps, runs the controllers until nothing is left to do, and returns the result
 render     calls `run` once: a second call returns the same result, or raises the same error
-survey     bootstraps, and returns the inputs of all releases in place of rendering them; then `finish` renders some of them
-stop       deletes what the orchestrator wrote, once. Errors of `run`, `render`, `survey` and `finish` stop it, too
+survey     bootstraps, and returns the inputs of releases in place of rendering them; then `finish` renders some of them
+stop       deletes the scratch files. An error of `run`, `render`, `survey` or `finish` stops the orchestrator, too
 =========  =================================================================================================================
 
 Fetchers are set before bootstrap; afterwards `with_fetcher` raises FetchersFrozenError. An orchestrator is used for one tree
@@ -87,7 +87,9 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 DEFAULT_CONCURRENCY: Final = 8
 MAX_REFIRES: Final = 32
-"""The largest number of refires of one node in one run; the engine has the same limit for changes that it finds itself."""
+"""The limit on calls of `ObjectStore.refire` for one node in one run. The fixpoint engine has the same limit for changes that it
+finds itself.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +109,14 @@ class Config:
     applications_reach_cluster: bool = False
     """True if the daemon is run with ``--application-scope cluster``."""
     repository: Repository | None = None
-    """The repository of the tree; None finds it at the root."""
+    """The repository of the tree; None: the repository at the root."""
     limit: Path | None = None
     """The folder in which all files that kustomizations load must lie; None: the folder of the git repository, else the root."""
     others: tuple[Path, ...] = ()
     pack: tuple[Path, ...] = ()
-    """The paths whose pack in the cache is used; if empty, the paths of the tree. Several versions of a tree can share a pack."""
+    """The paths whose pack of cache entries (``tree_packs.py``) is used; if empty, the paths of the tree. Several versions of a tree can
+    share a pack.
+    """
     filters: tuple[Filter, ...] = ()
     """The filters of the result; if empty, the result has everything."""
 
@@ -140,7 +144,7 @@ class Tools:
 class Surveyed:
     """The inputs of each release that was not rendered, and what each node reads.
 
-    ``unsearched`` are the releases that may make nodes: only their charts, once fetched, show whether they do.
+    ``unsearched`` are the releases for which it is not known whether they make nodes, because their charts were not fetched.
     """
 
     inputs: Mapping[Id, str]

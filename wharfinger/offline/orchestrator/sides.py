@@ -16,7 +16,8 @@ from wharfinger.runtime.fixpoint.model import Id
 class Sides:
     """Both builds. ``unchanged`` are the releases that were not rendered, because their inputs are the same on both sides.
 
-    ``unsearched`` are the unchanged releases that may make nodes. Their charts were not fetched, and the nodes not compared.
+    ``unsearched`` are the unchanged releases that may make nodes. Such nodes are not compared, because their
+    charts were not fetched.
     """
 
     before: Result

@@ -8,9 +8,9 @@ git        mirrors of git repositories: a folder for each
 packages   the store of packages, which manages its own files; only its size is measured here
 =========  ============================================================================================================
 
-Apart from the packages, everything can be fetched or built again, so any entry may be removed at any time. Other processes see an
-entry whole or not at all: a folder is renamed before its files are removed. A folder's modification time is that of its last use,
-to the hour. A folder that was used within the last IN_USE_S seconds is kept, because a build may read it.
+Apart from the packages, everything can be fetched or built again, so any entry may be removed at any time. Other processes see
+an entry whole or not at all: a folder is renamed before its files are removed. The modification time of a folder is the time
+of its last use, to the hour. A folder that was used within the last IN_USE_S seconds is kept, because a build may read it.
 """
 
 import os
@@ -47,7 +47,7 @@ class Entry:
     used: float
     is_folder: bool
     is_remainder: bool = False
-    """True for a folder whose writer or remover has crashed."""
+    """True for a temporary folder, which remains if the process that writes or removes it crashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class AreaStatistics:
 
 @dataclass(slots=True)
 class Removed:
-    """The files that were removed, and the reason why some were not."""
+    """The number and size of the removed entries, and the reasons why some entries could not be removed."""
 
     entries: int = 0
     bytes: int = 0
@@ -120,7 +120,7 @@ def collect(cache: Path, *, max_bytes: int, unused_s: float) -> Removed:
 
 
 def _areas(cache: Path) -> dict[str, list[Entry]]:
-    """Return the entries of each kind that can be removed."""
+    """Return the entries that can be removed, by kind."""
     return {
         "results": list(_files(cache / RESULTS)),
         **{name: list(_folders(cache / place)) for name, place in _FOLDERS.items()},

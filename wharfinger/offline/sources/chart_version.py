@@ -1,4 +1,4 @@
-"""The choice of a chart's version by a semantic version constraint, as Helm chooses."""
+"""The choice of a chart's version by a semantic version constraint, by Helm's rules."""
 
 from collections.abc import Iterable
 
@@ -8,10 +8,10 @@ from wharfinger.formats.version_constraint import ConstraintError, parse_constra
 
 
 def newest(versions: Iterable[str], wanted: str) -> str | None:
-    """Return the newest version that a constraint allows, as it is written; None if it allows no version.
+    """Return the newest version that a constraint allows, in the spelling of ``versions``; None if it allows no version.
 
-    "" and ``*`` allow any release. A prerelease counts only if the constraint names one. If one of the versions is written
-    exactly as the constraint, it is chosen. Raises ConstraintError for a text that is not a constraint.
+    "" and ``*`` allow every version that is not a prerelease. Prereleases are allowed only if the constraint names one. A
+    version whose text equals the constraint is always chosen. Raises ConstraintError for a text that is not a constraint.
     """
     written = list(versions)
     if wanted in written:

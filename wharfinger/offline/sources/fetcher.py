@@ -1,7 +1,7 @@
 """The interface of source fetchers, their result, and their error.
 
 A fetcher gets the object of a source (a GitRepository, an OCIRepository, …) and returns a folder with its files. An orchestrator
-has one fetcher for each kind; a caller can replace any of them until the orchestrator bootstraps
+has at most one fetcher for each kind of source. A caller can set or replace fetchers until the orchestrator bootstraps
 (:class:`~wharfinger.offline.sources.fetchers.Fetchers`).
 """
 
@@ -31,9 +31,7 @@ class SourceError(Exception):
 
 
 class OfflineError(SourceError):
-    """A source needs the network, which ``--offline`` forbids. ``what`` is the kind of the source's server, such as a
-    registry.
-    """
+    """A source needs the network, which ``--offline`` forbids. ``what`` is "registry" or "repository"."""
 
     def __init__(self, url: str, what: str) -> None:
         super().__init__(f"{url}: the network is forbidden by --offline, and this {what} is not on this machine")

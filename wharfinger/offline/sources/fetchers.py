@@ -1,4 +1,4 @@
-"""The fetchers of one orchestrator by kind of source; frozen once it bootstraps."""
+"""The fetchers of one orchestrator, by kind of source. They cannot be changed once it bootstraps."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ class FetchersFrozenError(Exception):
 
 
 class Fetchers:
-    """The fetchers by kind, each within the retry policy."""
+    """The fetchers by kind of source. Fetches are retried by the retry policy."""
 
     def __init__(self, fetchers: Mapping[str, Fetcher], retries: RetryPolicy) -> None:
         self._fetchers = dict(fetchers)
@@ -32,7 +32,7 @@ class Fetchers:
         self._frozen = True
 
     async def fetch(self, request: SourceRequest) -> Artifact:
-        """Fetch a source by the fetcher of its kind, with retries. Raises SourceError."""
+        """Fetch a source with the fetcher of its kind, with retries. Raises SourceError."""
         fetcher = self._fetchers.get(request.id.kind)
         if fetcher is None:
             kind = request.id.kind.partition(".")[0]

@@ -1,8 +1,8 @@
 """Git repositories, fetched by the ``git`` program: a bare mirror for each address, and a folder for each commit.
 
-``spec.ref`` is a commit, a name, a tag, a semantic version constraint over tags, or a branch, in this order of precedence, as in
-Flux. A mirror that has the wanted commit already is not fetched again. Folders are complete or absent: files are written to a
-temporary folder, which is renamed when it is complete.
+``spec.ref`` has a commit, a name, a semantic version constraint over tags, a tag, or a branch. If it has several, the first in
+this order counts, as in Flux. If it has a commit that is in the mirror already, nothing is fetched. Folders are complete or
+absent: files are written to a temporary folder, which is renamed when it is complete.
 
 :mod:`wharfinger.packages.git.git_program` runs Git. If the network is forbidden, only local repositories are fetched.
 """
@@ -27,7 +27,7 @@ from wharfinger.packages.git.remote import COMMIT
 from wharfinger.process.command import Outcome
 
 DEFAULT_REVISION: Final = "HEAD"
-"""The name in ``spec.ref`` for the repository's default branch."""
+"""The value of ``spec.ref.name`` that means the repository's default branch."""
 _DEFAULT_REF: Final = "refs/wharfinger/default"
 
 

@@ -1,4 +1,4 @@
-"""OCI artifacts: OCIRepositories, and charts of a registry."""
+"""The fetcher of OCI artifacts: the artifacts of OCIRepositories, and charts in registries."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ class OciFetcher:
         )
 
     async def chart(self, repository: JsonObject, name: str, version: str, secret: bytes | None) -> Artifact:
-        """Fetch a chart below a HelmRepository of type ``oci``. Raises SourceError."""
+        """Fetch a chart from a HelmRepository of type ``oci``. Raises SourceError."""
         url = f"{find_str(repository, 'spec', 'url').rstrip('/')}/{name}"
         insecure = find(repository, "spec", "insecure") is True
         return await self._fetch(url, tag="", wanted=version or "*", digest="", insecure=insecure, login=secret)
@@ -75,7 +75,7 @@ class OciFetcher:
         if digest:
             return Digest(digest)
         if wanted:
-            # A registry has no "+" in tags: helm writes "_" for it.
+            # A tag cannot contain "+", so helm writes "_" instead.
             tags = {each.replace("_", "+"): each for each in await registry.tags(address.path)}
             chosen = newest(tags, wanted)
             if chosen is None:

@@ -1,7 +1,7 @@
 """The identity of an object in a tree of manifests: its kind with its API group, its namespace and its name.
 
-It is also the id in the fixpoint engine, so the same value names a node, a dependency and an object. The version is not part of
-it: two versions of a kind are the same object.
+It is also the id in the fixpoint engine, so the same value names a node, a dependency and an object. The API version is not
+part of it: an object has the same identity in all versions of its kind.
 """
 
 from functools import lru_cache
@@ -20,7 +20,7 @@ CUSTOM_CLUSTER_SCOPED: Final = frozenset({("wharfinger.dev", "Module"), ("wharfi
 
 
 def kind_id(group: str, kind: str) -> str:
-    """Return the kind of an id: ``HelmRelease.helm.toolkit.fluxcd.io``, or ``ConfigMap`` for the core group."""
+    """Return the kind as ids have it: ``HelmRelease.helm.toolkit.fluxcd.io``, or ``ConfigMap`` in the core group."""
     return f"{kind}.{group}" if group else kind
 
 
@@ -43,7 +43,7 @@ def object_id(obj: JsonObject, namespace: str = "", custom: frozenset[tuple[str,
 
 @lru_cache(maxsize=1024)
 def _kind(api_version: str, kind: str, custom: frozenset[tuple[str, str]]) -> tuple[str, bool]:
-    """Return the kind of an id, and whether its objects have no namespace."""
+    """Return the kind as ids have it, and whether objects of the kind have no namespace."""
     group = group_of(api_version)
     return kind_id(group, kind), is_cluster_scoped(group, kind, custom)
 
@@ -51,7 +51,7 @@ def _kind(api_version: str, kind: str, custom: frozenset[tuple[str, str]]) -> tu
 def naming_problem(who: Id) -> str:
     """Return why an API server would refuse the name or the namespace of an object; "" if it would accept both.
 
-    A name becomes a segment of the path of a request, and here of a file, too (``IsValidPathSegmentName`` of apimachinery).
+    A name becomes a segment of a URL path, and offline also of a file path (``IsValidPathSegmentName`` of apimachinery).
     """
     if who.namespace and not is_label(who.namespace):
         return f"metadata.namespace: {who.namespace!r} cannot be a namespace; correct it"
@@ -67,6 +67,6 @@ def _generated_name(obj: JsonObject) -> str:
 
 
 def shown(who: Id) -> str:
-    """Return ``HelmRelease apps/web``, for people."""
+    """Return an id as a text for people, such as ``HelmRelease apps/web``."""
     kind = who.kind.partition(".")[0]
     return f"{kind} {who.namespace}/{who.name}" if who.namespace else f"{kind} {who.name}"

@@ -32,13 +32,15 @@ CRD: Final = kind_id("apiextensions.k8s.io", "CustomResourceDefinition")
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105 - a kind
 FOLDER: Final = "Folder"
-"""A folder with a ``kustomization.yaml`` that no Flux Kustomization builds; it is not an object, and its name is its path."""
+"""The kind of a folder that has a ``kustomization.yaml``, but that no Flux Kustomization builds. The folder is a node, but not
+an object of the tree; the name in its id is its path.
+"""
 SELECTION: Final = "Selection"
-"""The kind of a ResourceSet's label selector: the id represents the selected objects, and its name is the selector."""
+"""The kind of a label selector of a ResourceSet. The id stands for the selected objects, and its name is the selector."""
 ENABLED_MODULES: Final = "EnabledModules"
-"""The set of enabled Modules; it is not an object."""
+"""The kind of the id that stands for the set of all enabled Modules."""
 STANDINS: Final = frozenset({SELECTION, ENABLED_MODULES})
-"""The kinds of ids that represent several objects. Nodes read them, but they are never in the store."""
+"""The kinds of ids that stand for several objects. Nodes read them, but they are never in the store."""
 
 SOURCES: Final = frozenset({GIT_REPOSITORY, OCI_REPOSITORY, HELM_REPOSITORY, HELM_CHART, BUCKET})
 PACKAGES: Final = frozenset({APPLICATION, MODULE})
@@ -54,6 +56,6 @@ SCHEDULABLE: Final = (
         FOLDER,
     }
 )
-"""The kinds whose objects are nodes of the engine. All other objects are data, which is ready as soon as it exists."""
+"""The kinds of the nodes of the fixpoint engine. All other objects are data, which is ready as soon as it exists."""
 DATA: Final = frozenset({CONFIG_MAP, SECRET, PACKAGE_REPOSITORY, RESOURCE_SET_INPUT_PROVIDER, EXTERNAL_ARTIFACT})
-"""The kinds of data that nodes read."""
+"""The kinds of data that nodes usually read. Objects of other kinds are stored only once a node names one."""

@@ -16,7 +16,7 @@ class State(StrEnum):
     SKIPPED = "skipped"
     """The node is ready because there is nothing to do, for example because it is suspended. The message is the reason."""
     FAILED = "failed"
-    """The node failed by itself: a primary failure, the root cause of others."""
+    """The node failed by itself: a primary failure. It may be the root cause of other failures."""
     BLOCKED = "blocked"
     """The node failed because nodes that it needs failed: a derived failure."""
 

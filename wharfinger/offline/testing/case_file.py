@@ -1,4 +1,4 @@
-"""The files with tests: ``*.test.yaml`` in the folder ``tests`` beside a package, a chart or a tree.
+"""The files with tests: ``*.test.yaml`` in the subfolder ``tests`` of a package, a chart or a tree, or beside an archive.
 
 A file has one document with a list ``tests``. It is not a manifest, so it has neither ``apiVersion`` nor ``kind``::
 
@@ -12,12 +12,12 @@ A file has one document with a list ``tests``. It is not a manifest, so it has n
         absent: true
       - kind: ConfigMap
         count: 2
-    - name: a colour is required
-      values: {colour: null}
+    - name: a color is required
+      values: {color: null}
       expect:
-      - fails: name a colour
+      - fails: name a color
 
-Unknown fields are refused; otherwise a misspelt expectation would always be met.
+Unknown fields are refused, so that a misspelled field is not silently ignored.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ MAX_FILE: Final = 1024 * 1024
 
 
 class CaseFileError(Exception):
-    """A file with tests cannot be read, or has something other than tests."""
+    """A file with tests cannot be read, is not valid, or does not fit the paths of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,10 @@ class Case:
 
 
 def files_with_tests(path: Path) -> tuple[Path, ...]:
-    """Return the files with tests beside a package or a tree, sorted. Blocking. Raises CaseFileError."""
+    """Return the files with tests, sorted: in ``tests`` in the folder ``path``, or beside the file ``path``.
+
+    Blocking. Raises CaseFileError.
+    """
     folder = (path if path.is_dir() else path.parent) / FOLDER
     try:
         return tuple(sorted(each for each in folder.iterdir() if each.name.endswith(SUFFIXES) and each.is_file()))

@@ -1,8 +1,8 @@
 """The comparison of a build with the expectations of a test. Pure.
 
 Fields match as in kuttl and Chainsaw: an object may have more members than expected, and null expects an absent member. A list
-must have the expected items in the same order. But if all expected items have a ``name`` (containers, ports, variables), each is
-compared with the item of the same name, and the list may have more items.
+must have exactly the expected items, in the same order. But if all expected items have a ``name`` (containers, ports,
+variables), each is compared with the item of the same name, and the list may have more items.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,8 +34,7 @@ class Verdict:
 
 
 def judged(case: Case, result: Result) -> Verdict:
-    """Return the verdict about a build. A failure of the build that no
-    expectation names is a problem, too, unless another failure caused it."""
+    """Return the verdict about a build. A primary failure that no expectation names is a problem, too."""
     texts = [each.text for each in case.expectations if isinstance(each, Fails)]
     problems = [
         f"the build failed: {failure}"

@@ -54,5 +54,5 @@ def _summary(report: CheckReport) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return foreign text for a terminal: one line, no control characters."""
+    """Return untrusted text as one line without control characters."""
     return "".join(character if character.isprintable() else " " for character in text)

@@ -2,7 +2,7 @@
 
 Packing is deterministic: the same files give the same bytes, and so the same digest, on every machine at any time. Names are
 sorted, times are zero, there are no owners, modes are 0644 or 0755. A link that leads out of the folder is refused, because
-the archive would contain a file of the machine it was packed on.
+the archive would contain a file from elsewhere on the machine.
 """
 
 import gzip
@@ -71,9 +71,9 @@ class ChartDependency:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """The content of ``Chart.yaml``. ``metadata`` has every field that Helm knows, with the types that Helm gives them.
+    """The content of ``Chart.yaml``. ``metadata`` has the fields that Helm knows, with the types that Helm gives them.
 
-    ``warnings`` name oddities of the file, each with its line.
+    ``warnings`` name oddities of the file, each with its line if it is known.
     """
 
     folder: Path
@@ -132,10 +132,11 @@ def read_chart_file(data: bytes, folder: Path) -> Chart:
 
 
 def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
-    """Return the chart of a package that has something to render but no ``Chart.yaml``: the package's name, and version 0.2.0.
+    """Return a chart for a package that has something to render but no ``Chart.yaml``.
 
-    Templates of module folders have always seen this name and version (spec hook-protocol §5.8). The version of this chart is
-    used for nothing else: the release record contains the package's version, for ``helm list``.
+    It has the package's name, and the version 0.2.0. Templates of module folders have always seen this name and version (spec
+    hook-protocol §5.8). The version of this chart is used for nothing else: the release record contains the package's version,
+    for ``helm list``.
     """
     metadata: JsonObject = {"apiVersion": "v2", "name": name, "version": "0.2.0"}
     if app_version:
@@ -209,7 +210,7 @@ def _check(chart: Chart) -> None:
 
 
 def _oddities(chart: Chart) -> Iterator[str]:
-    """Yield a warning for each field with a value that Helm accepts, but that is probably a mistake."""
+    """Yield a warning for each field whose value is probably a mistake, although Helm accepts it."""
     if chart.api_version not in {"v1", "v2"}:
         yield f"apiVersion: {chart.api_version[:50]!r} is neither v1 nor v2: Helm 4 does not render it, Helm 3 does"
     if not _PLAIN_NAME.match(chart.name) or ".." in chart.name:
@@ -228,7 +229,7 @@ def _dependency(value: JsonValue) -> ChartDependency:
 
 
 def _line(data: bytes, message: str) -> str:
-    """Return `` line 4`` if the field that ``message`` starts with is found in the file, else an empty string."""
+    """Return a text such as `` line 4``: the line of the field with which ``message`` begins; "" if the file lacks it."""
     key = re.match(r"[A-Za-z]+", message)
     if key is None:
         return ""

@@ -1,7 +1,7 @@
 """Chart archives (``.tgz``): unpacking one into an empty folder, within limits.
 
 Helm puts everything below one folder named after the chart. Only archives of this form are accepted, because anything beside that
-folder would silently be lost. The folder is moved to its place later, so no link in it may lead out of it.
+folder would silently be lost. The folder is moved to its place later, so a link that leads out of it is refused.
 :mod:`wharfinger.formats.archives.archive` handles the hostile part (names that leave the folder, links, bombs).
 """
 
@@ -28,8 +28,9 @@ def unpack_chart(
 ) -> Path:
     """Unpack into the empty folder ``into`` and return the chart's folder in it.
 
-    Blocking; ``should_stop`` is called repeatedly. Raises ArtifactError if the archive is broken, over a limit, or has no chart;
-    ExtractionStoppedError; OSError. Files that were unpacked before the error are kept.
+    Blocking; ``should_stop`` is called repeatedly. Raises ArtifactError if the archive is broken, over a limit, or has no
+    chart, ExtractionStoppedError if ``should_stop`` returns True, and OSError. Files that were unpacked before the error
+    remain.
     """
     try:
         extract_tar(archive, into, limits, what=what, within_top=True, should_stop=should_stop)

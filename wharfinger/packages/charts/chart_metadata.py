@@ -105,7 +105,8 @@ class _Warnings:
 def read_metadata(data: bytes, what: str) -> tuple[JsonObject, tuple[str, ...]]:
     """Decode the bytes of a ``Chart.yaml``, and warn of oddities; ``what`` names the file in errors.
 
-    Raises FormatError if Helm could not decode them either, because they are not YAML, or a list is in place of a string.
+    Raises FormatError if Helm could not decode them either, for example if they are not YAML, or have a list in place of a
+    string.
     """
     document, repeats = read_first_yaml(data, what=what, exact_floats=True)
     warnings = _Warnings()

@@ -33,7 +33,7 @@ class Rule:
     negated: bool
 
     def matches(self, path: str) -> bool:
-        """Return whether the pattern fits the path (relative to the chart, with ``/``)."""
+        """Return whether the pattern matches a path, which is relative to the chart and has ``/`` between names."""
         return self.pattern.match(path if self.whole_path else PurePosixPath(path).name) is not None
 
 
@@ -101,7 +101,10 @@ def _translate(pattern: str) -> str:
 
 
 def _class(pattern: str, position: int) -> tuple[str, int]:
-    """Return the character class whose ``[`` is before ``position``, and its end; ranges and ``^`` work as in Go."""
+    """Return a regular expression for the character class whose ``[`` is before ``position``, and the position after the class.
+
+    Ranges and ``^`` work as in Go.
+    """
     negated = pattern.startswith("^", position)
     position += negated
     parts: list[str] = []

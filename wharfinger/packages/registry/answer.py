@@ -1,8 +1,9 @@
 """The errors for answers of registries, transient or permanent.
 
-Transient are the statuses 5xx, 408, 425 and 429, and most errors of the network. Permanent until something changes are all other
-4xx, such as 401, 403 and 404, a proxy that demands a login, and a request that cannot be sent. The registry's own code and message
-(distribution spec §"Error Codes") are quoted without control characters, and cut to MAX_QUOTE characters.
+The statuses 5xx, 408, 425 and 429 and most network errors are transient. All other 4xx, such as 401, 403 and 404, are permanent
+until something changes, and so are the error of a proxy that demands a login, and of a request that cannot be sent. The
+registry's own code and message (distribution spec §"Error Codes") are quoted without control characters, at most MAX_QUOTE
+characters.
 """
 
 import re

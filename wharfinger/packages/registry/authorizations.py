@@ -8,9 +8,9 @@ token. What is remembered for each client:
 * the challenge that names the token realm, for each repository and right;
 * tokens, until they expire.
 
-A client is identified by the registry's origin, the login, the client certificate, and the trusted authorities. So a token is never
-used for another login; a login with a new password is another login. The number of clients and of tokens is bounded, and all of
-this is kept in memory only.
+A client is identified by the registry's origin, the login, the client certificate, and the trusted authorities. So a token is
+never used for another login; a login with a new password is another login. The number of clients and of tokens is bounded, and
+all of this is kept in memory only.
 """
 
 from collections import OrderedDict

@@ -35,8 +35,8 @@ _SCHEME: Final = re.compile(r"\s*,?\s*([A-Za-z][A-Za-z0-9_-]*)(?=\s|\Z|,)(?!\s*=
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A user name and a password (or an access token in place of the password), or an identity token, which a token realm exchanges
-    for an access token.
+    """A user name and a password (or an access token in place of the password), or an identity token, which a token realm
+    exchanges for an access token.
     """
 
     username: str

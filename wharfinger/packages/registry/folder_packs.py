@@ -1,8 +1,8 @@
 """The manifests of packed folders, kept so that a folder whose files are unchanged is not packed again.
 
-Packing compresses all files, and without this memory each scan of a repository would pack all its folders. So the manifest of each
-folder is kept in memory, with a fingerprint of the folder (:mod:`~wharfinger.packages.files.folder_fingerprint`). A folder with
-links is packed in any case, because their targets may be anywhere.
+Packing compresses all files, and without this memory each scan of a repository would pack all its folders. So the manifest of
+each folder is kept in memory, with a fingerprint of the folder (:mod:`~wharfinger.packages.files.folder_fingerprint`). A folder
+with links is packed in any case, because their targets may be anywhere.
 """
 
 import threading

@@ -1,9 +1,9 @@
 """Indexes: one name for several manifests, one of which is the package for this machine.
 
 Programs that build images for several platforms, such as buildx, push an index even for a single image, because the index also
-lists attestations. If there is only one image, it is chosen; otherwise the first image for Linux on this machine's architecture is
-chosen (image-spec 1.1 §"Image Index"). A package's files are seldom bound to an architecture, so the architecture of a single
-image does not matter.
+lists attestations. If there is only one image, it is chosen; otherwise the first image for Linux on this machine's architecture
+is chosen (image-spec 1.1 §"Image Index"). A package's files are seldom bound to an architecture, so the architecture of a
+single image does not matter.
 """
 
 import platform

@@ -1,10 +1,11 @@
 """Packages in the form that registries store: a folder or a chart's archive becomes blobs and a manifest, which are pushed.
 
 A plain chart is pushed as Helm does it (HIP-0006: a config that is ``Chart.yaml`` as JSON, one layer that is the chart's
-archive), so that ``helm pull oci://…`` finds it. Every other package is an image of one layer, which has the package's files at its root.
+archive), so that ``helm pull oci://…`` finds it. Every other package is an image of one layer, which has the package's files at
+its root.
 
-The same files give the same digest on every machine at any time, because no blob and no manifest contains a time. Blobs are pushed first and
-the manifest with its tag last, so that a tag never points at missing blobs.
+The same files give the same digest on every machine at any time, because no blob and no manifest contains a time. Blobs are
+pushed first and the manifest with its tag last, so that a tag never points at missing blobs.
 """
 
 import io

@@ -1,9 +1,9 @@
 """The chunks of a blob from several responses: an interrupted transfer is resumed where it stopped.
 
-The rest of the blob is requested with ``Range`` (RFC 9110 §14). A server without support for ranges sends the whole blob again, and the bytes
-that were received before are skipped. Each of these requests renews an expired login, so a token that expires in the middle of a
-layer costs only one more request. After MAX_EMPTY attempts in a row without new bytes, the error is raised. The reader
-(:mod:`~wharfinger.packages.registry.verified_blob`) verifies the bytes of all responses.
+The rest of the blob is requested with ``Range`` (RFC 9110 §14). A server without support for ranges sends the whole blob again,
+and the bytes that were received before are skipped. Each of these requests renews an expired login, so a token that expires in
+the middle of a layer costs only one more request. After MAX_EMPTY attempts in a row without new bytes, the error is raised. The
+reader (:mod:`~wharfinger.packages.registry.verified_blob`) verifies the bytes of all responses.
 """
 
 import re

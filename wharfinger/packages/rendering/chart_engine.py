@@ -1,9 +1,9 @@
 """The resident chart engine: Helm's own library in worker processes, which render one chart after the other.
 
 Starting Helm takes 30 to 50 ms of processor time, but rendering a small chart takes only 3 ms. So a worker (the program of
-``engine/``) keeps running, and its output is that of ``helm template``, byte for byte. The worker also contains kustomize's library,
-and gives the results of ``kubectl kustomize``, but never fetches anything. It also executes the templates of ResourceSets, which
-are resources of the Flux Operator.
+``engine/``) keeps running, and its output is that of ``helm template``, byte for byte. The worker also contains kustomize's
+library, and gives the results of ``kubectl kustomize``, but never fetches anything. It also executes the templates of
+ResourceSets, which are resources of the Flux Operator.
 
 Each slot of the pool is a task with at most one worker. The worker is started on demand, and ends when it has been idle for
 IDLE_S. It is replaced after MAX_RENDERS requests, or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker,
@@ -45,8 +45,8 @@ MAX_HEAP: Final = 128 * 1024 * 1024
 TERM_GRACE_S: Final = 0.1
 """The time limit, in seconds, for the exit of a worker; short, because a worker has nothing to clean up."""
 MAX_REQUEST: Final = 64 * 1024 * 1024
-"""The largest size of a request, in bytes. The engine has the same limit. The request of a post-renderer contains all manifests of
-a chart.
+"""The largest size of a request, in bytes. The engine has the same limit. The request of a post-renderer contains all manifests
+of a chart.
 """
 CHUNK_BYTES: Final = 64 * 1024
 TEMPLATES: Final = "1"
@@ -76,7 +76,8 @@ class EngineLimits:
 class EngineVersions:
     """The versions of the libraries in an engine, such as ``v4.3.1`` of Helm and ``v5.8.1`` of kustomize.
 
-    ``kustomize`` is "" for an older engine, which lacks kustomize. ``has_templates`` is True if the engine executes the templates of ResourceSets, too.
+    ``kustomize`` is "" for an older engine, which lacks kustomize. ``has_templates`` is True if the engine executes the
+    templates of ResourceSets, too.
     """
 
     helm: str

@@ -1,11 +1,11 @@
 """The end mark: an object that an additional template makes, and that Helm sorts after all others of a chart.
 
 The mark has two uses. First, ``helm template`` trims the end of its output, although empty lines at the end of a block scalar
-(``|+``) are significant; with the mark at the end, it trims only the mark. Second, the mark stops a run that reads from the cluster as soon
-as everything is rendered. Otherwise Helm 4 would look up the kind of each object in the cluster, and refuse objects whose
-definition does not exist yet. To stop there, Helm gets ``--output-dir``, with which it writes each document to a file that is
-named after its template. A folder lies in place of the mark's file, so Helm fails at the mark; with ``--debug``, it still writes
-the hooks.
+(``|+``) are significant; with the mark at the end, it trims only the mark. Second, the mark stops a run that reads from the
+cluster as soon as everything is rendered. Otherwise Helm 4 would look up the kind of each object in the cluster, and refuse
+objects whose definition does not exist yet. To stop there, Helm gets ``--output-dir``, with which it writes each document to a
+file that is named after its template. A folder lies in place of the mark's file, so Helm fails at the mark; with ``--debug``,
+it still writes the hooks.
 """
 
 import re

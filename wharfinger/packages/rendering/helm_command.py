@@ -1,10 +1,10 @@
 """The command line of Helm: its arguments, and its environment. Pure.
 
 Two measures make a run cheaper. First, the garbage collector starts later. Most of the cost of a small render is Helm's start,
-during which Go's garbage collector scans several megabytes that are all still needed. ``GOGC=400`` avoids that, which saves a fifth
-of the processor time. With GOMEMLIMIT, which is below the memory limit of the run, the collector still starts in time for a big
-chart. Second, there are few flags: four hundred flags ``--api-versions`` take 4 ms, but one flag with all versions takes hardly any
-time.
+during which Go's garbage collector scans several megabytes that are all still needed. ``GOGC=400`` avoids that, which saves a
+fifth of the processor time. With GOMEMLIMIT, which is below the memory limit of the run, the collector still starts in time for
+a big chart. Second, there are few flags: four hundred flags ``--api-versions`` take 4 ms, but one flag with all versions takes
+hardly any time.
 """
 
 import os

@@ -1,8 +1,8 @@
 """The reader of ``helm template``'s output: documents in Helm's install order, each with the name of its template.
 
-For each document, Helm prints ``---``, a line ``# Source: <chart>/<path>`` and the text. It prints first the files of ``crds/`` folders (with
-``--include-crds``), then objects in install order, then hooks. A file in ``crds/`` is printed as it is: it may contain several
-documents, and only the first of them has a Source line.
+For each document, Helm prints ``---``, a line ``# Source: <chart>/<path>`` and the text. It prints first the files of ``crds/``
+folders (with ``--include-crds``), then objects in install order, then hooks. A file in ``crds/`` is printed as it is: it may
+contain several documents, and only the first of them has a Source line.
 """
 
 import re

@@ -36,7 +36,9 @@ _VERSION_LIMITS: Final = Limits(wall_s=30, stdout_bytes=4096)
 
 
 class HelmProgram:
-    """One ``helm`` program; a run may take ``memory_bytes`` of memory. With ``versions``, a known version is not determined again."""
+    """One ``helm`` program; a run may take ``memory_bytes`` of memory. With ``versions``, a known version is not determined
+    again.
+    """
 
     def __init__(
         self, path: Path, memory_bytes: int, ledger: ProcessLedger | None, versions: ProgramVersions | None = None

@@ -1,11 +1,11 @@
 """Rendering with the real ``helm template`` (helm 3 and 4): a child process that sees only a chart and values.
 
-A template must not depend on the machine it is rendered on, so Helm gets a separate environment: no plugins, no repositories, no
-kubeconfig, and its home and caches in a folder that is deleted after the run. The environment names a proxy on which nothing
-listens, so a JSON schema with a remote ``$ref`` causes an error and no request. The chart's folder is only read: Helm gets a folder of links
-to its files (:mod:`wharfinger.packages.definition.chart_folder` for a package,
-:mod:`wharfinger.packages.rendering.added_templates` for a plain chart).
-Values are passed in a file of mode 0600, never on the command line, where every user of the machine could read them.
+A template must not depend on the machine it is rendered on, so Helm gets a separate environment: no plugins, no repositories,
+no kubeconfig, and its home and caches in a folder that is deleted after the run. The environment names a proxy on which nothing
+listens, so a JSON schema with a remote ``$ref`` causes an error and no request. The chart's folder is only read: Helm gets a
+folder of links to its files (:mod:`wharfinger.packages.definition.chart_folder` for a package,
+:mod:`wharfinger.packages.rendering.added_templates` for a plain chart with templates). Values are passed in a file of mode
+0600, never on the command line, where every user of the machine could read them.
 
 The exception is a chart that reads from the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig for
 that run, which allows only the reads that the release is allowed, and its result may differ each time. If a lookup is refused,
@@ -13,8 +13,8 @@ the render fails, even if the template ignores the refusal. Without access to a 
 lookup finds nothing, as with ``helm template`` on a command line.
 
 Errors: Helm's errors about chart or values are permanent. The error of a run that was terminated (time limit, signal) is
-transient. Helm's errors are transient, too, if the chart reads from a cluster, because the next render may find other objects; but a
-refused lookup is permanent.
+transient. Helm's errors are transient, too, if the chart reads from a cluster, because the next render may find other objects;
+but a refused lookup is permanent.
 """
 
 import os
@@ -106,8 +106,8 @@ class HelmRenderer:
     """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
     ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may read from; None renders offline.
-    ``engine`` renders the charts that do not read from the cluster, if it has the version of ``helm``; every other render is a run of
-    ``helm``. ``versions`` are the known versions of programs.
+    ``engine`` renders the charts that do not read from the cluster, if it has the version of ``helm``; every other render is a
+    run of ``helm``. ``versions`` are the known versions of programs.
     """
 
     def __init__(

@@ -5,8 +5,9 @@ would print the notes, but accepts no API versions, and would be a second run. S
 additional template. That template includes the notes in an object that is marked as a test, so that Helm does not sort it among
 the objects and never looks for it in a cluster. The content is Base64, so that no text can break it.
 
-The files of a folder are rendered from the last name to the first, after those of sub-charts. The name of the added template is the
-first, so it is rendered last. So if notes change values, their second rendering runs after everything else.
+The files of a folder are rendered from the last name to the first, after those of sub-charts. The name of the added template
+comes before the names of the chart's own files, so it is rendered after them. So if notes change values, their second rendering
+runs after all objects.
 """
 
 import base64

@@ -6,8 +6,8 @@ chart of unknown content (no digest), or for a chart that reads from the cluster
 An entry of the cache (:mod:`wharfinger.packages.rendering.entry_cache`) is compressed JSON. Every caller gets its own objects. If
 two tasks request the same key, the second waits for the first, and reads its result.
 
-Random values of a chart (``randAlphaNum``, ``genCA``) are generated once for each key, and again if the entry was removed. Values that
-must not change are stored with the record of the release (:mod:`wharfinger.runtime.tasks.recorded_render`).
+Random values of a chart (``randAlphaNum``, ``genCA``) are generated once for each key, and again if the entry was removed.
+Values that must not change are stored with the record of the release (:mod:`wharfinger.runtime.tasks.recorded_render`).
 """
 
 from collections.abc import Awaitable, Callable

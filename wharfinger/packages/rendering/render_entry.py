@@ -1,8 +1,8 @@
 """Renders, and other values, as bytes: the form of entries of the cache, in memory and in files. Pure.
 
-A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file whose key, digest or length differs from
-its first line is refused with a FormatError, and so is a file that is too large. The digest does not prove who wrote the file; the
-permissions of its folder do.
+A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file whose key, digest or length differs
+from its first line is refused with a FormatError, and so is a file that is too large. The digest does not prove who wrote the
+file; the permissions of its folder do.
 """
 
 import hashlib

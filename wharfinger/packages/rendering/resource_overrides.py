@@ -11,8 +11,8 @@ before the release record is written, so that the record matches the cluster::
           resources: {requests: {cpu: 100m}, limits: {memory: 1Gi}}
 
 Each named number and quantity is replaced, or added if it is missing; nothing else in the object changes. An override without a
-matching workload is not an error, because with other settings a chart may render other workloads; the override is reported by name.
-Pure.
+matching workload is not an error, because with other settings a chart may render other workloads; the override is reported by
+name. Pure.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -41,10 +41,11 @@ class TemplateUse:
 
     ``functions`` are bare names; ``words`` are all names in field chains; ``ends`` are the last names of the chains;
     ``literals`` are the string literals. ``asked`` are the API versions that ``.Capabilities.APIVersions.Has`` is called with.
-    ``asks_more`` is True if the argument of ``Has`` is not always a literal. ``versions`` is True if the list of API versions itself is read, or the capabilities as a whole.
-    ``kube`` is True if anything else of the capabilities is read. ``builds`` is True if an action works with a literal that
-    contains ``{{``, so that a template may be made of parts. ``values`` are the paths below ``.Values`` that are read;
-    ``all_values`` is True if the values are read as a whole, or by a key that is not a literal.
+    ``asks_more`` is True if the argument of ``Has`` is not always a literal. ``versions`` is True if the list of API versions
+    itself is read, or the capabilities as a whole. ``kube`` is True if anything else of the capabilities is read. ``builds`` is
+    True if an action works with a literal that contains ``{{``, so that a template may be made of parts. ``values`` are the
+    paths below ``.Values`` that are read; ``all_values`` is True if the values are read as a whole, or by a key that is not a
+    literal.
     """
 
     functions: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Settings and values: merged, checked against schemas and rules, and reported with every problem.
+"""Settings and values: their merging, their check against schemas and rules, and the report of all problems.
 
 May import ``rendering`` and the folders below it in the layers of pyproject.toml.
 """

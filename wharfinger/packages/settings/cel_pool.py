@@ -1,4 +1,5 @@
-"""The evaluation of schema rules in warm worker processes, which are started on demand and killed if they take too long.
+"""The evaluation of a schema's rules (CEL) in worker processes. Workers are started on demand and reused, and killed if they take
+too long.
 
 Rules are foreign programs, and values foreign data: :mod:`~wharfinger.formats.cel.worker` explains why they do not run in this
 process. Each slot of the pool is a task with at most one worker. It takes one request after another from a channel without a
@@ -7,11 +8,11 @@ buffer, so callers wait for a free slot, and there is no queue. Invariants:
 * Either an exchange is finished, or its worker is terminated. If a caller is cancelled, the slot still reads the answer to its
   end and drops it, within the usual time limit.
 * A failure that rules cause in their worker (out of CPU time, out of memory, a crash) is a *finding* about the running rule,
-  as with any rule that cannot be evaluated. A worker that dies is replaced, and the request is retried once, because the
-  worker may have been killed for another reason.
-* Only a failure that the rules did not cause is a RulesError, which is transient: no process can be started, the pool is shut
-  down, or a worker gives no answer for a long time although it used little CPU time, as on an overloaded machine.
-* Leaving the block kills all workers, and ends the wait of every caller with an error.
+  as with any rule that cannot be evaluated. A worker that dies is replaced. The request is then retried once, unless it ran out
+  of CPU time, because the worker may have been killed for another reason.
+* Only a failure that the rules did not cause is a RulesError: no process can be started, the pool is shut down, or a worker gives
+  no answer for a long time although it used little CPU time, as on an overloaded machine.
+* When the block of `open_cel_pool` ends, all workers are killed, and every waiting caller gets an error.
 """
 
 import signal
@@ -55,7 +56,7 @@ class Rules(Protocol):
     """The check of values against the rules of their schema."""
 
     async def check(self, rules: SchemaRules) -> tuple[Finding, ...]:
-        """Return the findings about the rules themselves. Raises RulesError."""
+        """Return the findings about the rules themselves, such as a rule that cannot be compiled. Raises RulesError."""
         ...
 
     async def evaluate(self, rules: SchemaRules, value: JsonValue, old: JsonValue = None) -> tuple[Finding, ...]:
@@ -225,7 +226,7 @@ class _Talk:
         self._pending = bytearray()
 
     async def answer(self, line: bytes) -> tuple[Finding, ...]:
-        """Read lines up to the answer.
+        """Send a request, and read lines up to the answer.
 
         Raises CelProtocolError for an invalid answer, trio.BrokenResourceError if the worker ends.
         """

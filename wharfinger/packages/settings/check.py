@@ -1,8 +1,9 @@
 """A check of a user's settings, as the daemon checks them when it configures a package, but without a running package.
 
-`SettingsChecker.check` converts the settings, adds defaults, and checks the settings and then the values made from them. It
-returns all problems instead of raising the first. ``wharfinger package check --settings`` and ``wharfinger validate`` use it.
-Patches of hooks are not included, so the check also works for a package that never ran.
+`SettingsChecker.check` converts the settings, adds defaults, and checks the settings. If they have no problems, it also checks
+the values that are made from them. It returns all problems instead of raising the first. It is used by ``wharfinger package
+check --settings`` and ``wharfinger validate``. Patches of hooks are not included, so the check also works for a package that
+never ran.
 """
 
 from dataclasses import dataclass
@@ -48,6 +49,6 @@ class SettingsChecker:
             return SettingsReport(error.problems, report.warnings, settings)
         after = await check_values_rules(definition, values, before, self.rules)
         problems = tuple(Problem(each.path, f"{each.message} (in the values)") for each in after.problems)
-        # A values schema that extends the settings schema repeats its warnings.
+        # A values schema that extends the settings schema repeats the warnings of the settings schema.
         warnings = dict.fromkeys([*report.warnings, *after.warnings])
         return SettingsReport(problems, tuple(warnings), report.settings)

@@ -74,7 +74,8 @@ def read_cases(files: PackageFiles, chain: ConversionChain) -> tuple[ConversionC
 async def run_case(case: ConversionCase, chain: ConversionChain, jq: JqRunner) -> str:
     """Return the reason why an example fails; "" if it passes.
 
-    An example also fails if a program takes too long. Raises ConversionError, transient, if the result cannot be determined now.
+    An example also fails if a jq program takes too long. Raises a transient ConversionError if the result cannot be determined
+    now.
     """
     try:
         found = await convert_between(chain, jq, case.settings, case.from_version, case.to_version)

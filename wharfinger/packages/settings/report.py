@@ -1,9 +1,9 @@
 """The full report on settings or values: their schema, its rules, immutable fields, deprecations.
 
-The schema itself is checked directly (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign programs
-and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They always run, before everything else, so that a user
-sees all problems at once. If the schema refuses a part of the value, errors of rules that could not be evaluated on that part are
-left out, because they follow from that problem.
+The schema itself is checked directly (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign
+programs and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They are evaluated even if the schema
+refuses the value, so that a user sees all problems together. If the schema refuses a part of the value, errors of rules that
+could not be evaluated on that part are left out, because they follow from that problem.
 
 No message quotes a secret, neither its new nor its old value. A value is a secret if the schema marks it as ``writeOnly``, or if
 its key is named like a credential. A rule may build a message from all of its input, in any form (cut, encoded, in capitals), so

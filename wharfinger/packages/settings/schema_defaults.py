@@ -1,7 +1,7 @@
 """The defaults in a package's schemas, checked against the schemas of their properties. Pure.
 
-The daemon fills in defaults before it checks settings. So a default that its own schema refuses makes all settings invalid that
-rely on it, and only users would notice.
+The daemon fills in defaults before it checks settings. So if a default is refused by its own schema, all settings that use this
+default are invalid. Without this check, only users would notice that.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,9 @@ MAX_PROBLEMS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class DefaultProblem:
-    """A default that its schema refuses. ``steps`` are the keys in the schema's document; the problem has the property's path."""
+    """A default that its schema refuses. ``steps`` are the keys that lead to the default in the schema's document;
+    ``problem`` has the path of the property.
+    """
 
     steps: tuple[str, ...]
     problem: Problem

@@ -22,8 +22,8 @@ Path = tuple[str, ...]
 
 
 def unread_settings(use: ChartUse, settings: JsonObject) -> tuple[Problem, ...]:
-    """Return a problem for each setting that no template reads, with the path of the outermost unread setting. Raises
-    ShapeError.
+    """Return a problem for each setting that no template reads, at most MAX_REPORTED. If no template reads anything below
+    an object, only the object is reported. Raises ShapeError.
     """
     use = use.with_values(settings)
     if use.values is None:

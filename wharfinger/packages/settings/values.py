@@ -1,24 +1,24 @@
 """Settings and values: a user's settings, the package's values, and the values for hooks and templates. Pure.
 
-Layers, each over the one before (spec runtime §8.5)::
+Layers, each over the one before (spec/runtime §8.5)::
 
     static values          the package's values.yaml
     settings defaults      of the settings schema; a default only fills what is absent
     settings               the user's own
     values defaults        of the values schema
-    hook patches           changes by the package's hooks (in hooks/, not here)
+    hook patches           changes by the package's hooks (not applied here)
 
 Objects are merged member by member; everything else, lists included, is replaced. There are four results:
 
 * *effective settings*: the user's settings and the defaults, checked against the settings schema, which refuses unknown fields;
 * *values*: all of these layers except hook patches;
-* *hook values*: ``{"global": …, "<camelName>": …}``, for the files of hooks;
+* *hook values*: ``{"global": …, "<camelName>": …}``, for the files that hooks get;
 * *Helm values*: for templates; they differ by layout (`helm_values`).
 
 `check_settings` and `check_values_rules` also check rules and immutable fields; they have to wait for a worker process, and
-return all problems and warnings. The other functions raise SettingsError.
+return all problems and warnings. The other checks raise SettingsError.
 
-A plain chart has no schema of ours: Helm merges its ``values.yaml`` itself and checks ``values.schema.json``.
+A plain chart has no settings schema: Helm merges its ``values.yaml`` itself and checks ``values.schema.json``.
 
 Arguments are not changed, and results share parts with them: treat arguments and results as immutable.
 """
@@ -65,7 +65,7 @@ class SettingsError(PackageError):
 
 @dataclass(frozen=True, slots=True)
 class RenderContext:
-    """Data of the installation for templates: the instance, the source of its package, and the package's digest.
+    """Data of the installation for templates: its name and namespace, and the source, version and digest of its package.
 
     ``registry`` is the address of the package's repository without the package, ``version`` the requested version.
     """
@@ -207,9 +207,9 @@ def helm_values(
 ) -> JsonObject:
     """Return ``.Values`` for templates. ``settings`` are the effective settings.
 
-    Spec runtime §8.4 has further root objects beside ``.Values``; ``helm template`` cannot provide them, so they are keys of
-    ``.Values``. Raises SettingsError if the values lack a property that the schema requires for Helm, or have one of these keys
-    themselves.
+    The reference (spec/runtime §8.4) has further root objects beside ``.Values``, such as ``.Application``. ``helm template``
+    cannot provide them, so they are keys of ``.Values``. Raises SettingsError if the values lack a property that the schema
+    requires for Helm, or have one of these keys themselves.
     """
     if definition.layout is Layout.MANIFESTS:
         return {}

@@ -25,7 +25,7 @@ from wharfinger.packages.registry.pusher import Package, pack_package
 from wharfinger.packages.sources.web_files import WebServer, get_file
 
 MAX_CARRIED: Final = 8 * 1024 * 1024
-"""The largest archive in Secrets, in bytes."""
+"""The largest size of an archive in Secrets, in bytes; one archive may be split into several Secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ArchiveFile:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSource:
-    """A list of archives. Only the server at the URL ``server`` gets the login and the certificate ("" if there are none)."""
+    """A list of archives. Only the server at the URL ``server`` gets the login and the certificate; "" if there are neither."""
 
     files: tuple[ArchiveFile, ...]
     server: str = ""

@@ -1,9 +1,9 @@
 """Git repositories as sources of packages: versions are tags, packages are folders.
 
-The package ``web`` is the folder ``web`` below ``path``, or ``path`` itself if the repository has only that package. A version is
-a tag whose name fits the pattern, or a whole commit (40 hexadecimal digits). The list of tags is cached for a short time, so that
-many packages need one request. The packages that were read last are cached in memory by their commits, so a scan fetches nothing
-if no tag has moved.
+The package ``web`` is the folder ``web`` below ``GitSource.path``, or this path itself if the source has only that package. A
+version is a tag whose name fits the pattern, or a whole commit (40 hexadecimal digits). The list of tags is cached for a short
+time, so that many packages need one request. The packages that were read last are cached in memory by their commits, so a scan
+fetches nothing if no tag has moved.
 """
 
 import os
@@ -157,7 +157,7 @@ class GitPacker:
     async def pack(self, name: str, tag: str) -> Package:
         """Fetch the commit of a version, and pack the package's folder. Raises PackageError."""
         place = self._place
-        place.folder(name)  # a package of another name has no versions
+        place.folder(name)  # raises an error if the source does not have this package
         if COMMIT.match(tag):
             return await self._repositories.package(place, name, tag, "", tag)
         commits = await self._repositories.tags(place)
@@ -222,7 +222,7 @@ def _write_key(folder: Path, key: SshKey) -> SshFiles:
     files = SshFiles(folder / "key", folder / "known_hosts")
     for path, text in ((files.key, key.private), (files.known_hosts, key.known_hosts)):
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(f"{text.rstrip()}\n")  # ssh does not read a key without an end of its last line
+            file.write(f"{text.rstrip()}\n")  # ssh does not read a key whose last line has no line end
     return files
 
 

@@ -1,4 +1,5 @@
-"""A registry of packages that are packed on request, from archives and folders in places that are not registries.
+"""A registry of packages that are packed on request, from places that are not registries: Helm repositories, git repositories and
+lists of archives.
 
 The same files have the same digest as after `wharfinger package push`. The package that was requested last is kept in memory, so
 that a read that has begun can be finished; no other digest is found.
@@ -49,7 +50,7 @@ class PackedRegistry:
         self._kept: tuple[str, Package] | None = None
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the descriptor of the package in a version; raise ArtifactNotFoundError if the version does not exist."""
+        """Return the descriptor of a version of a package; raise ArtifactNotFoundError if the version does not exist."""
         check_tag(tag)
         name = _checked(repository)
         self._kept = None  # free the kept package first: two packages together may be large
@@ -93,7 +94,7 @@ class PackedRegistry:
         return package.manifest.descriptor, package.manifest.data
 
     async def referrers(self, repository: str, _digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return nothing: only a registry has signatures."""
+        """Return nothing: such a place cannot have signatures of the kind that registries store."""
         _checked(repository)
         await trio.lowlevel.checkpoint()
         return ()

@@ -46,7 +46,7 @@ class RulesFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A registry with the beginning of a path. ``insecure`` is true for plain HTTP; ``pull`` names the requests that it gets."""
+    """A registry with the beginning of a path. ``insecure`` is true for plain HTTP; ``pull`` is the kind of its requests."""
 
     location: str
     insecure: bool = False
@@ -65,7 +65,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A repository to try, and the kinds of requests that it gets."""
+    """A repository to try, and the kind of requests that it gets."""
 
     address: RepositoryAddress
     pull: Pull = "all"
@@ -73,7 +73,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class RegistryRules:
-    """The rules of a file; without rules, each repository is its own only candidate."""
+    """The rules of a file; without rules, the only candidate for a repository is the repository itself."""
 
     rules: tuple[Rule, ...] = ()
     file: str = ""

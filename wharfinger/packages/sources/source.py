@@ -88,7 +88,7 @@ Source: TypeAlias = RegistrySource | HelmSource | GitSource | ArchiveSource | La
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The settings with which this process reaches registries: proxies, mirrors, and the logins of this machine's user."""
+    """The settings with which this process reaches registries, and what it remembers of them for all packages."""
 
     proxies: Proxies = NO_PROXIES
     rules: RegistryRules = NO_RULES
@@ -96,13 +96,13 @@ class Network:
     """Logins for a source without credentials of its own, and for mirrors."""
     patience: Timeouts = Timeouts()  # noqa: RUF009 - frozen
     helm: HelmRepositories = field(default_factory=HelmRepositories)
-    """The indexes of Helm repositories, which all packages share."""
+    """The indexes of Helm repositories."""
     git: GitRepositories = field(default_factory=GitRepositories)
-    """The tags of git repositories, which all packages share."""
+    """The tags of git repositories, and the packages that were read last."""
     folders: FolderPacks = field(default_factory=FolderPacks)
-    """The packages of folders as they were packed last, which all packages share."""
+    """The manifests of folders that were packed before."""
     authorizations: Authorizations = field(default_factory=Authorizations)
-    """The authorizations that registries accepted, so that they need not refuse each new connection first."""
+    """The authorizations that registries accepted, so that the first request of a new connection is not refused."""
 
 
 @asynccontextmanager
@@ -214,7 +214,7 @@ class _Logins:
         return None if found is None else replace(found, realms=source.realms)
 
     async def renewed(self) -> Credentials | None:
-        """Return a new login after a refusal: the file is read, and the credential helpers are run, again."""
+        """Return a new login after a refusal: the token file is read again, and the credential helper is run again."""
         if self.user is not None:
             self.user.forget(self.address.registry)
         return await self.current()
@@ -233,13 +233,13 @@ def without_policy(source: Source) -> Source:
 
 
 def source_host(source: Source) -> str:
-    """Return the server of a source as ``host:port``; empty for a folder of this machine."""
+    """Return the server of a source as ``host`` or ``host:port``; "" for a source without a server, such as a folder."""
     registry = source_server(source)
     return "" if registry is None else str(registry)
 
 
 def source_server(source: Source) -> RegistryAddress | None:
-    """Return the server of a source; None for a folder of this machine."""
+    """Return the server of a source, or of the first archive with a URL; None for a source without a server, such as a folder."""
     match source:
         case RegistrySource(address):
             return address.registry

@@ -1,7 +1,7 @@
 """Logins from files with changing content: projected tokens of service accounts, and tokens that a cloud's agent writes.
 
-The file is read whenever a connection is opened, and once more after its token was refused, so a rotated token is used at once.
-No message quotes the file.
+The file is read whenever a connection is opened, and once more after its token was refused, so a rotated token is used
+immediately. No message quotes the content of the file.
 """
 
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ ANSWER_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class WebServer:
-    """The login and the certificates for one server, which is named by its URL; all other servers get neither."""
+    """The login and the client certificate for the server at ``url``; no other server gets them. ``ca`` is for all servers."""
 
     url: str
     credentials: Credentials | None = field(default=None, repr=False)
@@ -53,7 +53,7 @@ def read_url(url: str) -> WebPlace:
 
 
 def is_same_server(url: str, other: str) -> bool:
-    """Return whether two URLs have the same scheme, host and port."""
+    """Return whether two URLs have the same scheme, host and port, written in the same way."""
     return urlsplit(url)[:2] == urlsplit(other)[:2]
 
 

@@ -8,13 +8,14 @@
     <root>/store/tmp/                    incomplete files; emptied when the store is opened
     <root>/deployed/<name>               link to ../store/trees/<hex>/package
 
-The tests check these invariants with a cancellation at every await and a ``kill -9`` at every step on the disk:
+Invariants. ``tests/packages/store/test_disk_store.py`` checks the first one with a cancellation at every await of a download, and
+with a SIGKILL at every call that changes the disk:
 
 * a name under ``blobs``, ``trees`` or ``deployed`` is complete or absent: it is renamed into place from ``tmp``;
 * content is verified before each use: a blob is hashed again; a tree is compared with its record (``tree.json``), unless
   it was compared before and no entry of it has changed since (:mod:`~wharfinger.packages.files.folder_fingerprint`);
-* a digest is downloaded and unpacked once, however many packages need it at the same time, and two digests never wait for
-  each other;
+* a digest is downloaded and unpacked once, however many packages need it at the same time, and each digest has its own lock, so
+  that different digests can be downloaded at the same time;
 * `collect` never deletes files that a deployed name uses, nor recent downloads that are not deployed yet.
 """
 

@@ -1,8 +1,9 @@
-"""Detection of changes in a folder on this machine: by a cheap stamp, and by a digest of its content.
+"""Detection of changes in a local folder, by a cheap stamp or by a digest of the folder's content.
 
-The stamp is made from the metadata of each file (size, times, mode), without reading contents. It changes whenever the content
-changes, but also if the same files are written anew. The digest covers names, contents and modes, and is the same on every
-machine with the same files. So the digest is computed again only if the stamp has changed.
+The stamp is made from the metadata of each file, such as size, times and mode, without reading contents. It changes whenever the
+content changes, but also if files are written again with the same content. The digest covers names, contents and executable bits,
+and is the same on every machine with the same files. The digest is slow, so callers compute it again only if the stamp has
+changed.
 
 For a link, the digest covers the path that the link contains and, if the path leads to a file, the content of the file. Linked
 folders are not entered.
@@ -51,7 +52,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def _paths(folder: Path) -> Iterator[tuple[bytes, Path]]:
-    """Yield all paths below the folder in the order of names, each with its name relative to the folder.
+    """Yield all paths below the folder in a fixed order, each with its name relative to the folder.
 
     Raises ArtifactError, OSError.
     """

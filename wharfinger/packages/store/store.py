@@ -1,8 +1,9 @@
-"""The interface of packages on disk. Implementation: :mod:`wharfinger.packages.store.disk_store`.
+"""The interface of the store of packages on disk. Implementation: :mod:`wharfinger.packages.store.disk_store`.
 
-The store is content-addressed: the name of a tree is the digest of the manifest that it was unpacked from, and a tree is complete
-or absent (temporary folder, then one rename). `deploy` points a runtime name at a tree by a link that is replaced atomically, so
-that after a crash at any moment either the old tree or the new tree is deployed.
+A *tree* is a folder with one unpacked package. The store is content-addressed: the name of a tree is the digest of the manifest
+that the package was unpacked from. A tree is complete or absent, because it is made in a temporary folder, which is then renamed.
+`deploy` makes ``deployed/<name>`` a link to a tree. The link is replaced atomically, so that after a crash at any moment either
+the old tree or the new tree is deployed.
 """
 
 from pathlib import Path

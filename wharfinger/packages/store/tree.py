@@ -3,13 +3,13 @@
 ::
 
     trees/<hex of the manifest's digest>/
-        package/        the package's files: a chart's archive without its one folder, or an image's layers on top of each other
-        tree.json       the record: the manifest it was unpacked from, and a digest over every file
+        package/        the package's files: those in the one folder of a chart's archive, or those of all layers of an image
+        tree.json       the record: the manifest of the package, and one digest of all its files
 
 The package's files are read-only: hooks run in this folder, and an interpreter that writes its caches beside a hook's library
-would change the package. `is_sound` compares the files with the record. So a tree that was edited, or that has empty files after
-a crash of the machine, is unpacked again instead of being used. A record in another format (for example from an older version of
-this program) counts as missing, and its tree is unpacked again, too.
+would change the package. `sound_record` compares the files with the record. So a tree that was edited, or that has empty files
+after a crash of the machine, is unpacked again instead of being used. A record in another format (for example from an older
+version of this program) counts as missing, and its tree is unpacked again, too.
 
 This module does not interpret the files; they are read when the package is loaded.
 """
@@ -63,8 +63,8 @@ def build_tree(
 ) -> None:
     """Unpack the manifest's `package_layers` into the new folder ``folder``, and write the record.
 
-    Everything is synced, and ready to be renamed. ``layers`` are pairs of the name of a layer in errors, and the layer's stream.
-    Raises ArtifactError if the archives are not a package, OSError for disk errors.
+    All files are synced to disk, so the caller can rename the folder. Each item of ``layers`` is a pair: the name of a layer for
+    error messages, and the layer's stream. Raises ArtifactError if the archives are not a package, OSError for disk errors.
     """
     what = f"package {manifest.descriptor.digest}"
     package = folder / PACKAGE_FOLDER

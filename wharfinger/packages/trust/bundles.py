@@ -1,7 +1,7 @@
 """Sigstore bundles: a signature or a signed statement, with everything that is needed to verify it without a network.
 
-Versions 0.1 to 0.3 are supported. Timestamps of other authorities (RFC 3161) are not used: the time of a signature is the time
-that its log has signed.
+Versions 0.1 to 0.3 are supported. Timestamps of timestamp authorities (RFC 3161) are not used: the time of a signature is the
+time that the transparency log has signed.
 
 Source: sigstore's ``protobuf-specs``, ``sigstore_bundle.proto``.
 """

@@ -1,7 +1,7 @@
-"""Certificates of signers without a key of their own, as from Fulcio: they are valid for minutes, and name an identity.
+"""Certificates of signers without a lasting key. Such a certificate is valid for minutes, and names an identity.
 
-Only their format is Fulcio's. The policy names the authority, which need not be Fulcio, and no request is sent to it. A
-certificate must have been valid at the time of the signature, which a log has witnessed
+The certificates have the format of Fulcio, but the policy may name another authority than Fulcio. No request is sent to the
+authority. A certificate must have been valid at the time of the signature. A transparency log states this time
 (:mod:`~wharfinger.packages.trust.log_entries`).
 
 Source: Fulcio's ``docs/certificate-specification.md`` and ``docs/oid-info.md``; RFC 6962 §3.2 for the proof of a certificate log.
@@ -33,7 +33,7 @@ _OLD_ISSUER: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.1")
 _CODE_SIGNING: Final = ExtendedKeyUsageOID.CODE_SIGNING
 _UTF8_STRING: Final = 0x0C
 _UNREADABLE: Final = (x509.DuplicateExtension, x509.UnsupportedGeneralNameType, x509.InvalidVersion, ValueError)
-"""The errors that the library raises for bytes that only look like certificates."""
+"""The errors that the library ``cryptography`` raises for malformed certificates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,9 @@ def public_key(certificate: x509.Certificate) -> Verifying:
 def check_chain(
     certificate: x509.Certificate, others: Sequence[x509.Certificate], authorities: str, at: datetime
 ) -> x509.Certificate:
-    """Check that an authority of the policy issued a certificate, valid at a time; return the issuer. Raises ArtifactError."""
+    """Check that an authority of the policy has issued the certificate, and that the certificate was valid at the time ``at``.
+    Return the certificate of the issuer. Raises ArtifactError.
+    """
     given = read_certificates(authorities, "the authorities of spec.verify")
     roots = [each for each in given if each.issuer == each.subject]
     between = [*(each for each in given if each.issuer != each.subject), *others[:MAX_CHAIN]]
@@ -127,7 +129,7 @@ def _may_sign_certificates(_policy: Policy, _certificate: x509.Certificate, foun
 
 def _may_sign_code(_policy: Policy, _certificate: x509.Certificate, found: x509.ExtendedKeyUsage | None) -> None:
     if found is not None and _CODE_SIGNING not in found and ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE not in found:
-        raise ValueError("the issuer is not an authority for signers")
+        raise ValueError("the issuer may not issue certificates for signing code")
 
 
 def _must_sign_code(_policy: Policy, _certificate: x509.Certificate, found: x509.ExtendedKeyUsage) -> None:
@@ -171,7 +173,9 @@ def _issuer(certificate: x509.Certificate) -> str:
 
 
 def _long_text(data: bytes) -> str:
-    """Return a UTF8String in DER of 128 to 65535 bytes. Raises ValueError for anything else."""
+    """Return the text of a UTF8String in DER whose length has the long form, in one or two bytes. Raises ValueError for anything
+    else.
+    """
     for head, form in ((0x81, ">B"), (0x82, ">H")):
         size = struct.calcsize(form)
         if data[:2] == bytes((_UTF8_STRING, head)) and len(data) > size + 2:

@@ -1,7 +1,7 @@
-"""Public and private keys of signatures, from PEM text, and the signatures that cosign makes with them.
+"""Public and private keys, which are read from PEM text, and signatures in the form that cosign makes.
 
-cosign signs the SHA-256 of the payload: ECDSA in DER, RSA with PKCS #1 v1.5. Ed25519 signs the payload itself.
-The cryptography is that of the library ``cryptography``.
+With a key for ECDSA (signature in DER) or RSA (PKCS #1 v1.5), the SHA-256 of the payload is signed. With a key for Ed25519, the
+payload itself is signed. The library ``cryptography`` performs all operations.
 """
 
 import hashlib
@@ -28,14 +28,14 @@ class KeyFormatError(PackageError):
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A public key. ``name`` is its place in a policy, for messages."""
+    """A public key. ``name`` is its field in a policy, such as ``spec.verify.keys[0]``, for messages."""
 
     name: str
     pem: str = field(repr=False)
 
     @property
     def fingerprint(self) -> str:
-        """The beginning of the SHA-256 of the key in DER, with which users compare keys."""
+        """The beginning of the SHA-256 of the key in DER. Users compare keys by it."""
         der = load_public(self.pem, self.name).public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
@@ -89,8 +89,9 @@ def is_signed_by(key: Verifying, payload: bytes, signature: bytes) -> bool:
 
 
 def load_private(pem: bytes, password: str, what: str) -> Signing:
-    """Return the private key in PEM text, which is encrypted if there is a password. Raises KeyFormatError, which never quotes
-    the key.
+    """Return the private key that a PEM text contains. The text must be encrypted if, and only if, there is a password.
+
+    Raises KeyFormatError, whose message never quotes the key.
     """
     if b"SIGSTORE PRIVATE KEY" in pem or b"COSIGN PRIVATE KEY" in pem:
         raise KeyFormatError(

@@ -22,8 +22,8 @@ from wharfinger.packages.trust.log_entries import MAX_ENTRY, decoded
 class LoggedSignature:
     """The signature that an entry must name.
 
-    ``payload`` is the payload of an envelope, or the signed bytes themselves; ``document`` are the stored bytes of the envelope,
-    empty if it is part of a bundle. ``certificate`` is in DER.
+    ``payload`` is the payload of the envelope, or the signed bytes if there is no envelope. ``document`` are the stored bytes of
+    the envelope, empty if there is no envelope or if it is part of a bundle. ``certificate`` is in DER.
     """
 
     payload: bytes = field(repr=False)
@@ -95,7 +95,7 @@ def _hash(data: bytes) -> str:
 
 
 def _is_certificate(text: str, logged: LoggedSignature) -> bool:
-    """Return whether a text is the certificate as base64 of its PEM text."""
+    """Return whether ``text`` is the base64 form of the certificate's PEM text."""
     lines = decoded(text, "certificate").decode("ascii", "replace").strip().splitlines()
     if not lines or lines[0] != "-----BEGIN CERTIFICATE-----" or lines[-1] != "-----END CERTIFICATE-----":
         return False

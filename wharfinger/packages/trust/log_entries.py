@@ -1,8 +1,9 @@
 """Entries of a transparency log, in the format of Rekor: they prove the time of a signature.
 
-A certificate of a signer is valid for minutes, but is verified years later. So the log has to state when it received the
-signature: its promise (*signed entry timestamp*) covers the entry and the time. If there is a proof of inclusion, it must lead to
-a root that the log has signed. Both come with the signature, and are verified with the key of the log, so no request is needed.
+A certificate of a signer is valid for minutes, but may be verified years later. So the log has to state when it received the
+signature. It signs the entry together with the time; this is called a *promise*, or *signed entry timestamp*. If there is a proof
+of inclusion, it must lead to a root that the log has signed. The promise and the proof come with the signature, and are verified
+with the key of the log, so no request is needed.
 
 Sources: Rekor's ``openapi.yaml``; RFC 6962 §2.1 (the tree); the C2SP specifications of signed notes and of checkpoints.
 """
@@ -68,7 +69,7 @@ class LogEntry:
 
 
 def read_annotation(text: str) -> LogEntry:
-    """Read the entry in the annotation of an older signature of cosign. Raises ArtifactError."""
+    """Read the entry from an annotation of a signature in cosign's older format, without a bundle. Raises ArtifactError."""
     try:
         document = as_object(decode_json(text, max_bytes=MAX_ENTRY, what="entry"), "entry")
         payload = find_object(document, "Payload")
@@ -161,8 +162,8 @@ def _check_proof(entry: LogEntry, proof: InclusionProof, key: Verifying) -> None
 
 
 def root_of(body: bytes, index: int, size: int, hashes: Sequence[bytes]) -> bytes:
-    """Return the root of a tree of ``size`` entries that has ``body`` at ``index`` (RFC 9162 §2.1.3.2); empty if there is no such
-    tree.
+    """Return the root of a tree of ``size`` entries with ``body`` at ``index``, computed from the ``hashes`` of a proof
+    (RFC 9162 §2.1.3.2). Return b"" if the proof does not fit such a tree.
     """
     if not index < size:
         return b""

@@ -1,7 +1,7 @@
 """Texts signed with OpenPGP, verified by the program ``gpgv`` without an agent, a trust database or the user's keyring.
 
-Only the text that gpgv returns is signed. The file may have unsigned text around it, so it must not be searched for the signed
-text in any other way.
+Only the text that gpgv returns is signed. The file may contain unsigned text as well, before and after the signed text. So no
+caller may look for the signed text in the file itself.
 """
 
 import base64
@@ -26,7 +26,7 @@ LIMITS: Final = Limits(wall_s=20.0, stdout_bytes=MAX_TEXT, memory_bytes=1024**3)
 _BEGIN: Final = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
 _END: Final = "-----END PGP PUBLIC KEY BLOCK-----"
 _CHECKSUM: Final = 5
-"""The characters of the line with the checksum of a block."""
+"""The number of characters of the line with the checksum of an armored block."""
 _BAD: Final = frozenset({"BADSIG", "ERRSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG", "NODATA"})
 _SAID: Final = {
     "BADSIG": "the text was changed after it was signed",
@@ -47,7 +47,7 @@ class SignedText:
 
 
 def read_keyring(armored: str) -> bytes:
-    """Return the public keys in armored text as a keyring. Raises ArtifactError."""
+    """Return a keyring with the public keys that an armored text contains. Raises ArtifactError."""
     if len(armored) > MAX_KEYRING:
         raise ArtifactError(f"expected a keyring of at most {MAX_KEYRING} characters, found {len(armored)}")
     if "PRIVATE KEY" in armored:

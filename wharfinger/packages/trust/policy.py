@@ -1,4 +1,7 @@
-"""The policy of a repository: the signers whose signatures make an artifact trusted. It is data, and loads no cryptography."""
+"""The policy of a repository: the signers whose signatures make an artifact trusted.
+
+The policy is only data, so this module does not load the library ``cryptography``.
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -12,7 +15,7 @@ MAX_PATTERN: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class TrustedKey:
-    """A public key in PEM text. ``name`` is its place in the policy, for messages."""
+    """A public key in PEM text. ``name`` is its field in the policy, such as ``spec.verify.keys[0]``, for messages."""
 
     name: str
     pem: str = field(repr=False)
@@ -30,7 +33,7 @@ class TrustedIdentity:
     subject: str
 
     def matches(self, subject: str, issuer: str) -> bool:
-        """Return whether this is the signer of a certificate."""
+        """Return whether the subject and the issuer of a certificate are those of this signer."""
         return issuer == self.issuer and text_glob(self.subject).fullmatch(subject) is not None
 
     def __str__(self) -> str:
@@ -43,7 +46,7 @@ class TrustRoot:
     """The authority that issues certificates to signers, and the log that witnesses the time of each signature.
 
     ``authorities`` is PEM text: root certificates, and intermediate ones. With ``certificate_log_keys``, each certificate must
-    have been logged by one of these logs.
+    have been logged by a certificate log with one of these keys.
     """
 
     authorities: str = field(repr=False)
@@ -53,7 +56,7 @@ class TrustRoot:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules: a signature by one of the keys, or by one of the identities, is needed.
+    """The rules. An artifact needs a signature by one of the keys or identities, or a provenance file if there is a ``keyring``.
 
     ``require_version``: the signed content must state the version and the name under which the artifact is requested, so that an
     old signed artifact cannot be used instead of a new one. ``predicates`` are the types of the statements that must exist about
@@ -63,14 +66,14 @@ class Policy:
     keys: tuple[TrustedKey, ...] = ()
     require_version: bool = True
     version: str = ""
-    """The version that an artifact requested by its digest must state; empty: any."""
+    """The version that an artifact must state if it is requested by its digest. If this is empty, any version is accepted."""
     identities: tuple[TrustedIdentity, ...] = ()
     root: TrustRoot | None = None
     """The root for ``identities``; None without identities."""
     predicates: tuple[str, ...] = ()
     keyring: str = field(default="", repr=False)
-    """Public keys of OpenPGP, armored. With them, a chart needs a provenance file signed by one of these keys, and all other
-    fields are empty.
+    """Public keys of OpenPGP, armored. With them, a chart needs a provenance file that is signed by one of these keys, and all
+    other rules have their defaults.
     """
 
     @property

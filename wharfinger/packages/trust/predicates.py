@@ -1,7 +1,7 @@
-"""The content of signed statements in one line: the builder and the source of an artifact, or the content of an SBOM. Pure.
+"""One line about a signed statement: the builder and the source of an artifact, or the name and size of an SBOM. Pure.
 
-The fields are those of SLSA's provenance (1.0 and 0.2), SPDX and CycloneDX. For a predicate of another type or form, there is no
-line; only its signature counts.
+The fields are those of SLSA's provenance (1.0 and 0.2), SPDX and CycloneDX. For any other file that was signed with
+`cosign attest`, the line is "a file". For a predicate of another type or form, there is no line.
 """
 
 from typing import Final

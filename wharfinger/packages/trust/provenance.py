@@ -1,6 +1,6 @@
 """Provenance files of Helm: the digest of a chart's archive and its ``Chart.yaml``, signed with OpenPGP.
 
-The file is beside the archive in a Helm repository (``web-1.2.0.tgz.prov``), and a layer of the chart in a registry. It must
+In a Helm repository, the file is beside the archive (``web-1.2.0.tgz.prov``). In a registry, it is a layer of the chart. It must
 state the archive, the name and the version of the requested chart. Otherwise an old file and its old archive could be used
 instead of a new version.
 

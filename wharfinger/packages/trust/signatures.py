@@ -2,8 +2,9 @@
 
 The signatures are in the repository of the artifact itself: in the manifest with the tag ``sha256-<hex>.sig`` and, since OCI 1.1,
 in manifests that refer to the artifact. Each layer of such a manifest is a payload, with the signature in an annotation, or a
-Sigstore bundle. Older signed statements are in the manifest with the tag ``sha256-<hex>.att``. A repository may contain any
-number of signatures by anybody, so at most MAX_SIGNATURES of them are read, and MAX_READ bytes in total.
+Sigstore bundle. Signed statements in the format before bundles are in the manifest with the tag ``sha256-<hex>.att``. A
+repository may contain any number of signatures by anybody, so at most MAX_SIGNATURES of them are read, and MAX_READ bytes in
+total.
 """
 
 import base64
@@ -53,7 +54,7 @@ def signature_tag(digest: Digest) -> str:
 
 
 def statements_tag(digest: Digest) -> str:
-    """Return the tag of the older signed statements about an artifact."""
+    """Return the tag of the signed statements about an artifact in the format before bundles."""
     return f"sha256-{digest.hex}.att"
 
 
@@ -62,7 +63,7 @@ async def find_signatures(
 ) -> tuple[Signature, ...]:
     """Return the signatures of an artifact; () if it has none. Raises PackageError if they cannot be read.
 
-    With ``statements``, signed statements in the older form are read, too. Statements in bundles are always read.
+    With ``statements``, signed statements in the format before bundles are read, too. Statements in bundles are always read.
     """
     found: list[Signature] = []
     room = MAX_READ
@@ -102,7 +103,7 @@ async def _manifests(registry: Registry, repository: str, digest: Digest, *, sta
 
 
 def _layers(data: bytes) -> list[tuple[Descriptor, JsonObject]]:
-    """Return the payloads of a manifest with their annotations. Raises ArtifactError."""
+    """Return the descriptors of the payloads in a manifest, with their annotations. Raises ArtifactError."""
     try:
         document = as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="signatures"), "signatures")
         layers = [as_object(each, "layers") for each in find_list(document, "layers")]
@@ -122,8 +123,8 @@ async def _payload(registry: Registry, repository: str, layer: Descriptor) -> by
 
 
 def _read(data: bytes, media_type: str, annotations: JsonObject) -> Signature:
-    """Return a signature. An unreadable signature gets a ``problem`` instead of raising an error: anybody can push one, and it
-    must not hide others.
+    """Return the signature in the content of a layer. If it cannot be read, set ``problem`` and raise no error: anybody can push
+    an unreadable signature, and it must not hide others.
     """
     try:
         if media_type == SIMPLE_SIGNING:

@@ -1,4 +1,4 @@
-"""The signing of a pushed artifact with a private key: cosign's payload and its signature, pushed beside the artifact."""
+"""The signing of a pushed artifact with a private key. The signature has cosign's format, and is pushed beside the artifact."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from wharfinger.packages.trust.signatures import push_signature
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A private key."""
+    """A private key that signs claims about artifacts."""
 
     key: Signing = field(repr=False)
 

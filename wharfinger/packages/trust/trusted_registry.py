@@ -1,7 +1,8 @@
-"""A registry whose artifacts are verified before any of their bytes is passed on.
+"""A registry whose artifacts are verified before their content is passed on.
 
-It wraps another registry, so no caller can forget the verification. A manifest is returned only if the policy trusts it or the
-index that names it. A blob is returned only if a trusted manifest names it. If the signatures cannot be read, nothing is trusted.
+It wraps another registry, so no caller can forget the verification. `resolve` and `manifest` return a manifest only if the policy
+trusts it, or trusts the index that names it. `blob` returns a blob only if a trusted manifest names it. An artifact whose
+signatures cannot be read is not trusted. `tags`, `document` and `referrers` verify nothing.
 """
 
 from collections.abc import AsyncIterator
@@ -82,7 +83,7 @@ class TrustedRegistry:
         return await self._registry.tags(repository)
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
-        """Return a manifest or an index as it is. Its blobs are trusted only if it is trusted itself."""
+        """Return a manifest or an index without verifying it. Its blobs can be read only if it is trusted."""
         return await self._registry.document(repository, reference)
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:

@@ -1,9 +1,11 @@
 """The judgement of an artifact's signatures by a policy.
 
 Pure functions over bytes. An artifact is trusted if one signature satisfies every rule, and if one statement of each demanded
-type satisfies every rule as well. A demanded statement is a signature as well, because it names the digest of the artifact. If
-the artifact is not trusted, the reason is reported for the signature that passed the most checks: no signature, no known key, a
-certificate that does not verify, another signer, another artifact, another name or version.
+type satisfies every rule as well. A demanded statement also counts as the signature, because it names the digest of the artifact.
+
+If the artifact is not trusted, the reported reason is that of the signature that passed the most checks. From few to many passed
+checks, these are the reasons: there is no signature; it is by an unknown key; its certificate does not verify; it is by another
+signer; it is for another artifact, or for another name or version.
 """
 
 from collections.abc import Sequence
@@ -39,8 +41,8 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of one signature. Unless it is ``trusted``, ``reason`` is the broken rule. ``stage`` orders the reasons; it
-    is 0 if the signature is unrelated to the policy.
+    """The judgement of one signature. Unless it is ``trusted``, ``reason`` is the broken rule. The more checks the signature has
+    passed, the higher ``stage`` is. It is 0 if the signature cannot be read, or is by a key that the policy does not name.
 
     ``signer`` is the verified signer, "" if it is not known. ``predicate_type`` is the type of a statement's predicate, "" for a
     bare signature.

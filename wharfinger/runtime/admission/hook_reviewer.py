@@ -1,14 +1,15 @@
 """The answers of packages' hooks to API servers: the hook that is chosen for a review, the time limit of the review, and the
 effect of a failure.
 
-A review runs the package's hook outside of the package's queue, and without a slot of the queue. Otherwise a package that
-applies an object would wait for its own webhook, and hooks that change objects would wait for slots that they hold themselves.
-Reviews have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`). A review releases its slot before its
+A review runs the package's hook outside of the package's queue, and without a slot for hook runs. Otherwise a package that applies
+an object would wait for its own webhook, which would wait in the package's queue; and a hook that changes an object would wait for
+a review that needs the slot of this hook. Reviews have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`). A review releases its slot before its
 object patches are applied, because a patch may need another review. A review may take 80 % of the time that the API server
 waits for it. If the hook gives no valid answer in time, its failure policy decides, just as the API server would decide without
 an answer.
 
-If the hook's package is being removed, the daemon admits a request without asking the hook. An admission review that cannot be
+If the hook's package is being removed (and does not only move to another shard), the daemon admits a request without asking the
+hook. An admission review that cannot be
 judged here (the package is unknown, or not loaded yet) gets an HTTP error, so the API server applies the failure policy.
 """
 

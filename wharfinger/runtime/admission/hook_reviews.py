@@ -1,4 +1,4 @@
-"""The reviews that API servers send about hooks' webhooks, and the answers to them. Pure: bytes in, documents and bytes out."""
+"""Pure readers of the reviews that API servers send to hooks' webhooks, and writers of the answers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

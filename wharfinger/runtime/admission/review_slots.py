@@ -1,4 +1,4 @@
-"""The slots of reviews: they limit how many hooks answer API servers at once.
+"""The slots of reviews: they limit how many hooks answer API servers at the same time.
 
 A free slot goes to the waiting package with the fewest slots. The first slot of a package may be any free slot. The further
 slots of all packages together are at most half of all slots. So a package without a slot still gets a slot while fewer than

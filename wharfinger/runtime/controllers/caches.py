@@ -24,7 +24,7 @@ Lease lists the objects of older caches again.
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """The informers of our own kinds, and of namespaces with labels for their packages. Made by `open_caches`."""
+    """The informers of the daemon's own kinds, and of namespaces whose labels concern their packages. Made by `open_caches`."""
 
     applications: Informer
     modules: Informer

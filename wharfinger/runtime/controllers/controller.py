@@ -3,7 +3,7 @@
 Everything is level-triggered. Informers keep a copy of the objects. Every change (of a resource, a repository, a Secret that
 it refers to, a package's own status) puts the package's name into one coalescing inbox. A few workers each reconcile one name
 at a time: a worker sets the finalizer, passes the wanted state to the runtime, and then writes the status if it has changed.
-No state is kept between two reconciliations of a name, so a failed reconciliation is simply repeated later.
+Each reconciliation begins with the current objects, so a failed one is simply repeated later.
 
 The finalizer makes removal safe: the controller sets it before anything is installed, and removes it once the runtime reports
 that nothing of the package is left.
@@ -97,7 +97,7 @@ class Controller:
     versions: VersionChoices
     shards: ShardKeeper
     enabled_by_default: bool | None = True
-    """The default for a Module without ``spec.enabled``; None: the Module's bundle decides."""
+    """The default for a Module without ``spec.enabled``. If it is None, the Module is on if it belongs to the daemon's bundle."""
     require_account: bool = False
     """True if a package without a service account is refused."""
     guard: Guard = field(init=False)
@@ -110,7 +110,7 @@ class Controller:
     checks: ReleaseChecks = field(init=False)
 
     def __post_init__(self) -> None:
-        """Connect the rules to the runtime, and find out which packages are installed."""
+        """Make the parts that need the runtime, such as the guard, and find out which packages are installed."""
         self.writer.planned_until_s = self.started + self.verify_s
         objects: dict[ObjectKey, JsonObject] = {}
         for key, obj in (*self.applications.objects().items(), *self.modules.objects().items()):

@@ -1,7 +1,7 @@
 """The guard of dependents: it holds back removals, disables and version changes that would break them.
 
 It is consulted when a package is to be removed or turned off (its object is deleted, a Module has ``enabled: false``, or a
-Module has no ``enabled`` any more and its bundle does not enable it), and when a package is to get another version. A package
+Module has no ``enabled`` any more and the daemon's bundle does not contain it), and when a package is to get another version. A package
 that is on now *stands in the way* if the change would turn it off, because one of its requirements would not be met any more:
 a mandatory requirement, a version constraint, an any-of group that loses its last member, or a none-of range that the new
 version falls into. Then the change is **held**: no part of the change begins or is adopted, and the installed package keeps
@@ -13,7 +13,7 @@ what stands in the way                 reason                the hold ends when
 =====================================  ====================  ====================================================================
 a package that is kept                 WouldBreakDependents  it is removed or drops the requirement, or a user accepts the change
 a package that is removed, too         WaitingForDependents  it is gone, because dependents are removed first
-packages not loaded since the start    WaitingForDependents  each of them was loaded, or has failed once
+packages not loaded since the start    WaitingForDependents  each of them has been loaded, or has failed to load once
 =====================================  ====================  ====================================================================
 
 **Holds end.** A removal that has begun is never held again. The packages that are needed during the removal are recorded until
@@ -101,9 +101,9 @@ class Guard:
         """Installed packages whose load in this process has neither succeeded nor failed yet."""
         self._unheard.update(installed)
         self._leaving: dict[str, frozenset[str]] = {}
-        """Removals that have begun, with the packages that each of them needs until it is complete."""
+        """The packages whose removal has begun, each with the packages that it needs until its removal is complete."""
         self._off: set[str] = set()
-        """The Modules whose resources ask for them to be off, if that change was admitted."""
+        """The Modules for which the guard has admitted the change to off."""
         ending = (Operation.REMOVAL, Operation.DISABLE)
         self._begun_before = {each.package for each in runtime.tools.journal.entries() if each.operation in ending}
 
@@ -255,8 +255,8 @@ class Guard:
         return replace(hold, seen={each: self._standing(each) for each in watched})
 
     def _removed_first(self, name: str) -> set[str]:
-        """Return the packages that need ``name`` and are being removed or disabled, or whose resources ask to be removed or
-        disabled.
+        """Return the packages that need ``name`` and that either are being removed or disabled, or are to be removed or disabled
+        according to their resources.
         """
         self._leaving = {
             each: needed for each, needed in self._leaving.items() if self.runtime.lifecycle.is_removing(each)
@@ -385,7 +385,8 @@ class Guard:
     def report_hold(self, spec: PackageSpec, hold: Hold) -> None:
         """Report why no part of a resource's change is adopted.
 
-        A hold that only waits until other packages are known is reported as progress, not as a failure.
+        If the hold only waits until other packages are known, and this process has not adopted a desired state of the package
+        yet, the hold is reported as progress, not as a failure.
         """
         name, instance = spec.id.name, self.runtime.instances.get(spec.id.name)
         if instance is None or name in self._unheard:
