@@ -1,7 +1,8 @@
 """A real registry (docker-registry, the CNCF distribution) on a free loopback port, for tests and examples.
 
 The registry chooses its port itself and reports it in its log, so two registries never use the same port. On a machine without
-docker-registry, the tests that need it fail, because they check the communication with a real registry.
+docker-registry, the tests that need it fail. They are not skipped, because only they check the communication with a real
+registry.
 """
 
 import os

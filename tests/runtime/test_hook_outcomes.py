@@ -120,7 +120,7 @@ async def test_excessive_output_of_a_hook_is_logged_only_in_part(
         await installed(world, tmp_path, bash(ON_STARTUP, f"seq 1 {BURST_LINES + 50}"), state="Ready")
     said = [record.message for record in caplog.records if record.message.startswith("hooks/a.sh: ")]
     left_out = re.fullmatch(
-        r"hooks/a\.sh: (\d+) lines left out; a hook may log 1000 lines or 1024 KiB at once, and 2 lines .*", said[-1]
+        r"hooks/a\.sh: (\d+) lines left out; a hook may log 1000 lines or 1024 KiB in a burst, and 2 lines .*", said[-1]
     )
     assert left_out is not None, said[-1]
     # A slow machine may need seconds to read the output, and for each second two more lines may be logged.

@@ -140,7 +140,7 @@ class _Reader:
                 if not _NAME.fullmatch(pattern, start + len(prefix), end):
                     raise GoPatternError("invalid named capture", pattern[start : end + 1])
                 self._at = end + 1
-                self._replace(start, end + 1, "(")  # a pattern may use the same name twice
+                self._replace(start, end + 1, "(")  # Go allows two groups with the same name
                 return True
         negated = seen = False
         for index in range(start + 2, len(pattern)):

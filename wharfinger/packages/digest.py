@@ -12,7 +12,7 @@ _SHA256: Final = re.compile(r"sha256:[0-9a-f]{64}\Z")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Digest:
-    """A sha256 digest; other algorithms are refused by name. Raises DigestError for anything else."""
+    """A sha256 digest. Raises DigestError for any other text, also for digests of other algorithms."""
 
     text: str
 

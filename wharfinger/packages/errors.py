@@ -16,6 +16,9 @@
     │   └── LookupRefusedError    a template looked up an object that its release may not read
     ├── PatchError                a patch of rendered objects matches nothing, or cannot be applied
     └── ConversionError           settings of an older version could not be converted to the newest
+
+Two more PackageErrors are defined elsewhere: SettingsError (:mod:`wharfinger.packages.settings.values`) and KeyFormatError
+(:mod:`wharfinger.packages.trust.keys`).
 """
 
 

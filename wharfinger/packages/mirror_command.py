@@ -172,7 +172,7 @@ def _wanted(text: str) -> RequestedPackage:
 
 @asynccontextmanager
 async def _opened(args: argparse.Namespace, text: str) -> AsyncIterator[tuple[OciRegistry | OciLayout, str]]:
-    """Open the source or the target; yield it with the path below which its packages are."""
+    """Open the source or the target, and yield it, with the path below which its packages lie."""
     if text.startswith(LAYOUT):
         yield OciLayout(Path(text.removeprefix(LAYOUT))), ""
         return

@@ -1,7 +1,7 @@
 """The settings of the C library's memory allocator (mallopt(3)) for a process that runs for months.
 
-With its defaults, glibc creates separate heaps for threads, up to eight heaps per core. Such a heap never shrinks below the most
-that its thread has ever needed. The larger the largest freed block was, the more free memory glibc keeps. After
+With its defaults, glibc creates separate heaps for threads, up to eight heaps per core. Such a heap returns little of its memory
+to the kernel after its thread has freed it. The larger the largest freed block was, the more free memory glibc keeps. After
 `return_freed_memory`, all threads share one heap, and large blocks go back to the kernel as soon as they are freed.
 """
 

@@ -1,4 +1,4 @@
-"""The one way to run a child process to its end.
+"""Child processes that are run to their end.
 
 :func:`run_child` starts a program in a session of its own, feeds and drains it, ends it if it exceeds its limits, and returns
 when no process of the run is alive. This holds when the program exits, when it runs into its deadline or writes too much,
@@ -6,7 +6,8 @@ when the caller is cancelled at any moment, and when a sink has a bug.
 
 The pure machine in :mod:`wharfinger.process.ending` decides when to end the child and how, and :mod:`wharfinger.process.run`
 performs its decisions. A cancellation is an event of that machine: a task outside of the shield receives it and reports it.
-Everything else runs inside a shield, for a bounded time (grace, sweep, dying, flush).
+Everything else runs inside a shield. After the cancellation, this takes a bounded time: for the grace period, for the sweep that
+kills all processes, for their death, and for the rest of the output.
 """
 
 from collections.abc import Awaitable, Callable
@@ -38,13 +39,13 @@ async def run_child(
 
     The caller limits how many commands run at once. The deadline counts from the moment the program runs.
 
-    Resource handling: on every way out the child's group, session and marked descendants are killed, its pipes closed, and its
+    Resource handling: on every way out, the child's group, session and marked descendants are killed, its pipes closed, and its
     row in ``ledger`` removed. If a process cannot be killed, the row is kept for the next start of the daemon.
 
     Error handling: SpawnError if the program could not be started, LedgerError if its start could not be recorded in the ledger,
     StuckError if it does not die of SIGKILL. The error of a sink is raised in an exception group. Cancelled is raised only when
-    the run is over. This takes at most the sum of ``cancel_grace_s``, SWEEP_S, DYING_S and FLUSH_CANCELLED_S, and usually little
-    more than the grace, however many runs are cancelled at once.
+    the run is over. The end of a cancelled run takes at most the sum of ``cancel_grace_s``, SWEEP_S, DYING_S and
+    FLUSH_CANCELLED_S. It usually takes little more than the grace, however many runs are cancelled at the same time.
     """
     child = await start(command, ledger, limits=limits, prepare=prepare)
     return await conduct(child, command, limits, sinks=sinks, ledger=ledger)

@@ -1,6 +1,7 @@
 """The values that this folder works with: a command, its limits, and its outcome.
 
-``run_child(command, limits, ...)`` in :mod:`wharfinger.process.child` is the one way to run a child process.
+``run_child(command, limits, ...)`` in :mod:`wharfinger.process.child` runs a command to its end. `open_worker` in
+:mod:`wharfinger.process.worker` starts a command that keeps running.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,7 +51,7 @@ class Limits:
 
     The other limits are enforced by the kernel (setrlimit(2)) for each process of the run: ``memory_bytes`` is its address space,
     ``processes`` the number of processes of its user (effective only if no other run has this user), ``open_files`` its
-    descriptors, and ``file_bytes`` the size of a file. None means the limit of the daemon itself.
+    descriptors, and ``file_bytes`` the size of a file that it writes. None means the limit of the daemon itself.
     """
 
     wall_s: float
@@ -75,7 +76,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The resource usage of this child and of the descendants that it waited for (``wait4``).
+    """The resource usage of a child and of the descendants that it waited for (``wait4``).
 
     ``max_rss_bytes`` is the maximum over these processes. ``max_rss_bytes`` is never less than the memory that the parent held
     when it started the child, because the kernel counts the moment between fork and exec (``setmax_mm_hiwater_rss`` in its

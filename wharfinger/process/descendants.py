@@ -5,7 +5,7 @@ The *leader* of a run is the child that the daemon started. A process belongs to
 * the process group of the leader: one signal reaches the whole group;
 * its session: a shell with job control gives every pipeline a group of its own, but not a session;
 * the marker, a random token in the environment: a program that has called ``setsid`` keeps it;
-* its user, if the run has a user of its own: a process cannot change its user.
+* the run's user, if the run has a user of its own: without privileges, a process cannot change its user.
 
 Without a user of its own, a process that leaves the session *and* drops its environment (``setsid env -i``) is not found.
 
@@ -39,8 +39,8 @@ class Mark:
     """The signs of a run's processes. ``pid`` is the number of the leader, of its group and of its session.
 
     ``held``: the leader is a child of this process that is not reaped. `belonging` leaves such a leader out, because another
-    task waits for its end. If ``pid`` is 0, only the token counts. ``uid``: the run's own user; never root, and 0 if the run
-    has no user of its own.
+    task waits for its end. If ``pid`` is 0, only the token and the user count. ``uid``: the run's own user; never root, and
+    0 if the run has no user of its own.
 
     ``work_number`` and ``work_ticks`` are for a leader that is started first and gets its work later, and that starts no process
     in between. They describe the moment when it got its work: the last pid that the kernel had given out (`last_pid`), and the
@@ -105,7 +105,7 @@ class _Signs:
     def of(self, one: Seen) -> set[int]:
         """Return the indices of the marks whose token, group, session or user the process has.
 
-        A mark is left out if the process is older than its leader, or is its held leader.
+        A mark is left out if the process is older than the mark's leader, or is this leader and ``held``.
         """
         stat = one.stat
         signs = {*self._by_pid.get(stat.pgid, ()), *self._by_pid.get(stat.sid, ()), *self._by_uid.get(one.uid, ())}
@@ -139,7 +139,7 @@ def scan(since_ticks: int, *, users: bool = False, above: int = 0) -> list[Seen]
 
 
 def highest_unrelated_pid(marks: Sequence[Mark], newest_pid: bytes) -> int:
-    """Return the highest pid up to which no process can belong to ``marks``.
+    """Return a pid such that all processes that belong to ``marks``, except the leaders, have higher pids.
 
     ``newest_pid`` is the pid that the kernel gave out last. A leader starts nothing before it gets its work. The kernel gives out
     pids in ascending order, and begins anew after the highest one (``alloc_pid``). It needs far longer than YOUNG_S to give out

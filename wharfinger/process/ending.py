@@ -1,9 +1,10 @@
-"""The end of a run as a pure state machine, without trio, clock and signals; :mod:`wharfinger.process.run` performs its effects.
+"""The end of a run as a pure state machine, without trio, clock and signals; :mod:`wharfinger.process.run` performs its
+effects.
 
-Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). The run is over when three things have happened:
-the leader has ended, no process of the run is alive any more, and the pipes have been read to their end. The waits for the last
-two have time limits. Until the run is over, the leader is not reaped. The kernel reuses neither the pid of a zombie nor the process group and the session of the same number, so signals
-sent to that number can only reach this run.
+Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). The run is over when three things have
+happened: the leader has ended, no process of the run is alive any more, and the pipes have been read to their end. The waits
+for the last two have time limits. Until the run is over, the leader is not reaped. The kernel reuses neither the pid of a
+zombie nor the process group and the session of the same number, so signals sent to that number can only reach this run.
 
 ::
 
@@ -22,8 +23,8 @@ sent to that number can only reach this run.
 * There is at most one timer; each SetTimer replaces the previous timer. Killing has no timer, because KillEverything has a time
   limit of its own.
 * A cancelled task still waits for the end of its run. So a cancellation has a grace of its own, which is usually shorter. If a
-  wait has already begun, a cancellation never lengthens it: it can shorten the grace (Terminating) and the wait for output that no
-  caller will see (Flushing), and it ends the drain time (Draining).
+  wait has already begun, a cancellation never lengthens it: it can shorten the grace (Terminating) and the wait for output that
+  no caller will see (Flushing), and it ends the drain time (Draining).
 * The first cause of an end is kept, with two exceptions: output over the limit turns EXITED into OUTPUT_LIMIT (the output is
   incomplete), and a cancellation turns any cause into ``None`` (no caller will see an outcome).
 * In Terminating the grace belongs to the whole group: if the leader dies of SIGTERM at once, as a shell does, the processes

@@ -1,9 +1,9 @@
 """The handover of requests to the slots of a pool: to a slot whose worker is running, else to a slot that has to start a worker.
 
-A request is handed over, never stored: its sender waits until a slot takes it, so nothing piles up here. If a slot stops waiting
-just when it is given a request, because its worker was idle for too long, another slot takes the request. A plain channel would
-give each request to the slot that waited longest. Then every slot would start a worker, even if one worker could serve all
-requests.
+A request is handed over, never stored: its sender waits until a slot takes it, so nothing piles up here. If a slot stops
+waiting just when it is given a request, because its worker was idle for too long, another slot takes the request. A plain
+channel would give each request to the slot that waited longest. Then every slot would start a worker, even if one worker could
+serve all requests.
 """
 
 from collections import deque

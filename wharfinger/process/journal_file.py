@@ -6,10 +6,10 @@ from starting.
 
 Invariants:
 
-* When a method returns, its change is in the file, even if the process is killed. The file uses WAL with ``synchronous =
-  NORMAL``. (A power cut may remove the last commits, but never a part of a commit, because SQLite reads its log up to the first
-  incomplete frame. The loss cannot be detected. A table whose older rows would be wrong after a power cut must store the boot ID
-  in its rows.)
+* When a method returns, its change is in the file, even if the process is killed. The file uses WAL with
+  ``synchronous = NORMAL``. (A power cut may remove the last commits, but never a part of a commit, because SQLite reads its log
+  up to the first incomplete frame. The loss cannot be detected. A table whose older rows would be wrong after a power cut must
+  store the boot ID in its rows.)
 * Every row contains a checksum of itself, of its table's name and of that table's version. So every row that is returned was
   written by this program for this version of the table.
 * Each table has a version, in ``table_versions``. A table of an older version that its owner can read is migrated, in one
@@ -67,7 +67,7 @@ class TableSpec:
     keep_sound: bool = False
     """True if the sound rows of a table are kept when other rows are damaged."""
     remembered: bool = False
-    """True if the rows are also kept in memory, because they are few, describe the current state, and cannot be reconstructed."""
+    """True if the rows are also kept in memory, because they are few, describe the current state, and cannot be computed."""
     loss: str = ""
     """The consequence of losing the rows, as a clause for the warnings."""
 
@@ -207,7 +207,9 @@ class JournalFile:
 
     @contextmanager
     def _replacing_if_damaged(self) -> Iterator[None]:
-        """Replace the file by a new one if the block finds it damaged. In this case, raise JournalFileError; the block can be retried."""
+        """Replace the file by a new one if the block finds it damaged. In this case, raise JournalFileError; the block can be
+        retried.
+        """
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:

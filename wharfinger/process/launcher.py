@@ -1,12 +1,12 @@
 """The launcher: a program that starts another program within limits of the kernel, or as another user. This module only builds
 command lines and checks programs; it starts none.
 
-The child begins as ``setpriv`` or ``prlimit`` (util-linux), which apply the user and the limits to themselves and then become the
-program: same pid, same session, same environment. The alternatives do not work: a process with threads must not run its own code
-in the child between fork and exec, and limits that are set from outside (prlimit(2)) come too late for a program that forks
-immediately. ``setpriv`` comes first, so that a sandbox (``command.wrapper``) is started as the command's user. The sandbox comes
-next, and ``prlimit`` last, so that the limits apply to the program inside its sandbox. docs/decisions/0011-hook-containment.md
-describes the rejected options and their costs.
+The child begins as ``setpriv`` or ``prlimit`` (util-linux), which apply the user and the limits to themselves and then become
+the program: same pid, same session, same environment. The alternatives do not work: a process with threads must not run its own
+code in the child between fork and exec, and limits that are set from outside (prlimit(2)) come too late for a program that
+forks immediately. ``setpriv`` comes first, so that a sandbox (``command.wrapper``) is started as the command's user. The
+sandbox comes next, and ``prlimit`` last, so that the limits apply to the program inside its sandbox.
+docs/decisions/0011-hook-containment.md describes the rejected options and their costs.
 """
 
 import errno

@@ -1,14 +1,14 @@
 """The ledger of process groups that the daemon started: the next daemon ends the processes that a killed daemon left behind.
 
 A row is written as an *intent* (the token) before the child exists, *completed* (pid and start time) once the child runs, and
-*forgotten* when no process of the run is alive any more. A daemon that is killed between two of these steps leaves at least
-the token in the ledger, and every process of the run has the token in its environment.
+*forgotten* (deleted) when no process of the run is alive any more. A daemon that is killed between two of these steps leaves at
+least the token in the ledger, and every process of the run has the token in its environment.
 
-Rows name the daemon that wrote them (the *owner*) and the boot of the machine: processes of a living owner are not touched,
-and processes of an earlier boot are gone. A process is never killed only because of its pid
-(:mod:`wharfinger.process.descendants` explains the necessary proof), nor because of a row that does not match its checksum:
-`journal_file` sets such rows aside and keeps the others. If the file is damaged while the daemon runs, the rows are written into a new file from memory, so the next start
-still knows the running processes.
+Rows name the daemon that wrote them (the *owner*) and the boot of the machine: processes of a living owner are not touched, and
+processes of an earlier boot are gone. A process is never killed only because of its pid (:mod:`wharfinger.process.descendants`
+explains the necessary proof), nor because of a row that does not match its checksum: `journal_file` sets such rows aside and
+keeps the others. If the file is damaged while the daemon runs, the rows are written into a new file from memory, so the next
+start still knows the running processes.
 
 The table is ``process_groups`` of the state folder's journal. Version 1 had no checksums; its rows are migrated, so that an
 updated daemon knows the processes that the old one left running. A commit survives the death of the daemon; it need not

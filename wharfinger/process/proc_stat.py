@@ -12,8 +12,8 @@ MARKER: Final = "WHARFINGER_RUN"
 """The environment variable that marks every child: the tokens of its runs, outermost first, joined by ``:``."""
 
 MARKER_BYTES_MAX: Final = 1024
-"""The length of the longest chain of tokens that is passed on. It is enough for about thirty nested runs; more than that can only
-be a loop.
+"""The length of the longest chain of tokens that is passed on. It is enough for about thirty nested runs; more than that can
+only be a loop.
 """
 
 _MARKER_VALUE: Final = re.compile(rb"(?:\A|\0)" + MARKER.encode() + rb"=([^\0]*)")

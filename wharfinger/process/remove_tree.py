@@ -76,8 +76,8 @@ class _Removal:
         return found
 
     def _emptied(self, folder: int) -> list[str]:
-        """Empty the top, or a folder that is directly below it. Folders inside are not removed here: they are moved to the top if
-        they are not there yet, and their names in the top are returned.
+        """Empty the top, or a folder that is directly below it. Folders inside are not removed here: they are moved to the top
+        if they are not there yet, and their names in the top are returned.
         """
         found: list[str] = []
         for name in os.listdir(folder):

@@ -6,10 +6,10 @@ how the bytes are used: :mod:`wharfinger.process.child` collects the output of a
 communicates with a program that keeps running.
 
 Invariant: **the leader is reaped last.** Its end is detected with a pidfd and ``waitid(WNOWAIT)``, which leave it a zombie. A
-zombie keeps its pid, and the kernel reuses no number that a process, a group or a session has. So as long as the leader is
-not reaped, ``killpg(pid)`` and "session == pid" can only refer to this run. ``wait4`` reaps the leader, and returns its
-resource usage, only after a sweep has found no other process of the run or has reached its time limit. No code in this process may wait for "any child"
-(``waitpid(-1)``), which could reap a leader.
+zombie keeps its pid, and the kernel reuses no number that a process, a group or a session has. So as long as the leader is not
+reaped, ``killpg(pid)`` and "session == pid" can only refer to this run. ``wait4`` reaps the leader, and returns its resource
+usage, only after a sweep has found no other process of the run or has reached its time limit. No code in this process may wait
+for "any child" (``waitpid(-1)``), which could reap a leader.
 
 Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): ending a hundred runs costs about
 as much as ending a few, and a cancelled run is over shortly after its grace.
@@ -61,7 +61,7 @@ them.
 BUSY_S: Final = 0.001
 """If a sink needs longer than this for a piece of output, it gets the next piece only after a pause as long as it needed."""
 SWEEP_S: Final = 5.0
-"""The time limit of one sweep. Processes that are still alive then are counted in the outcome, and the run stays in the ledger."""
+"""The time limit of one sweep. Processes that remain then are counted in the outcome, and the run stays in the ledger."""
 SPAWN_TRIES: Final = 6
 SPAWN_RETRY_S: Final = 0.01
 """The pause before the first retry after ETXTBSY; each further pause is twice as long.
@@ -143,9 +143,9 @@ class Run:
     ) -> Ended | Stuck:
         """Do ``jobs`` while the child lives, and wait for its end; ``pipes`` is the number of jobs that post PipeClosed.
 
-        When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. The only exception is
-        a process that cannot be killed: it keeps the row. The wait is shielded from cancellation; ``request_end`` ends the run early, within a
-        bounded time. Jobs that are not done at the end are cancelled.
+        When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. The only exception
+        is a process that cannot be killed: it keeps the row. The wait is shielded from cancellation; ``request_end`` ends the
+        run early, within a bounded time. Jobs that are not done at the end are cancelled.
         """
         with trio.CancelScope(shield=True):
             try:

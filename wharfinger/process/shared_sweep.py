@@ -8,8 +8,8 @@ This module has no task and no thread of its own: one of the waiting tasks condu
 task when its own run is done. Invariant: while tasks wait, one of them conducts a round, or is about to. An error in a round
 is raised in the task that conducted it; the others continue with another round.
 
-The `SharedSweep` object is a variable of the trio run (like trio's limiter for worker threads), and not an argument, because runs
-that end at the same time (hooks, renders, filters) belong to independent parts of the program.
+The `SharedSweep` object is a variable of the trio run (like trio's limiter for worker threads), and not an argument, because
+runs that end at the same time (hooks, renders, filters) belong to independent parts of the program.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,10 +1,10 @@
 """The start of a child, complete or not at all. Blocking, for a worker thread.
 
-* The child has its own session, and so its own process group. It has no controlling terminal, no shell and no inherited
-  descriptors.
+* The child has its own session, and so its own process group. It has no controlling terminal and no shell, and inherits only
+  the descriptors that the command names.
 * The child has no parent-death signal (prctl(2), PR_SET_PDEATHSIG). The kernel sends that signal when the *thread* that started
-  the child ends, and a worker thread may end long before the daemon. The processes of a dead daemon are found through the ledger
-  and the marker.
+  the child ends, and a worker thread may end long before the daemon. The processes of a dead daemon are found through the
+  ledger and the marker.
 * The marker is in the environment before the program runs, and the intent is in the ledger before the child exists.
 * ``Spawned.popen`` is kept until the child is reaped. If it were dropped earlier, the next Popen of any other code would reap
   the child (``subprocess._cleanup``), and its pid could be reused while signals are still sent to it.
@@ -157,8 +157,8 @@ def _command_line(command: Command, limits: Limits | None) -> tuple[str, ...]:
 
 
 def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: bool) -> subprocess.Popen[bytes]:
-    # The marker extends the marker of this process, and replaces a marker in ``command.env``, because the parent of this process
-    # must be able to find the child, whatever the command sets.
+    # The marker extends the marker of this process, and replaces a marker in ``command.env``, because the parent of this
+    # process must be able to find the child, whatever the command sets.
     env = {MARKER: marker_value(os.environ.get(MARKER, ""), token)}
     env |= {name: value for name, value in command.env.items() if name != MARKER}
     try:

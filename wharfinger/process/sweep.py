@@ -4,17 +4,17 @@ No process is killed by a pid that may have been reused meanwhile:
 
 * ``killpg`` is used only for a held leader (our own child, not reaped, so its pid cannot be reused). ``killpg`` is atomic
   with respect to ``fork``: no child of the group escapes.
-* Every other process is first *pinned* by a pidfd, and then checked again. If the pidfd can still be signalled after that check,
-  the pid belonged to the pinned process all the time. So the pidfd kills exactly the process that was checked. All pins of a run
-  are held during the check: one process may prove that a session belongs to the run (:mod:`wharfinger.process.descendants`), and
-  it must exist at the same time as the other members of that session.
+* Every other process is first *pinned* by a pidfd, and then checked again. If the pidfd can still be signalled after that
+  check, the pid belonged to the pinned process all the time. So the pidfd kills exactly the process that was checked. All pins
+  of a run are held during the check: one process may prove that a session belongs to the run
+  (:mod:`wharfinger.process.descendants`), and it must exist at the same time as the other members of that session.
 
 A scan may miss processes that start while /proc is read. So an empty scan only counts if no pid was given out while it ran
 (``last_pid``), or if a second scan is empty too.
 
-A round scans once for all of its runs. So its cost depends on how many processes the machine has, and not on the number of runs.
-Runs join and leave between rounds (:mod:`wharfinger.process.shared_sweep`). A round waits only PATIENCE_S for the processes that it
-has killed together (about PINS_MAX) to die, so a process that hangs in the kernel hardly delays other runs.
+A round scans once for all of its runs. So its cost depends on how many processes the machine has, and not on the number of
+runs. Runs join and leave between rounds (:mod:`wharfinger.process.shared_sweep`). A round kills processes in pieces
+of about PINS_MAX, and waits at most PATIENCE_S for each piece, so a process that hangs in the kernel hardly delays other runs.
 """
 
 import errno
@@ -40,8 +40,8 @@ from wharfinger.process.descendants import (
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The number of processes that were killed, and of those that are still alive. The latter belong to another user or hang in the
-    kernel.
+    """The number of processes that were killed, and of those that are still alive. The latter belong to another user or hang in
+    the kernel.
     """
 
     killed: int

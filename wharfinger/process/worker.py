@@ -1,9 +1,9 @@
 """A child that keeps running during a ``with`` block. The caller talks to it over its stdin and stdout. At the end of the block,
 the child and all its descendants are dead.
 
-A worker is started, marked, recorded in the ledger, ended and swept like a child of :mod:`wharfinger.process.child`. A worker has
-no deadline, because it runs until its block is left. It has no output limit, because it can write only as fast as the caller
-reads. stderr is always drained: its tail is kept, and a sink may receive it.
+A worker is started, marked, recorded in the ledger, ended and swept like a child of :mod:`wharfinger.process.child`. A worker
+has no deadline, because it runs until its block is left. It has no output limit, because it can write only as fast as the
+caller reads. stderr is always drained: its tail is kept, and a sink may receive it.
 
 If a worker exits by itself, the processes that it started are killed at most DRAIN_S later, so that ``receive_some`` reaches
 the end of the output and ``wait`` returns. Leaving the block closes the worker's stdin and ends the worker: its group gets
@@ -176,8 +176,8 @@ async def open_worker(
     and its marked descendants are dead, its pipes closed, and its row in ``ledger`` removed. That takes at most
     ``term_grace_s`` and the time that :mod:`wharfinger.process.ending` allows for killing.
 
-    Error handling: raises SpawnError and LedgerError before the block, and StuckError at its end, even in place of Cancelled. If
-    the worker exits by itself, that is not an error: ``receive_some`` and ``wait`` report it. Errors of the block and of
+    Error handling: raises SpawnError and LedgerError before the block, and StuckError at its end, even in place of Cancelled.
+    If the worker exits by itself, that is not an error: ``receive_some`` and ``wait`` report it. Errors of the block and of
     ``on_stderr`` are raised in a group.
     """
     if command.stdin:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BackoffPolicy:
-    """Delays in seconds. After ``n`` failures in a row, the delay is ``initial_s * factor ** (n - 1)``, changed at random by up to
-    the fraction ``jitter``. No delay exceeds ``max_s``.
+    """Delays in seconds. After ``n`` failures in a row, the delay is ``initial_s * factor ** (n - 1)``, changed at random by up
+    to the fraction ``jitter``. No delay exceeds ``max_s``.
     """
 
     initial_s: float = 15.0

@@ -38,8 +38,8 @@ before the next step, so the success of a cancelled task is never reported. An i
 nothing.
 
 The machine has no clock, no randomness and no I/O: events carry the time (seconds of any monotonic clock) and the random number
-that jitter needs. The time of the next retry is not an effect; it is computed from the state (`state.next_wake`), so it is never
-outdated.
+that jitter needs. The time of the next retry is not an effect; it is computed from the state (`state.next_wake`), so it is
+never outdated.
 
 The cost of a step does not depend on the number of waiting tasks, because states share their common parts (`queue.fifo`).
 Only `unique`, a cancelled scope and a drain visit all waiting tasks.

@@ -1,4 +1,4 @@
-"""The handle of one operation, such as an Update or a Removal. An operation of higher rank cancels this operation with it.
+"""The handle of one operation, such as an Update or a Removal. Other operations of higher rank use it to cancel this operation.
 
 When the handle is cancelled, the queue cancels the CancelScope of the operation's running task, and drops its waiting tasks
 (spec/runtime §2.2, §3: a cancelled task leaves at once, even during a run or a backoff). A trio CancelScope cannot be used for

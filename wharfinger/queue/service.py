@@ -9,8 +9,8 @@ block drains the queues: running tasks finish (the caller sets a deadline around
 cause.
 
 Invariants: at any time, at most one queue of a name runs tasks. If a name is used again while a removed queue of that name is
-still ending, the new queue begins after the end of the old one. Removing a queue delays no queue of another name. Trio tasks belong to the
-nursery opened here, and have the context of the code that opened the queues, not of the code that enqueued.
+still ending, the new queue begins after the end of the old one. Removing a queue delays no queue of another name. Trio tasks
+belong to the nursery opened here, and have the context of the code that opened the queues, not of the code that enqueued.
 """
 
 import logging

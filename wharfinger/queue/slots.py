@@ -8,10 +8,10 @@ fairly: a namespace with five hundred packages waits in line with a namespace th
 :mod:`wharfinger.queue.slots_machine`.
 
 Rules for callers: a slot is for work that does not wait for other work with a slot. A task that holds a slot for a download, a
-render, a hook run or a load may also use slots for API calls. A task that holds a slot for an API call must not wait for another
-slot. Any other request for a second slot could cause a deadlock under load, so it is refused at once
-(RuntimeError), even if slots are free. These rules also apply to tasks in nurseries of the holder, but not to work that the
-holder has started elsewhere, such as a service, or a task on a queue.
+render, a hook run or a load may also use slots for API calls. A task that holds a slot for an API call must not wait for
+another slot. Any other request for a second slot could cause a deadlock under load, so it is refused at once (RuntimeError),
+even if slots are free. These rules also apply to tasks in nurseries of the holder, but not to work that the holder has started
+elsewhere, such as a service, or a task on a queue.
 
 If work other than an API call holds its slot for SLOW_S and then raises (it failed, timed out or was cancelled), its package
 becomes slow: until its next success of that kind, it shares a quarter of the slots of that kind with all other slow packages.

@@ -3,13 +3,13 @@
 Theory of operation. A *slot* is the right to do one piece of leaf work, which is work that does not wait for other work with
 a slot. Downloads, renders, hook runs and loads each take one slot of their kind **and** one of the slots for work, which all
 four share. A task gets both together or neither, so no task holds one of them while it waits for the other. A call of the
-cluster's API takes a slot of its own kind only, because the API server does its work.
+cluster's API takes a slot of its own kind only, because the API server does the work.
 
 *Shares.* A slot cannot be taken away from work that is under way, so hanging work keeps its slot until its own deadline.
 Shares limit the slots that such work can occupy, so that it cannot block all other work:
 
-* one package may hold half of the slots for hooks, and half of those for API calls, because the daemon does not control how long
-  hooks and API calls take;
+* one package may hold half of the slots for hooks, and half of those for API calls, because the daemon does not control how
+  long hooks and API calls take;
 * one group, such as a namespace (see *Turns*), may hold `namespace_share` percent of each kind and of the slots for work;
 * one source (a registry's host) may hold `source_share` percent of the downloads;
 * all slow packages of a kind share a quarter of the slots of that kind; a package becomes slow if work of that kind holds its
@@ -22,9 +22,9 @@ for at most k/r pieces of work, all of which belong to these other packages (`te
 *Turns.* Packages belong to groups: the namespace of an Application, one group for all Modules, one for the daemon itself. Each
 kind has a line of groups in the order of their turns; a group that begins to wait gets the last turn, and so does a group that
 was served and still waits. Within a group, packages take turns by the same rules, and the requests of one package are served in
-order. A slot that becomes free is given to the request with the earliest turn that can use it. When a slot for work becomes free,
-the turns of all four kinds are compared. So while a request waits only because no slot is free, each other group overtakes it at most once per
-kind, however many requests that group makes.
+order. A slot that becomes free is given to the request with the earliest turn that can use it. When a slot for work becomes
+free, the turns of all four kinds are compared. So while a request waits only because no slot is free, each other group
+overtakes it at most once per kind, however many requests that group makes.
 
 =========  ========================================================================================================
 event      what happens
@@ -46,8 +46,8 @@ Invariants (`tests/queue/test_slots_rules.py`):
 * At most MAX_SLOW packages of a kind are remembered as slow.
 
 Withdrawing a request that does not wait, or returning a slot that is not held, raises IllegalSlotEvent and has no effect. The
-machine has no clock and no I/O. A step costs about as much as copying the groups that wait for one kind, and the waiting packages
-of one group.
+machine has no clock and no I/O. A step costs about as much as copying the groups that wait for one kind, and the waiting
+packages of one group.
 """
 
 from collections.abc import Mapping
@@ -151,8 +151,8 @@ class Shares:
 class KindState:
     """The slots of one kind: their number, the shares, the holders, and the waiters (in the order of turns).
 
-    ``held`` has the number of slots in use for each package, ``groups`` for each group, and ``sources`` for each source. ``slow``
-    are the packages that have had `Outcome.SLOW` since their last success, oldest first.
+    ``held`` has the number of slots in use for each package, ``groups`` for each group, and ``sources`` for each source.
+    ``slow`` are the packages that have had `Outcome.SLOW` since their last success, oldest first.
     """
 
     limit: int

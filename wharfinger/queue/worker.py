@@ -4,9 +4,9 @@ Any code on the event loop may *post* an event. The machine steps at once, and i
 the state and the effects always agree, and no task has to be woken to perform the effects. Each lane that has something to do is
 served by a trio task (`queue.lane`); posting the end of a run gives the lane its next run.
 
-Effects are performed synchronously. The only effect that calls code of the caller is CallDone: it calls ``on_done``, is always the
-only effect of its step, and is performed in the lane's trio task. So ``on_done`` may enqueue, cancel and unpark, in this queue or
-in any other.
+Effects are performed synchronously. The only effect that calls code of the caller is CallDone: it calls ``on_done``, is always
+the only effect of its step, and is performed in the lane's trio task. So ``on_done`` may enqueue, cancel and unpark, in this
+queue or in any other.
 
 A queue exists as long as it holds a task. Its end is reported to the trio tasks that wait for the end, and to the owner of all
 queues (`queue.service`), which forgets the queue. The next task for this package begins a new queue.
@@ -176,8 +176,8 @@ class QueueWorker:
     def left(self, lane: LaneWork) -> None:
         """Remove a lane that no trio task serves any more.
 
-        If the lane still has a head that is not parked, its trio task was ended from outside or by a bug in the code of queues; in
-        both cases the daemon is ending.
+        If the lane still has a head that is not parked, its trio task was ended from outside or by a bug in the code of queues;
+        in both cases the daemon is ending.
         """
         del self._lanes[lane.name]
         found = self.state.lanes.get(lane.name)

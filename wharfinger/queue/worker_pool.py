@@ -6,8 +6,8 @@ to the same event, each event makes a thousand small tasks.) At most MAX_IDLE tr
 tasks that were not needed for IDLE_S end as well, until FEW_IDLE remain. The reason is that a start of the daemon needs many trio
 tasks at once, and afterwards few are needed.
 
-A trio task has the context of the code that made the pool, and not of the code that enqueued a task, because it serves other lanes
-later.
+A trio task has the context of the code that made the pool, and not of the code that enqueued a task, because it serves other
+lanes later.
 """
 
 import contextvars

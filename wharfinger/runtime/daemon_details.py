@@ -73,8 +73,8 @@ class SlotsSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PoolSnapshot:
-    """The workers that run code from packages: the number alive now; requests, and workers replaced because they hung or
-    died, since the start.
+    """The counts of a pool of workers that run code from packages. ``workers`` are alive now. ``requests``, and workers that
+    were ``replaced`` because they hung or died, are counted since the start.
     """
 
     workers: int
@@ -106,8 +106,8 @@ class MonitorCounts:
 
 @dataclass(frozen=True, slots=True)
 class StoreSnapshot:
-    """The packages on disk: digests that are being downloaded or deployed, temporary names in use, and packages that are
-    downloaded and not deployed yet.
+    """The counts of the store of packages on disk. ``locked``: digests that are being downloaded or deployed. ``temporary``:
+    temporary paths in use. ``pinned``: packages that are downloaded, but not deployed yet.
     """
 
     locked: int
@@ -197,11 +197,11 @@ class WarmPoolSnapshot:
     ``memory_limit_bytes``, the limit of all pools of processes together. Both are 0 for pods. The rest of this text is about
     interpreters.
 
-    ``name`` is the program, with a number if there are pools of it with different environment variables. ``state``:
-    ``serving``, ``starting`` (no zygote runs now) or ``unfit`` (``problem`` says why). ``size`` is the number of idle workers
-    that the pool keeps. ``ready`` workers wait for a hook, ``reserved`` workers are claimed, and ``waiting`` counts hooks
-    that wait for a worker. ``started``, ``conflicts``, ``failed``, ``expired`` and ``refused`` count claims by their outcome,
-    and ``restarts`` counts zygotes that were replaced, all since the pool was opened.
+    ``name`` is the program, with a number if several pools run it with different environment variables. ``state``: ``serving``,
+    ``starting`` (the zygote, which forks the workers, does not run now) or ``unfit`` (``problem`` says why). ``size`` is the
+    number of idle workers that the pool keeps. ``ready`` workers wait for a hook, ``reserved`` workers are claimed, and
+    ``waiting`` counts hooks that wait for a worker. ``started``, ``conflicts``, ``failed``, ``expired`` and ``refused`` count
+    claims by their outcome, and ``restarts`` counts zygotes that were replaced, all since the pool was opened.
     """
 
     name: str

@@ -1,10 +1,13 @@
-"""The one read interface of the runtime: frozen snapshots, taken in one step, without secrets, apart from two exceptions.
+"""The interface through which code outside of `runtime/` reads the state of the runtime. It returns frozen snapshots. They
+contain no secrets, with two exceptions:
 
-`PackageSnapshot.secrets` has the texts that must not be shown. This field is never encoded, and never sent over the socket. A
-`RenderSnapshot` has the data of Secrets. The server of the socket masks them, unless a user who may see them asks for them.
+* `PackageSnapshot.secrets` has the texts that must not be shown. This field is never encoded, and never sent over the socket.
+* A `RenderSnapshot` has the data of Secrets. The server of the debug socket masks this data, unless a user who may see it
+  requests it.
 
-`debug/` imports this module and no other module of the runtime; the runtime never imports `debug/`. The socket client of `debug/`
-implements the same protocol against a running daemon, so code that prints a snapshot works with both.
+Of the runtime, `debug/` imports only this module, the modules with further snapshots (`daemon_details`, `package_details` and
+`scheduler_details`), and `paths`. The runtime never imports `debug/`. The socket client in `debug/` implements the same
+protocol, `Inspector`, by requests to a running daemon, so code that prints a snapshot works with both.
 """
 
 from dataclasses import dataclass, field
@@ -54,11 +57,11 @@ class ConditionSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class TaskSnapshot:
-    """One queued task (spec/runtime §3, dump): times in seconds; ``retry_in_s`` is set only while the task waits for its next
-    attempt after a failure.
+    """One task in a queue (spec/runtime §3, dump). Times are in seconds. ``retry_in_s`` is set only while the task waits for
+    its next attempt after a failure.
 
-    ``parked``: the task failed permanently, and waits until an input changes. ``waits_for`` names the thing that a running
-    task waits for, such as ``a slot: renders``; it is empty if the task is at work or does not run.
+    ``parked`` is True if the task has failed, and a retry with the same input is unlikely to help. ``waits_for`` names the
+    thing that a running task waits for, such as ``a slot: renders``; it is empty if the task is at work or does not run.
     """
 
     index: int
@@ -76,7 +79,7 @@ class TaskSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class QueueSnapshot:
-    """One package's queue, head first."""
+    """One package's queue; the first task is the head of the queue."""
 
     name: str
     tasks: tuple[TaskSnapshot, ...]
@@ -86,9 +89,9 @@ class QueueSnapshot:
 class HookSnapshot:
     """One hook: its bindings (``onStartup 10``, ``kubernetes configmaps``, ``schedule nightly 0 3 * * *``) and its runs.
 
-    ``last_run`` is the end of its last run, None before the first; ``last_error`` is empty if that run succeeded. ``waiting``
-    counts the events and scheduled times that have not been passed to the hook yet, and ``reduced`` counts the events and
-    scheduled times that were replaced by newer ones.
+    ``last_run`` is the time at which its last run ended, None if no run has ended yet; ``last_error`` is empty if that run
+    succeeded. ``waiting`` counts the events and scheduled times that have not been passed to the hook yet, and ``reduced``
+    counts the events and scheduled times that were replaced by newer ones.
     """
 
     name: str
@@ -102,11 +105,12 @@ class HookSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class MonitorSnapshot:
-    """The monitor of one kubernetes binding of a hook. ``events`` and ``dropped`` are counted since the monitor was started.
+    """The monitor of one kubernetes binding of a hook: the part of the daemon that watches the binding's objects
+    (:mod:`wharfinger.hooks.watching.monitor`). ``events`` and ``dropped`` are counted since the monitor was started.
 
-    ``listed``: the monitor has seen all existing objects. ``locked``: the hook has not been synchronized, so the monitor emits
-    nothing yet. ``objects`` counts the objects in the snapshot, ``waiting`` the changes that are not in the snapshot yet.
-    ``last_error`` is about the last change that was dropped.
+    ``listed``: the monitor has seen all existing objects. ``locked``: the Synchronization of the hook has not succeeded yet, so
+    the monitor emits no events. ``objects`` counts the objects in the snapshot, ``waiting`` the changes that are not in the
+    snapshot yet. ``last_error`` is about the last change that was dropped.
     """
 
     hook: str
@@ -152,8 +156,8 @@ class ProgressSnapshot:
 class PackageSnapshot:
     """One package: its identity, its wanted state, its installed state, the work in progress, and its conditions.
 
-    * ``version`` and ``digest`` are the wanted ones; ``installed_version`` and ``installed_digest`` are those in the cluster
-      ("" if nothing is installed).
+    * ``version`` and ``digest`` are those of the wanted package; ``installed_version`` and ``installed_digest`` are those of
+      the package in the cluster ("" if nothing is installed).
     * ``values`` are the present values, redacted by the runtime, which knows their schema.
     * ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none.
     * ``rollback`` is a line with the former revision that the package returned to, and the version that its resource requests;
@@ -166,7 +170,7 @@ class PackageSnapshot:
     * ``drift`` are the fields that differ from what was applied, with the managers that set them.
     * ``failing`` are the objects that cannot be applied, corrected or deleted, with the error, the number of the attempt, the
       time of the next one, and earlier errors.
-    * ``waits_for`` are the limits, such as ``hooks`` or ``api``, that currently delay the package's work.
+    * ``waits_for`` are the kinds of slots, such as ``hooks`` or ``api``, for which the package's work waits now.
     * ``labels`` are those of the package's resource.
     * ``secrets`` are texts that must not appear in anything shown about this package or its queue.
     """
@@ -222,7 +226,9 @@ class VersionSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class IndexSnapshot:
-    """The versions of one followed package, the newest first; ``detailed`` has the versions whose details are known."""
+    """The versions of one *followed* package, the newest first. A package is followed if its versions are read at each scan of
+    its repository. ``detailed`` has the versions whose details are known.
+    """
 
     package: str
     versions: tuple[str, ...] = ()
@@ -233,8 +239,8 @@ class IndexSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RepositorySnapshot:
-    """One PackageRepository: its condition ("True", "False", "Unknown"), its last scan, the number of its users, and the
-    followed packages.
+    """One PackageRepository: the status of its condition Ready ("True", "False" or "Unknown"), its last scan, the number of the
+    resources that use it, and its packages whose versions are known or followed.
     """
 
     name: str
@@ -254,7 +260,7 @@ class RenderSnapshot:
     """The objects that a package would apply now, as YAML documents with the data of Secrets, or the reason why there are
     none.
 
-    A ``problem`` (empty: none) says why rendering failed; without a chart, there is nothing to render and no problem.
+    ``problem`` says why rendering failed; it is empty if rendering succeeded, or if the package has no chart.
     """
 
     manifest: str = field(repr=False)
@@ -264,7 +270,7 @@ class RenderSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ValidSettings:
-    """Settings that this version of the package would accept; ``warnings`` say what should be changed nevertheless."""
+    """Settings that the package in this ``version`` would accept; ``warnings`` say what should be changed nevertheless."""
 
     version: str
     warnings: tuple[Problem, ...] = ()
@@ -272,7 +278,7 @@ class ValidSettings:
 
 @dataclass(frozen=True, slots=True)
 class InvalidSettings:
-    """Settings that the package would refuse, with all their problems."""
+    """Settings that the package in this ``version`` would refuse, with all their problems."""
 
     version: str
     problems: tuple[Problem, ...]
@@ -291,8 +297,8 @@ SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
 
 @dataclass(frozen=True, slots=True)
 class EventSnapshot:
-    """One event of a package: the state machine that received it, its cause or its consequence, and the state of that machine
-    before and after. ``decides`` is False if the event only carries out an earlier decision.
+    """One event of a package. ``machine`` is the state machine that received the event; ``before`` and ``after`` describe the
+    state of that machine before and after the event. ``decides`` is False if the event only carries out an earlier decision.
     """
 
     time: datetime
@@ -324,7 +330,7 @@ class Inspector(Protocol):
         ...
 
     async def statistics(self) -> "StatisticsSnapshot | None":
-        """Return the daemon's counts, or None before there is anything to count."""
+        """Return the daemon's counts, or None before the runtime has started."""
         ...
 
     async def memory(self) -> "MemorySnapshot":
@@ -364,10 +370,11 @@ class Inspector(Protocol):
         ...
 
     async def why(self, name: str, at: datetime | None = None) -> "ExplanationSnapshot | None":
-        """Explain the state of the package of this name, or return None if there is no such package.
+        """Explain the state of a package or of a WorkerClaim; return None if there is none of this name. The name of a
+        WorkerClaim is ``claim/NAMESPACE/NAME``.
 
-        The name of a WorkerClaim is ``claim/NAMESPACE/NAME``. With ``at``, explain the state at that time, from the recorded
-        events; return None if the recorded events do not reach back so far.
+        With ``at``, explain the state of a package at that time, from the recorded events; return None if the recorded events
+        do not reach back so far.
         """
         ...
 
@@ -387,7 +394,7 @@ class Inspector(Protocol):
         ...
 
     async def logs(self, name: str, after: int = 0) -> "LogSnapshot | None":
-        """Return the kept log lines of a package with a number above ``after``, even if the package is gone; None if there is
+        """Return a package's kept log lines whose numbers are above ``after``, even if the package is gone; None if there is
         neither such a package nor any kept line about it.
         """
         ...
@@ -407,7 +414,7 @@ class Inspector(Protocol):
         ...
 
     async def requirements(self) -> "RequirementsSnapshot | None":
-        """Return the facts that packages may require, or None before they are known."""
+        """Return the facts that packages may require, such as the Kubernetes version; None before the runtime has started."""
         ...
 
     async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:

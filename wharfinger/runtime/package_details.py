@@ -1,8 +1,8 @@
-"""Snapshots of details of one package, which `PackageSnapshot` does not have: its objects, Events, log lines, hook snapshots,
-and the changes that the next apply would make.
+"""Snapshots of details that `PackageSnapshot` does not have: the objects of one package, its Events, log lines and hook
+snapshots, and the changes that the next apply would make; also the running tasks of the daemon.
 
-Frozen, and read by an Inspector (:mod:`wharfinger.runtime.inspector`). Texts in them are masked as far as the runtime knows the
-secrets; the server that shows them redacts them again.
+An Inspector (:mod:`wharfinger.runtime.inspector`) returns these frozen objects. Texts in them are masked as far as the runtime
+knows the secrets; the server that shows them redacts them again.
 """
 
 from dataclasses import dataclass

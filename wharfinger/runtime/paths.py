@@ -1,7 +1,8 @@
 """The paths of a daemon's state and debug socket, which are the same for the daemon and for the command line.
 
-State folder: ``/var/lib/wharfinger`` for root, ``$XDG_STATE_HOME/wharfinger`` for other users; below it
-``journal.db``, ``store/``, ``deployed/``, ``cache/`` and ``run/debug.sock``.
+The state folder is the one that STATE_VARIABLE names, or else ``/var/lib/wharfinger`` for root, and
+``$XDG_STATE_HOME/wharfinger`` for other users. It contains ``journal.db``, ``store/``, ``deployed/``, ``cache/`` and
+``run/debug.sock``.
 """
 
 import os

@@ -28,7 +28,9 @@ class GroupSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class VoteSnapshot:
-    """The vote of one rule on a package: "Enable", "Disable" or "Forbid", and the reason."""
+    """The vote of one rule on a package, and the reason: "Enable", "Disable", "Forbid", or "Undefined" while the package's
+    ``enabled`` script has not voted yet.
+    """
 
     verdict: str
     reason: str
@@ -54,7 +56,7 @@ class NodeSnapshot:
     "Forbid" or "Undefined"; only a node with "Enable" is on. ``since`` is the time when the node entered its state, got a new
     decision, or was parked to wait for the things in ``lacks``. ``run`` is the number of the last run that the scheduler
     ordered (0 if there was none); ``failed`` is True if that run failed, even if it is retried. ``votes`` are the votes of
-    all rules that voted, in order; ``dependents`` are the packages that require this one.
+    all rules that voted, in order; ``dependents`` are the packages whose requirements name this package.
     """
 
     name: str

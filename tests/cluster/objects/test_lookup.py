@@ -1,4 +1,4 @@
-"""Reads of single objects of a release."""
+"""The lookup of a release's objects: reads of single objects, and the rows and keys of objects."""
 
 import pytest
 from trio.testing import MockClock

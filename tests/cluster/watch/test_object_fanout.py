@@ -1,4 +1,4 @@
-"""Notifications of listeners, in single cases and compared with a model that stores everything."""
+"""The notifications that listeners get, in single cases and compared with a model that stores all objects."""
 
 import pytest
 from hypothesis import strategies as st

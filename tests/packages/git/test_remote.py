@@ -59,7 +59,10 @@ async def test_a_repository_served_as_plain_files_can_be_read(tmp_path: Path) ->
 async def test_missing_folders_commits_and_tags_are_reported(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "web")
     first = commit(folder, {"a/one": "1"}, "1.0.0")
-    with pytest.raises(ArtifactNotFoundError, match=r"1.0.0 has no folder 'b'; correct the path, or the name"):
+    with pytest.raises(
+        ArtifactNotFoundError,
+        match=r"1.0.0 has no folder 'b'; correct the path of the repository, or the name of the package",
+    ):
         await read_files(GIT, str(folder), "1.0.0", first, "b")
     with pytest.raises(ArtifactNotFoundError, match=r"has no folder 'a/one'"):
         await read_files(GIT, str(folder), "1.0.0", first, "a/one")

@@ -1,4 +1,4 @@
-"""Properties of an instance: masked secrets, and values that exist only after a task has run."""
+"""Instances of packages: masked secrets, results of tasks, the isolation in a namespace, and signals."""
 
 from dataclasses import replace
 from pathlib import Path

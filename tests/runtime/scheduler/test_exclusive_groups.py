@@ -79,8 +79,9 @@ def test_a_paused_module_still_occupies_its_group() -> None:
 
 
 def test_blocked_modules_name_the_paused_module_of_their_group() -> None:
-    """The message has to name the Module of the group that blocks the others. It would not help to disable another blocked
-    Module.
+    """One Module of the group blocks the others, and the messages of the others have to name this Module.
+
+    Disabling any other Module of the group would not unblock the rest.
     """
     scheduler = started()
     scheduler.apply(NodeAdded(grouped("weave", "mesh", order=1)))

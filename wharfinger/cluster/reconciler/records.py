@@ -145,10 +145,11 @@ class Record(Generic[K, R]):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Numbers of keys. ``rows``: all keys, including deletions that are not done; ``pending``: those that were not attempted at
-    their revision.
+    """The counts of a reconciler. ``rows``: all keys, including deletions that are not done; ``pending``: the keys that were not
+    attempted at their revision.
 
-    ``slow``: operations that have a slow place, because they are late, or because they are retries of slow owners.
+    ``slow``: the operations that take up slow places (:mod:`~wharfinger.cluster.reconciler.turns`): late operations, and retries
+    of owners whose operations were late.
     """
 
     rows: int

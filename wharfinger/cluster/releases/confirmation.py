@@ -1,8 +1,8 @@
 """The confirmation that a release needs no upgrade after it was restored from its records.
 
 After a restart nearly all releases are unchanged. An upgrade would make the row of every object once more, and find each of
-them equal to the restored row. The restored rows were made from the last record. Therefore only that record is compared with
-the request here. If it is not certain that the record and the request agree, the upgrade is made.
+them equal to the restored row. The restored rows were made from the last record. Therefore only that record and
+the drift policies are compared with the request here. If it is not certain that the record and the request agree, the upgrade is made.
 """
 
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult

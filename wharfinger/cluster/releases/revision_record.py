@@ -40,7 +40,7 @@ class RevisionRecord:
     back: bool = False
     stored: Stored | None = None
     _is_begun: bool = False
-    """True if the pending record may be written, even if no answer came."""
+    """True once the write of the pending record has begun: the record may then exist, even if no answer came."""
 
     async def announce(self) -> None:
         """Write the pending record. Raises ReleaseBusyError if another process was first."""

@@ -39,7 +39,9 @@ from wharfinger.kube.field_sets import EMPTY, FieldSet, path_text, same_value
 from wharfinger.kube.times import format_time, parse_time
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
-"""The manager that becomes the owner of the fields of an object without entries, when a manager first applies the object."""
+"""If an object without entries in ``managedFields`` is applied for the first time, this manager becomes the owner of the fields
+that the object already has.
+"""
 
 KUBECTL: Final = "kubectl"
 MAX_LAST_APPLIED_BYTES: Final = 262_144

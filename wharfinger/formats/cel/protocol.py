@@ -47,7 +47,7 @@ class Finding:
     """A finding for one rule and one place of a value.
 
     ``at`` is the rule's place in the schema, and ``path`` the place of the problem in the value. ``message`` was made from the
-    value on which the rule was evaluated; the path of that value is ``below`` steps shorter than ``path``. If ``message`` may
+    value on which the rule was evaluated; the path of that value has ``below`` steps less than ``path``. If ``message`` may
     contain a secret, ``static`` replaces it.
     """
 

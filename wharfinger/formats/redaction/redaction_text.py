@@ -85,7 +85,9 @@ _ABSOLUTE: Final = re.compile(r"[\"']?~?/[^\s\"',;&=:]{0,4096}[\"']?(?![^\s,;:)\
 _WORKING_FOLDER: Final = "PWD"
 _VARIABLE_START: Final = re.compile(r"(?:^|\n)[ \t]*(?:export[ \t]+|declare[ \t]+-x[ \t]+)?\Z")
 _FILE_KEY: Final = "kubeconfig"
-_WORTH_A_LOOK: Final = re.compile(r"=|:(?![0-9a-f])|(?<!sha256):|(?<=[\w.\-]sha256):|--|(?<![\w\-])-[A-Za-z]|eyJ|(?i:bearer)")
+_WORTH_A_LOOK: Final = re.compile(
+    r"=|:(?![0-9a-f])|(?<!sha256):|(?<=[\w.\-]sha256):|--|(?<![\w\-])-[A-Za-z]|eyJ|(?i:bearer)"
+)
 """A quick test: only a text with a match of this expression is searched with the other patterns.
 
 The colon of a checksum (``sha256:2c26…``) does not match, because checksums are frequent in texts without a credential.

@@ -42,7 +42,7 @@ _ARCHIVES: Final = (".tar.gz", ".tgz")
 
 
 class CopyError(Exception):
-    """An operation cannot be carried out."""
+    """The artifacts or copy operations of an ArtifactGenerator are invalid or cannot be carried out."""
 
 
 @dataclass(frozen=True, slots=True)

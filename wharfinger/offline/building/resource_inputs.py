@@ -65,7 +65,7 @@ def combined(
 ) -> tuple[JsonObject, ...]:
     """Return the combined inputs of all providers.
 
-    A permutation has no inputs of a provider that has none. With ``include_empty``, such a provider makes the permutations empty.
+    ``Permute`` skips a provider without inputs. With ``include_empty``, such a provider makes the result empty instead.
     Raises InputsError for too many permutations, and for a name that cannot be a key.
     """
     if strategy is Strategy.FLATTEN:

@@ -26,7 +26,7 @@ _CASES: Final = ("^^", ",,", "^", ",")
 
 
 class SubstitutionError(FormatError):
-    """An expression cannot be read."""
+    """An expression cannot be read or is not supported, or the values are too long."""
 
 
 def substituted(obj: JsonObject, variables: Mapping[str, str]) -> JsonObject:

@@ -1,4 +1,4 @@
-"""The gate before a controller's work: it checks that everything that an object needs is ready.
+"""The gate before a controller's work: it checks whether all objects that a node needs are ready.
 
 The result depends on the state of each needed object, and on the level that the fixpoint engine sets:
 

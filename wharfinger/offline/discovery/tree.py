@@ -237,7 +237,7 @@ class _Scan:
         builders: list[_Builder] = [each for each in flux if each.is_of(local)]
         builders += [each for each in argo if each.address in addresses]
         builders += [each for each in copied_folders_of(self.documents) if each.source in local]
-        # A Kustomization that is not a bootstrap object does not defer the objects of a given path: it may be one of them.
+        # A Kustomization that is no bootstrap object does not defer the objects of a given path, because it may be one of them.
         shown_paths = _not_built_by_others(paths, builders)
         built = {each.folder for each in builders if _defers_objects(each, shown_paths, bootstrap)}
         folders = self._folders(paths, built)
@@ -303,14 +303,17 @@ class _Scan:
         return tuple(found)
 
     def _local_addresses(self, local: frozenset[Id], argo: tuple[ArgoFolder, ...]) -> frozenset[str]:
-        """Return the addresses of the tree itself, from remotes and sources, else from bootstrap Applications."""
+        """Return the addresses of the tree's own git repository: those of its git remotes and of the local sources.
+
+        If there are none, return the addresses in Applications of Argo CD that build the folder of their own file.
+        """
         urls = {_url_of(each) for documents in self.documents.values() for each in documents if each.id in local}
         found = (self.repository.addresses | {plain_address(url) for url in urls}) - {""}
         return frozenset(found or {each.address for each in argo if each.is_bootstrap})
 
     def _local_sources(self, flux: tuple[KustomizationFolder, ...]) -> frozenset[Id]:
-        """Return the sources of the tree itself: those of Kustomizations that build the folder in which they lie, and
-        GitRepositories with the repository and the revision of the tree.
+        """Return the sources of the tree itself: those of bootstrap Kustomizations, and GitRepositories with the address and the
+        revision of the tree.
         """
         declared = {each.id: each for documents in self.documents.values() for each in documents}
         local = {

@@ -1,10 +1,11 @@
 """The bodies that the fixpoint engine runs for a tree: each runs the controller of its object's kind.
 
 A body publishes nothing before it is done. Then its objects are stored and emitted with its outcome, without an await in between,
-so that no other body sees only some of them. Objects that it made in its last run but not in this run are removed.
+so that no other body sees only some of them. Objects that it made in its previous run but not in this run are removed.
 
 If two producers make the same object, the producer with the lower id owns it, even if the other one was first, and a warning
-names both. A rendered object replaces one that a file declares.
+names both. A rendered object replaces one that a file declares. A stand-in for a Secret
+always gives way to a real Secret.
 """
 
 from collections.abc import Mapping

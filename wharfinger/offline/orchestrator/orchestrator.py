@@ -114,8 +114,9 @@ class Config:
     """The folder in which all files that kustomizations load must lie; None: the folder of the git repository, else the root."""
     others: tuple[Path, ...] = ()
     pack: tuple[Path, ...] = ()
-    """The paths whose pack of cache entries (``tree_packs.py``) is used; if empty, the paths of the tree. Several versions of a tree can
-    share a pack.
+    """The paths whose pack of cache entries (``tree_packs.py``) is used; if empty, the paths of the tree.
+
+    Several versions of a tree can share a pack.
     """
     filters: tuple[Filter, ...] = ()
     """The filters of the result; if empty, the result has everything."""

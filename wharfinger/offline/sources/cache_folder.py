@@ -1,16 +1,17 @@
 """The cache folder of offline commands: its content, and the removal of old files.
 
 =========  ============================================================================================================
-results    rendered charts, kustomizations that were built, and versions of programs: a file for each
+renders    rendered charts, built kustomizations, and the version numbers that programs such as helm print: a file for each
 charts     charts of Helm repositories: a folder for each archive
 commits    the files of git commits: a folder for each
 git        mirrors of git repositories: a folder for each
 packages   the store of packages, which manages its own files; only its size is measured here
 =========  ============================================================================================================
 
-Apart from the packages, everything can be fetched or built again, so any entry may be removed at any time. Other processes see
+Apart from the packages, everything can be fetched or built again, so nothing is lost if an entry is removed. Other processes see
 an entry whole or not at all: a folder is renamed before its files are removed. The modification time of a folder is the time
-of its last use, to the hour. A folder that was used within the last IN_USE_S seconds is kept, because a build may read it.
+of its last use, to the hour. A folder that was used within the last IN_USE_S seconds is kept, because a build
+may be reading it.
 """
 
 import os

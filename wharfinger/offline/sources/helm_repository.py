@@ -84,8 +84,7 @@ class HelmRepositories:
 
 
 def _unpacked(cache: Path, data: bytes, digest: str, what: str) -> Path:
-    """Unpack an archive below ``cache``, unless it is there already; return the chart's folder. Blocking. Raises SourceError.
-    """
+    """Unpack an archive below ``cache``, unless it is there; return the chart's folder. Blocking. Raises SourceError."""
     place = cache / digest
     if (folder := _chart_in(place)) is not None:
         return folder

@@ -1,6 +1,6 @@
-"""The files with which a package describes itself.
+"""The definition of a package, as its files state it.
 
-These are package.yaml, the layouts of folders, requirements, conversions of settings, and definitions of custom resources.
+It consists of package.yaml, the layout of the folder, requirements, conversions of settings, and CRDs.
 
 May import ``charts`` and the folders below it in the layers of pyproject.toml.
 """

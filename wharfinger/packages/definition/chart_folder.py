@@ -1,9 +1,10 @@
 """The chart in a package, as a folder of links for one run of Helm.
 
 A package has more than its chart: hooks, schemas, a description of itself. Helm would read all of it into memory for
-``.Files``, and refuse files that are too big for a chart (a hook may be a program of fifty megabytes). It would also merge the
-package's ``values.yaml`` under values that are complete already, which would restore values that a hook removed. So Helm gets a
-separate folder: a ``Chart.yaml``, and links to the chart's files, but not to files that only Wharfinger uses.
+``.Files``, and refuse files that are too big for a chart (a hook may be a program of fifty megabytes). Helm would also take
+defaults from the package's ``values.yaml``, although the values are complete already. This would restore values that a hook
+removed. So Helm gets a separate folder: a ``Chart.yaml``, and links to the chart's files, but not to files that only Wharfinger
+uses.
 
 CRDs are not included: Helm's rules do not apply to ``crds/`` of a package (:mod:`wharfinger.packages.definition.crd_files`).
 """
@@ -41,9 +42,9 @@ LEFT_OUT: Final = frozenset(
         "changelog.yml",
     }
 )
-"""The files and folders that belong to the package, but not to its chart."""
+"""The files and folders of a package that are not linked into the chart's folder."""
 NOT_IN_SYNTHETIC: Final = frozenset({"docs", "images", "lib"})
-"""The folders that are also left out of a chart without a Chart.yaml (spec hook-protocol §5.8)."""
+"""The folders that are left out as well if the package has no Chart.yaml (spec hook-protocol §5.8)."""
 
 
 def make_chart_folder(package: Path, chart_file: JsonObject, into: Path) -> None:

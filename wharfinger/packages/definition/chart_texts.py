@@ -1,7 +1,7 @@
 """The files of a chart and of all charts in it (folders and archives), as Helm would find them.
 
-Nothing is written: an archive is read in memory. A file that cannot be read counts as empty, and a broken archive counts as
-one without files, because Helm could not use them either. Links are followed, as Helm does.
+Nothing is written to the disk: archives are read in memory. A file that cannot be read counts as empty, and a broken archive as
+an archive without files, because Helm could not use them either. Links are followed, as Helm does.
 """
 
 import io
@@ -18,7 +18,7 @@ from wharfinger.packages.definition.chart_folder import LEFT_OUT
 MAX_FILES: Final = 10_000
 MAX_FILE: Final = 16 * 1024 * 1024
 MAX_TOTAL: Final = 128 * 1024 * 1024
-"""The limits: the number of files, the bytes of one file (archives unpacked), and the bytes of all files."""
+"""The limits: the number of files, the bytes of one file or unpacked archive, and the bytes of all files together."""
 MAX_NESTED: Final = 8
 """The largest number of archives nested inside each other."""
 
@@ -103,7 +103,7 @@ def _found(chart: Path, *, is_package: bool) -> Iterator[tuple[tuple[str, ...], 
 
 
 def _content(path: Path) -> bytes:
-    """Return the content, cut one byte after MAX_FILE."""
+    """Return the content, but at most MAX_FILE + 1 bytes, with which the caller recognizes a file that is too large."""
     try:
         if not path.is_file():
             return b""
@@ -114,7 +114,7 @@ def _content(path: Path) -> bytes:
 
 
 def _unpacked(data: bytes, above: tuple[str, ...], room: _Room, depth: int) -> Iterator[ChartFile]:
-    """Yield the files of an archive in the folder ``above``."""
+    """Yield the files of an archive that lies in the folder ``above``."""
     try:
         unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(data, MAX_FILE + 1)
     except zlib.error:

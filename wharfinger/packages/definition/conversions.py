@@ -1,4 +1,4 @@
-"""Conversion of settings for an older version of a package's schema to the newest version.
+"""The conversion of settings that were written for an older version of a package's schema to the newest version.
 
 A schema changes: a setting is renamed, another becomes a list. Users should not have to edit their settings on the day of an
 upgrade. So the schema has a version (``x-config-version`` in its file, 1 by default), and the package contains a conversion from
@@ -17,8 +17,8 @@ Invariants. The chain must be gapless from 2 to the newest version, else the pac
 the missing file. Every program's result must be an object, else nothing is converted, and the error names the program and its
 version. Only the user's settings are converted, before defaults are added; empty settings are not converted.
 
-The programs are foreign code. `JqRunner` runs them, each bounded in size and time; the bound for all of them together is
-here.
+The programs come from the package, and are not trusted. `JqRunner` limits the size and the time of each program. The time limit
+for all programs of a conversion together is in this module.
 """
 
 import re
@@ -38,7 +38,7 @@ from wharfinger.packages.files.strict_fields import at, closed_object, items, nu
 
 CONVERSIONS_FOLDER: Final = "openapi/conversions"
 CASES_FILES: Final = ("testcases.yaml", "conversions_test.yaml")
-"""The files with examples of conversions, in the same folder (:mod:`wharfinger.packages.settings.conversion_cases`)."""
+"""The files in CONVERSIONS_FOLDER with examples (:mod:`wharfinger.packages.settings.conversion_cases`)."""
 X_CONFIG_VERSION: Final = "x-config-version"
 MAX_VERSION: Final = 1_000
 MAX_FILES: Final = 2_000
@@ -54,7 +54,7 @@ _SHOWN: Final = 5
 
 
 class JqRunner(Protocol):
-    """A runner of jq programs, which bounds each program. Its errors are ProgramErrors, and quote no value."""
+    """A runner of jq programs that limits the size and time of each. It raises ProgramErrors, which quote no value."""
 
     async def check(self, program: str) -> None:
         """Compile a program. Raises ProgramError."""
@@ -70,7 +70,7 @@ class JqRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The step from the preceding version to ``version``; ``description`` describes the changes, by language."""
+    """The step from the preceding version to ``version``. ``description`` has a text about the changes for each language."""
 
     version: int
     programs: tuple[str, ...]
@@ -167,8 +167,8 @@ async def convert(
 ) -> tuple[JsonObject, int]:
     """Convert a user's settings to the newest version, and return them with that version.
 
-    ``from_version`` 0 is the newest version. Raises ConversionError, which names the version and the program, or a version that
-    the package does not have.
+    The ``from_version`` 0 means the newest version. Raises ConversionError, which names the version and the program that
+    failed, or an unknown version.
     """
     if from_version not in range(chain.current + 1):
         raise ConversionError(

@@ -1,8 +1,8 @@
 """The CRDs of a package: ``crds/`` is read directly, without Helm (spec hook-protocol §5.7).
 
-Helm could read the CRDs of a chart, but not those of many module folders: their ``.helmignore`` often excludes ``crds/``, because
-addon-operator applies the CRDs itself. ``crds/`` may also contain files that are not CRDs; their names begin with ``doc-`` or
-``_``.
+Helm could read the CRDs of a chart, but not those of many module folders: the ``.helmignore`` of such a folder often excludes
+``crds/``, because addon-operator applies the CRDs itself. ``crds/`` may also contain files that are not CRDs; their names begin
+with ``doc-``, ``_`` or ``.``.
 """
 
 import os

@@ -1,23 +1,23 @@
 """The definition of a package, read once from the files of its tree when the package is loaded.
 
-There are four layouts, distinguished by the files in the folder, in this order:
+There are four layouts. The first layout in this table that fits the files in the folder counts:
 
 ==============  ==========================================================  =======================================
 layout          has                                                         installed by
 ==============  ==========================================================  =======================================
-PACKAGE         ``package.yaml``, or ``module.yaml`` of older packages      its ``type``; a Module by default
+PACKAGE         ``package.yaml``, or ``module.yaml`` of older packages      the kind in ``type``, else a Module
 MODULE_FOLDER   one of these: ``hooks/``, ``openapi/``, ``enabled``, or a   a Module
                 weight in its name. Without a ``Chart.yaml``, one of
                 ``templates/``, ``crds/`` and a section of its own in
-                ``values.yaml`` is enough. Every folder in a directory of
-                module folders is one, too
-CHART           ``Chart.yaml`` and none of these                            either
-MANIFESTS       ``kustomization.yaml``, or else manifests (``*.yaml``) at   either
-                its top, and none of these
+                ``values.yaml`` is enough. Every folder in a modules
+                directory has this layout, too
+CHART           ``Chart.yaml``                                              an Application or a Module
+MANIFESTS       ``kustomization.yaml``, or else manifests (``*.yaml``) at   an Application or a Module
+                its top
 ==============  ==========================================================  =======================================
 
-If the content of a file is not valid, the package is refused here, with the file and the field, because no user would see an
-error that is found later. Folders such as ``hooks/`` are only noted; the part that runs them reads them.
+If the content of a file is not valid, the package is refused here, and the error names the file and the field. Of folders such
+as ``hooks/``, only the existence is recorded here; the part that runs hooks reads them.
 """
 
 from collections.abc import Mapping
@@ -86,8 +86,8 @@ class Layout(StrEnum):
 class Definition:
     """A package as its files define it.
 
-    If ``type`` is None, an Application or a Module may install the package. A lower ``weight`` runs first; the weight in a
-    ``package.yaml`` counts only together with ``critical: true``. ``chart`` is None if there is nothing to render.
+    If ``type`` is None, an Application or a Module may install the package. Packages with a lower ``weight`` run first; the
+    weight in a ``package.yaml`` counts only together with ``critical: true``. ``chart`` is None if there is nothing to render.
     ``static_values`` are the package's own values, without the key of their section. ``images`` maps an image's name to its
     digest.
     """
@@ -111,13 +111,13 @@ class Definition:
     crds: bool
     images: Mapping[str, str] = field(repr=False)
     conversions: ConversionChain = field(default=NO_CONVERSIONS, repr=False)
-    """The conversions of settings of older versions to the newest."""
+    """The conversions of settings from older versions of the schema to the newest version."""
     subscriptions: tuple[str, ...] = ()
     """Other packages, by their names in the scheduler: whenever one of them runs again, this package runs again, too."""
     bundles: frozenset[tuple[str, str]] = frozenset()
     """The pairs (edition, bundle) in which a Module is on by default."""
     batch_hooks: tuple[str, ...] = ()
-    """Executables that contain several hooks, as paths in the package. The package declares them itself."""
+    """Executables that contain several hooks, as paths in the package. ``package.yaml`` or ``module.yaml`` lists them."""
     exclusive_group: str = ""
     """The group of the Module; only one Module of a group may be on. "" if it is not in a group."""
 
@@ -128,7 +128,7 @@ class Definition:
 
     @property
     def recorded_chart(self) -> JsonObject:
-        """The chart's metadata for the record of a release: with the package's version, which ``helm list`` shows.
+        """The chart's metadata for the record of a release. Its version is that of the package, which ``helm list`` shows.
 
         Templates see the chart's own version. In a plain chart the two are the same; any other package chooses its chart's
         version freely.
@@ -141,12 +141,14 @@ class Definition:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The oddities of the package's files that are accepted."""
+        """Warnings about oddities of ``Chart.yaml`` that are accepted."""
         return self.chart.warnings if self.chart is not None else ()
 
     @property
     def chart_file(self) -> JsonObject | None:
-        """The value of `chart_file` in a render request. It is None for a plain chart, which Helm reads as it is."""
+        """The value of `chart_file` in a render request. It is None without a chart, and for a plain chart,
+        which Helm reads as it is.
+        """
         return None if self.layout is Layout.CHART or self.chart is None else self.chart.metadata
 
 
@@ -154,9 +156,9 @@ def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool
     """Read the package in ``tree``, which was requested by ``name`` and ``version`` ("": any version).
 
     If ``name`` is a path, only its last part counts. Both must agree with the name and the version in the package's files, and
-    are used if the files state none. For a plain chart the request does not matter: its own name and version are used. A tree in
-    a directory of module folders (``in_modules_dir``), or with a weight in its name, is a module folder, even if it is a chart.
-    Blocking. Raises ArtifactError naming a file relative to the package.
+    are used if the files state none. For a plain chart the request does not matter: its own name and version are used. A tree
+    without ``package.yaml`` and ``module.yaml`` is a module folder, even if it is a chart, if it lies in a modules directory
+    (``in_modules_dir``) or has a weight in its name. Blocking. Raises ArtifactError naming a file relative to the package.
     """
     name = name.rpartition("/")[2]
     files = open_files(tree, name)
@@ -194,7 +196,7 @@ def _manifests(files: PackageFiles, name: str, version: str) -> Definition:
 
 
 def _plain(layout: Layout, chart: Chart, *, crds: bool) -> Definition:
-    """Return the definition of a package that has only objects."""
+    """Return the definition of a package that is only a chart, or only manifests."""
     return Definition(
         layout=layout,
         type=None,
@@ -320,7 +322,7 @@ def _agreed_version(files: PackageFiles, said: dict[str, str], asked: str, chart
 
 
 def _comparable(version: str) -> str | None:
-    """Return a version in one spelling; None for a text that is not a version, such as the tag `latest`."""
+    """Return a version in its canonical spelling; None for a text that is not a version, such as the tag `latest`."""
     try:
         return str(parse_version(version))
     except FormatError:
@@ -328,7 +330,10 @@ def _comparable(version: str) -> str | None:
 
 
 def _flat_or_scoped(files: PackageFiles, name: str) -> JsonObject:
-    """Return the values of a ``package.yaml`` package. The file has them flat, or all in one section named after the package."""
+    """Return the own values of a package with a ``package.yaml`` or ``module.yaml``.
+
+    Its ``values.yaml`` has them flat, or all in one section named after the package.
+    """
     values = files.read_object(VALUES_FILE) or {}
     key = camel_name(name)
     beside = values.keys() - {key, f"{key}Enabled", "global"}
@@ -362,7 +367,7 @@ def _conversions(files: PackageFiles, settings: Schema | None) -> ConversionChai
 
 
 def _images(files: PackageFiles, name: str) -> Mapping[str, str]:
-    """Return digests by image name from ``{"image": "sha256:…"}``, or from such an object below the package's name."""
+    """Return digests by image name from ``{"image": "sha256:…"}``, or from such an object under the package's name as key."""
     found = files.read_object(IMAGES_FILE) or {}
     for key in (camel_name(name), name):
         section = found.get(key)

@@ -1,4 +1,4 @@
-"""Requirements in the resource of a package (``spec.dependsOn``), in addition to those of the package itself.
+"""The requirements in the resource of a package (``spec.dependsOn``), in addition to those in the package's files.
 
 ::
 
@@ -8,7 +8,7 @@
       - {kind: Module, name: ingress, version: ">=1.2"}
 
 A Module has no namespace, so a Module that depends on an Application must name the Application's namespace. All entries
-are mandatory; other kinds of requirements can only be written in a package.
+are mandatory; other kinds of requirements can only be written in the files of a package.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _KEYS: Final = ("kind", "name", "namespace", "version")
 
 
 def read_depends_on(value: JsonValue, *, own: str, namespace: str, where: str = FIELD) -> tuple[DependsOn, ...]:
-    """Read the list; null and an empty list give ().
+    """Read ``spec.dependsOn``; null and an empty list give ().
 
     ``own`` is the scheduler's name of the package that has the list, ``namespace`` its namespace ("" for a Module). Raises
     ShapeError or ConstraintError naming the field and the expected value.

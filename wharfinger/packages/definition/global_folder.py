@@ -1,10 +1,10 @@
-"""The folder of global hooks, in addon-operator's layout: hooks that belong to no module, with values for all modules.
+"""The folder of global hooks, in addon-operator's layout. These hooks belong to no module, and set values for all modules.
 
 It has hooks (in ``hooks/``, or directly in the folder if there is no ``hooks/``) and the schemas of the global values in
 ``openapi/{config-values,values}.yaml``. It is read as a package named ``global`` that has nothing to install, so its hooks
-run, its settings are checked and its values are patched as those of any module. The runtime makes its values the
-``.Values.global`` of all packages. The static layer of these values is elsewhere, in ``values.yaml`` of the modules
-directories; the caller provides it.
+run, its settings are checked and its values are patched like those of any module. The runtime makes its values the
+``.Values.global`` of all packages. Static values below ``global`` are not in this folder, but in ``values.yaml`` of the modules
+directories; the caller provides them.
 """
 
 from pathlib import Path

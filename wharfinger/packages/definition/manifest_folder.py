@@ -1,8 +1,9 @@
 """Packages without a chart: a folder of plain manifests, or a folder with a ``kustomization.yaml`` at its top.
 
-Files that end in ``.yaml`` or ``.yml`` are manifests, in all folders below. As in Flux, JSON files are not read. Names that begin
-with a dot are left out. Each document must be an object: silently skipping a file could lose an object. Kustomize builds a folder
-with a ``kustomization.yaml``, and decides which files belong to it.
+Files that end in ``.yaml`` or ``.yml`` are manifests, in the folder and all folders below it. As in Flux, JSON files are not
+read. Names that begin with a dot are left out. Each document that is not empty must be an object; other documents are not
+skipped, because an object could be lost unnoticed. Kustomize builds a folder with a ``kustomization.yaml``, and decides which
+files belong to the package.
 """
 
 import os
@@ -35,14 +36,14 @@ def is_kustomization(files: PackageFiles) -> bool:
 
 
 def is_manifest_folder(files: PackageFiles) -> bool:
-    """Return whether a folder without another layout has a manifest at its top. Raises ArtifactError."""
+    """Return whether a folder has a manifest at its top. The caller has excluded the other layouts. Raises ArtifactError."""
     return any(files.has_file(name) for name in files.names("", limit=MAX_FILES) if _is_manifest(name))
 
 
 def read_manifests(files: PackageFiles) -> tuple[tuple[str, JsonObject], ...]:
     """Return the objects of plain manifests, each with its file, in the order of the files' paths.
 
-    The items of a ``List`` are objects of their own. Blocking. Raises ArtifactError naming the file.
+    Each item of a ``List`` is returned as an object. Blocking. Raises ArtifactError naming the file.
     """
     found: list[tuple[str, JsonObject]] = []
     first: dict[tuple[str, str, str, str], str] = {}

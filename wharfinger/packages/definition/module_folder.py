@@ -1,12 +1,13 @@
-"""Module folders in addon-operator's layout: how to recognise one, the meaning of its name, and its own values.
+"""Module folders in addon-operator's layout: how to recognize one, the meaning of its name, and its own values.
 
-A module folder has no file that names its kind. It is recognised by files that only such a folder has: ``hooks/``,
-``openapi/`` or ``enabled``. Without a Chart.yaml, which would make it a plain chart, ``templates/``, ``crds/``, or a
-``values.yaml`` with a section named after the module count as well.
+A module folder has no file that names its kind. A folder without ``package.yaml`` and ``module.yaml`` is a module folder if it
+has ``hooks/``, ``openapi/`` or ``enabled``, or a weight in its name. If it has no ``Chart.yaml`` either, ``templates/``,
+``crds/``, or a ``values.yaml`` with a section named after the module is enough; with a ``Chart.yaml``, such a folder is a
+plain chart.
 
-Its ``values.yaml`` is written in one of two ways. Either it has a section under the module's key (``sysctlTuner:``), and the only
-other keys that are read are those of addon-operator itself. Or it is flat: it has no such section, no flag of the module
-(``sysctlTunerEnabled``) and no ``global``, and all of it belongs to the module.
+Its ``values.yaml`` is written in one of two ways. Either it has a section under the module's key (``sysctlTuner:``), and other
+keys are not values of the module. Or it is flat: it has no such section, no flag of the module (``sysctlTunerEnabled``) and no
+``global``, and all of it belongs to the module.
 
 The name is in kebab-case, and the key of its values is the same name in camelCase. Each must convert back to the other,
 because hooks and templates know only the key. A number before the name is a weight: ``002-sysctl-tuner`` is sysctl-tuner,
@@ -36,13 +37,13 @@ _KEBAB: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}\Z")
 
 
 def camel_name(kebab: str) -> str:
-    """Return the key of a package's values: ``sysctl-tuner`` is ``sysctlTuner``."""
+    """Return the key of a package's values, such as ``sysctlTuner`` for ``sysctl-tuner``."""
     first, *rest = kebab.split("-")
     return first + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
 def split_weight(folder: str) -> tuple[int | None, str]:
-    """Split a module folder's name into weight and name: ``002-web`` is 2 and ``web``."""
+    """Split a module folder's name into weight and name, such as ``002-web`` into 2 and ``web``."""
     match = _WEIGHTED.match(folder)
     return (int(match[1]), match[2]) if match else (None, folder)
 
@@ -68,16 +69,17 @@ def is_module_folder(files: PackageFiles, name: str) -> bool:
 
 
 def kebab_name(camel: str) -> str:
-    """Return the module's name for a key of values: ``sysctlTuner`` is ``sysctl-tuner``. `check_module_name` checks whether the
-    result is a name of a module.
+    """Return the module's name for a key of values, such as ``sysctl-tuner`` for ``sysctlTuner``.
+
+    The result need not be a valid name; `check_module_name` checks that.
     """
     return re.sub("[A-Z]", lambda letter: "-" + letter[0].lower(), camel)
 
 
 def own_section(values: JsonObject, name: str) -> JsonObject:
-    """Return the module's own values from its ``values.yaml``, with or without a section for the module.
+    """Return the module's own values from its ``values.yaml``: those in the module's section, or all if the file is flat.
 
-    The keys beside a section are for addon-operator itself. Raises ArtifactError if the section is not an object.
+    Raises ArtifactError if the section is not an object.
     """
     key = camel_name(name)
     if values.keys().isdisjoint((key, f"{key}{ENABLED_SUFFIX}", GLOBAL_NAME)):

@@ -1,7 +1,7 @@
 """Directories of module folders, as addon-operator uses them: the modules in them, and the files beside the modules.
 
-Every folder in such a directory, or link to a folder, is a module. ``values.yaml`` belongs to the directory itself (spec
-hook-protocol §5.4 to §5.6)::
+Every folder in such a directory is a module, and so is a link to a folder; names that begin with a dot are ignored.
+``values.yaml`` belongs to the directory itself (spec hook-protocol §5.4 to §5.6)::
 
     modules/
       values.yaml          global: …                   values for all modules
@@ -15,8 +15,8 @@ The user's settings override all of these values.
 
 If several modules have the same name, the first one counts: earlier directories come before later ones, and folders of one
 directory are in the order of their names. If one directory or its ``values.yaml`` cannot be read, no result is returned at all,
-because a partial result would look as if the other modules were removed. A problem of one module is a warning. If a module exists
-but cannot be read, its name is in ``broken``, so that it does not count as removed.
+because a partial result would look as if the modules of this directory were removed. A problem of one module is a warning. If a
+module exists but cannot be read, its name is in ``broken``, so that it does not count as removed.
 """
 
 import os
@@ -59,7 +59,7 @@ class FoundModule:
 
     @property
     def path(self) -> Path:
-        """The path of the folder; may be a link."""
+        """The path of the folder, which may be a link."""
         return self.dir / self.folder
 
 
@@ -142,7 +142,7 @@ class _Reading:
             self._enabled[name] = own_flag
 
     def _flag(self, module: FoundModule, at: int) -> bool | None:
-        """Return whether the module is on: its own directory decides, else the other directories, else the module itself."""
+        """Return the module's flag in its own directory, else in another one, else in the module; None if there is none."""
         for each in (at, *(other for other in range(len(self._dirs)) if other != at)):
             flag = enabled_flag(self._values[each], module.name, str(self._dirs[each] / VALUES_FILE))
             if flag is not None:
@@ -167,7 +167,7 @@ class _Reading:
 
 
 def _values_of(folder: Path) -> JsonObject:
-    """Return a directory's ``values.yaml``, with every flag in it checked to be a boolean."""
+    """Return a directory's ``values.yaml``. Raises ArtifactError, also if a flag in it is not a boolean."""
     what = str(folder / VALUES_FILE)
     if not folder.is_dir():
         raise ArtifactError(f"modules directory {folder}: not a folder; name an existing one")

@@ -1,11 +1,10 @@
 """``package.yaml``, and ``module.yaml`` of older packages: the package's description of itself.
 
-An unknown key is refused, and the error suggests the key that was probably meant: if a misspelt ``requirements`` were skipped, a
-package could be installed although its requirements are not met. The rules are those of spec runtime §10.2, in both of its
-spellings.
+An unknown key is refused, and the error suggests the key that was probably meant: if a misspelled ``requirements`` were
+skipped, a package could be installed although its requirements are not met. The rules are those of spec runtime §10.2.
 
-``module.yaml`` has rules of its own: it always belongs to a Module, and may have keys for catalogues and other tools; these
-are known by name and ignored.
+``module.yaml`` has rules of its own: it always belongs to a Module, and may have keys for catalogs and other tools; these are
+known by name and ignored.
 """
 
 from dataclasses import dataclass
@@ -188,7 +187,10 @@ def _texts(value: JsonValue, where: str) -> dict[str, str]:
 
 
 def _subscriptions(entry: JsonObject) -> tuple[str, ...]:
-    """Return each subscription once: ``name`` of a Module, ``namespace/instance`` of an Application."""
+    """Return the scheduler's names of the packages that ``subscriptions`` lists. No package may be listed twice.
+
+    A Module is listed by its name, and an Application as ``namespace/instance``.
+    """
     found: dict[str, None] = {}
     written = items(entry, "subscriptions", "")
     if len(written) > MAX_ENTRIES:
@@ -211,7 +213,7 @@ def _subscriptions(entry: JsonObject) -> tuple[str, ...]:
 
 
 def _batch_hooks(entry: JsonObject) -> tuple[str, ...]:
-    """Return the paths of files below ``hooks``, each once, as they are written. No path may lead out of that folder."""
+    """Return the paths that ``batchHooks`` lists. All must lie below ``hooks``, and no path may be listed twice."""
     written = items(entry, "batchHooks", "")
     if len(written) > MAX_ENTRIES:
         raise ShapeError(f"batchHooks: more than {MAX_ENTRIES} entries")

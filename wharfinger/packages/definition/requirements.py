@@ -2,11 +2,12 @@
 
 :mod:`~wharfinger.packages.definition.requirements_reader` reads them as they are written. An application that is named without a
 namespace is in the namespace in which the package is installed. Only the caller that installs the package knows that namespace,
-so the reader keeps names as they are written, and `resolved` turns them into the scheduler's names: a module's own name,
-``<namespace>.<instance>`` of an application. The requirements of the resource itself, ``spec.dependsOn``, are added
-(`with_depends_on`).
+so the reader keeps names as they are written, and `resolved` turns them into the scheduler's names: the name of a module, or
+``<namespace>.<instance>`` for an application. Then `with_depends_on` adds the requirements of the resource itself,
+``spec.dependsOn``.
 
-Contradicting requirements on one package are refused, so that the scheduler never has to choose.
+If the files of a package have contradicting requirements on one other package, they are refused, so that the scheduler never
+has to choose.
 """
 
 from collections.abc import Iterable
@@ -36,7 +37,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class DependencyGroup:
-    """A group of packages: at least one must be installed (any-of), or none may be (none-of)."""
+    """A group of packages. In a matching version, at least one must be on (any-of), or none may be on (none-of)."""
 
     name: str
     description: str
@@ -85,7 +86,7 @@ class DependsOn:
         return f"{self.namespace}.{self.name}" if self.namespace else self.name
 
     def __str__(self) -> str:
-        """Return ``Application prod/web`` or ``Module ingress``."""
+        """Return a text such as ``Application prod/web`` or ``Module ingress``."""
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
@@ -114,8 +115,8 @@ def package_of(name: str, namespace: str) -> str:
 def resolved(requirements: Requirements, namespace: str) -> Requirements:
     """Return the requirements with the scheduler's names, for a package installed in ``namespace``.
 
-    Group names stay unique. Raises ShapeError if an application turns out to be named twice, as ``db`` and as ``prod/db``,
-    in contradicting ways.
+    Group names stay unique. Raises ShapeError if one application is named twice in a list, or in several lists, for example as
+    ``db`` and as ``prod/db``.
     """
     needs = requirements.applications
     if needs is None:
@@ -174,7 +175,10 @@ def check_buckets(
     any_of: Iterable[DependencyGroup],
     none_of: Iterable[DependencyGroup],
 ) -> None:
-    """Raise ShapeError if a package is in several buckets. In one bucket, it may be in several groups."""
+    """Raise ShapeError if a package is in several buckets (mandatory, conditional, any-of, none-of).
+
+    In one bucket, it may be in several groups.
+    """
     places: dict[str, str] = {}
     for bucket, names in (
         ("mandatory", (each.name for each in mandatory)),

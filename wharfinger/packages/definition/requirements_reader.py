@@ -7,16 +7,16 @@ There are two forms (spec runtime §10.2). The long form has a bucket for each k
       platform:   {constraint: ">=1.60"}          # or `deckhouse`, as existing packages call it
       modules:
         mandatory:   [{name: ingress, constraint: ">=1.2"}]
-        conditional: [{name: metrics, constraint: "^2"}]     # only if it is there
+        conditional: [{name: metrics, constraint: "^2"}]     # if it is on, its version must match
         anyOf:  [{name: storage, description: "a default storage class", modules: [{name: ceph}, {name: nfs}]}]
         noneOf: [{name: other-ingress, modules: [{name: haproxy}]}]
-      applications:                               # the same four, of instances
+      applications:                               # the same four buckets
         mandatory: [{name: database, constraint: "^3"}, {name: shared/mail}]
         anyOf: [{name: cache, applications: [{name: redis}, {name: shared/valkey}]}]
 
 The short form is older. It is ``kubernetes: ">=1.30"`` and ``modules: {ingress: ">=1.2", metrics: "^2 !optional"}``, where
 ``!optional`` makes a requirement conditional. If the values of ``modules`` are strings, it is the short form. Applications
-have the long form only.
+can only be written in the long form.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ _BUCKETS: Final = ("mandatory", "conditional", "anyOf", "noneOf")
 
 
 def read_requirements(value: JsonValue, where: str, *, legacy: bool = False, of_module: bool = False) -> Requirements:
-    """Read ``requirements`` in either form; ``where`` is its path. ``legacy`` reads it as in ``module.yaml``.
+    """Read ``requirements`` in either form; ``where`` is its path. With ``legacy``, read it by the rules of ``module.yaml``.
 
     ``of_module`` is True for requirements of a module: a Module has no namespace, so it must name applications with their
     namespaces. Raises ShapeError or ConstraintError with the path of the problem.
@@ -104,7 +104,7 @@ def _short_form(modules: JsonObject, where: str) -> _Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """The notation of one kind of packages: the key of a group's list, and the check of a name at a path."""
+    """The rules for modules or for applications: the key of the members in a group, and the check of a name at a path."""
 
     key: str
     check: Callable[[str, str], None]

@@ -1,7 +1,7 @@
 """The store's synchronous operations on files: publish by rename, verify, list, delete. They run in threads.
 
 A folder or file is published by a rename. Before the rename, its content is synced to the disk (fsync of files and folders);
-after the rename, its name (fsync of the folder around it). Every disk error becomes a StoreError that names a remedy.
+after the rename, its name (fsync of the folder around it). `disk_errors` turns disk errors into StoreErrors that name a remedy.
 """
 
 import errno
@@ -30,8 +30,8 @@ _PART: Final = 64 * 1024
 _REMEDIES: Final = {
     errno.ENOSPC: "the disk is full: free some space, or move the state folder (--state-dir)",
     errno.EDQUOT: "the quota is used up: free some space, or raise the quota",
-    errno.EACCES: "no permission: give the daemon's user the state folder",
-    errno.EPERM: "no permission: give the daemon's user the state folder",
+    errno.EACCES: "no permission: give the daemon's user access to the state folder",
+    errno.EPERM: "no permission: give the daemon's user access to the state folder",
     errno.EROFS: "the file system is read-only: mount it writable, or choose another --state-dir",
     errno.EIO: "the disk fails to read or write: check it",
     errno.EMFILE: "too many open files: raise the limit (LimitNOFILE)",
@@ -103,7 +103,7 @@ def replace_tree(temporary: Path, final: Path, trash: Path) -> None:
 
 
 def make_read_only(folder: Path) -> None:
-    """Remove all write permissions from a folder and everything in it, so that processes that run from it do not change it.
+    """Remove all write permissions from a folder and everything in it, so that programs in it, such as hooks, do not change it.
 
     The superuser can still write. `discard` and `delete` also remove read-only files.
     """
@@ -126,16 +126,16 @@ def read_start(path: str, size: int) -> bytes:
 
 
 def has_content(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldStop = _never) -> bool:
-    """Return whether the rest of an open file has this size and sha256. Raises ExtractionStoppedError."""
+    """Return whether a file, open at its start, has this size and sha256. Raises ExtractionStoppedError."""
     return os.fstat(file.fileno()).st_size == size and _digest(file, should_stop) == hexdigest
 
 
 def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None:
-    """Return one sha256 of everything below a folder: of each entry its name, its kind, whether it is executable, and its content
-    (for a link: its target).
+    """Return one sha256 of everything below a folder, or None if the folder is over a limit.
 
-    Returns None for more than MAX_NAMES names, or more than MAX_DEEP nested folders, which no unpacked package has. A file with
-    several names is read once. Raises ExtractionStoppedError.
+    It covers each entry's name, kind, executable bit, and content (of a link: its target). The limits are MAX_NAMES names and
+    MAX_DEEP nested folders, which no unpacked package exceeds. A file with several hard links is read once. Raises
+    ExtractionStoppedError.
     """
     whole = hashlib.sha256()
     known: dict[tuple[int, int], str] = {}
@@ -160,8 +160,9 @@ def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None
 
 
 def changed_since(folder: Path, record: Path) -> list[str]:
-    """Return the sorted names below a folder that were written or renamed, or whose mode was changed, after the file
-    ``record``.
+    """Return the sorted names of the entries below a folder that have changed since the file ``record`` was written.
+
+    New content, a new name and a new mode count as changes.
     """
     written = record.stat().st_mtime_ns
     try:
@@ -173,7 +174,7 @@ def changed_since(folder: Path, record: Path) -> list[str]:
 def delete(path: Path, trash: Path) -> bool:
     """Delete a file, link or folder; return False if it does not exist.
 
-    A folder is renamed first, so it is never seen half deleted.
+    It is renamed to ``trash`` first, so nobody sees a folder that is half deleted.
     """
     try:
         path.rename(trash)
@@ -187,7 +188,7 @@ def delete(path: Path, trash: Path) -> bool:
 
 
 def discard(path: Path) -> None:
-    """Delete a temporary file or folder as far as possible; `collect` deletes the rest."""
+    """Delete a temporary file or folder as far as possible; the `collect` of a store deletes the rest."""
     try:
         if path.is_dir() and not path.is_symlink():
             remove_tree(path)

@@ -1,8 +1,8 @@
-"""The fingerprint of a folder: the name, mode, size, inode and times of every entry. It shows, without reading any file, that
-nothing in a folder has changed.
+"""The fingerprint of a folder: a digest of the name, mode, size, inode and times of every entry.
 
-A file that is written gets another time of change, which no program can set. Only two writes within one tick of the clock may
-have the same time, so a folder that was changed in the last RECENT_S has no fingerprint.
+While it stays the same, nothing in the folder has changed. It is computed from metadata; no file is read. Each change of a
+file sets its ctime, which no program can choose. Only two changes within one tick of the clock may have the same ctime, so a
+folder that was changed in the last RECENT_S seconds has no fingerprint.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from typing import Final
 RECENT_S: Final = 2.0
 """The age of a change, in seconds, after which the next change is certain to get a different time."""
 MAX_NAMES: Final = 10_000
-"""The number of entries up to which a folder has a fingerprint."""
+"""The largest number of entries in a folder that has a fingerprint."""
 
 
 def folder_fingerprint(folder: Path, now: float, *, with_links: bool) -> str:

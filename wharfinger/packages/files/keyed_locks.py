@@ -1,4 +1,4 @@
-"""One lock for each key, which is made when it is first needed, and dropped when no task holds it or waits for it."""
+"""One lock for each key. A lock is made when it is first needed, and dropped when no task holds it or waits for it."""
 
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -23,7 +23,7 @@ class KeyedLocks:
         return len(self._entries)
 
     def held(self, key: str) -> "_Held":
-        """Hold the key's lock in an ``async with``; a task that holds it must not ask for it again.
+        """Return an async context manager that holds the key's lock; a task that holds the lock must not acquire it again.
 
         A free lock is taken without a checkpoint.
         """

@@ -1,4 +1,4 @@
-"""Files of an unpacked package for its readers. Readers get only files that are small, regular and inside the package.
+"""Access to the files of an unpacked package, but only to files that are small, regular and inside the package.
 
 A tree comes from a registry or a user's folder. A link is followed only if its target is inside the tree, a pipe is never
 waited for, and nothing is read beyond its limit. Errors name a file relative to the package.
@@ -62,7 +62,7 @@ class PackageFiles:
         if path is None:
             return None
         try:
-            # Opening a pipe would wait for a writer. Only the daemon writes here, so nobody replaces the file after the check.
+            # Opening a pipe would wait for a writer. In the store only the daemon writes, so no file is replaced after the check.
             if not stat.S_ISREG(path.stat().st_mode):
                 raise ArtifactError(f"{name}: not a file")
             with path.open("rb") as file:

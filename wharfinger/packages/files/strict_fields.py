@@ -1,8 +1,8 @@
-"""Accessors for hand-written documents that refuse unknown keys, so that a misspelt key is not silently ignored.
+"""Accessors for hand-written documents. They refuse unknown keys, so that a misspelled key is not silently ignored.
 
-The accessors of :mod:`wharfinger.formats.json.value` know only the last step of a path. The accessors here know the whole path,
-so that a message helps to find the line: ``requirements.modules.anyOf[1].name``. They raise ShapeError; the reader of the file
-adds its name.
+The accessors of :mod:`wharfinger.formats.json.value` know only the last step of a path. The accessors here know the whole
+path, such as ``requirements.modules.anyOf[1].name``, so that a message helps to find the line. They raise ShapeError; their
+caller, which reads the file, adds the name of the file.
 """
 
 import difflib
@@ -13,11 +13,11 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, typ
 
 _SHOWN: Final = 60
 _LONGEST_GUESS: Final = 40
-"""The length of the longest unknown key for which a similar known key is searched; longer ones are not typos."""
+"""The length of the longest unknown key for which a message suggests a similar known key."""
 
 
 def at(where: str, key: str | int) -> str:
-    """Return the path of the value under ``key``; "" is the root."""
+    """Return the path of the value under ``key`` in the value at the path ``where``; "" is the path of the root."""
     if isinstance(key, int):
         return f"{where}[{key}]"
     shown = key if key.isprintable() and len(key) <= _SHOWN else repr(key[:_SHOWN])

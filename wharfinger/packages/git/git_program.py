@@ -1,8 +1,8 @@
 """Runs of ``git``, without the user's configuration, hooks and prompts, and within limits.
 
-A login is passed in the environment, never on the command line, where every user of the machine could read it. A login is for one
-server, so with a login no redirect is followed. A key for ssh is in a file that only this user can read. With such a key, ssh
-uses no configuration, no agent and no other keys, and accepts only the given host keys.
+A login is passed in the environment, never on the command line, where every user of the machine could read it. A login is for
+one server, so with a login no redirect is followed. A key for ssh is in a file that only the user of this process can read.
+With such a key, ssh uses no configuration, no agent and no other keys, and accepts only the given host keys.
 """
 
 import base64
@@ -62,7 +62,7 @@ class SshFiles:
 
 @dataclass(frozen=True, slots=True)
 class GitAccess:
-    """The access to a server: a login, a file with the authorities to trust instead of the system's, and the files for ssh."""
+    """The access to a server: a login, a file with certificate authorities (instead of the system's), and files for ssh."""
 
     login: GitLogin | None = None
     authorities: Path | None = None
@@ -73,10 +73,10 @@ ANYBODY: Final = GitAccess()
 
 
 class GitProgram:
-    """The program ``git`` on PATH. It gets a part of ``environ``, which is the environment of this process by default."""
+    """The program ``git`` on PATH. It gets some variables of ``environ``, by default of the environment of this process."""
 
     def __init__(self, environ: Mapping[str, str] | None = None, *, file_bytes: int | None = None) -> None:
-        """``file_bytes`` is the size of the largest file that a run may write, None for no limit."""
+        """Limit each file that a run writes to ``file_bytes``; None means no limit."""
         self._environ = os.environ if environ is None else environ
         self._limits = replace(LIMITS, file_bytes=file_bytes)
 
@@ -136,7 +136,7 @@ def failure(verb: str, outcome: Outcome) -> RegistryError:
 
 
 def is_local(url: str) -> bool:
-    """Return whether a repository lies on this machine."""
+    """Return whether an address is that of a repository on this machine."""
     return url.startswith(("file://", "/"))
 
 

@@ -1,8 +1,8 @@
 """A remote git repository, read without a lasting clone: its tags, and the files of one commit.
 
 Only the wanted commit is fetched (``--depth 1``), into a repository that is deleted afterwards. If the server cannot send a
-single commit, everything is fetched. The files are not checked out, but read as an archive of bounded size: a small repository
-can reference one folder so often that its files would fill every disk.
+single commit, all branches and tags are fetched. The files are not checked out, but read as an archive of bounded size: a
+small repository can reference one folder so often that its files would fill every disk.
 """
 
 import re
@@ -55,7 +55,9 @@ async def read_files(git: GitProgram, url: str, tag: str, commit: str, path: str
         tree = f"{commit}:{path}"
         kind = await git.run(place, "cat-file", "-t", tree)
         if kind.stdout.strip() != b"tree":
-            raise ArtifactNotFoundError(f"{url}: {tag or commit} has no folder {path!r}; correct the path, or the name")
+            raise ArtifactNotFoundError(
+                f"{url}: {tag or commit} has no folder {path!r}; correct the path of the repository, or the name of the package"
+            )
         return (await git.checked(place, "archive", "--format=tar", tree)).stdout
 
 

@@ -6,7 +6,7 @@ key is a checksum of one such list and of the state of each path in it: the dige
 folder or does not exist. If a build reads the same paths in the same states, its objects are the same. Paths are relative to the
 folder, so it does not matter where the tree lies.
 
-Files are read without a thread: they are small, so another running Python thread would cost more than the reads.
+Files are read in the thread of trio's loop: they are small, so a worker thread would cost more than the reads themselves.
 """
 
 import hashlib
@@ -37,9 +37,9 @@ _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class BuildKey:
-    """The request: the builder's version, the name of the folder, and the files that are made for the build.
+    """One request to build a kustomization: the builder's version, the name of the folder, and the generated files.
 
-    Paths are relative to ``start``.
+    The paths that a build reads are stored relative to ``start``.
     """
 
     version: str
@@ -75,7 +75,7 @@ class BuildCache:
         return None
 
     async def put(self, key: BuildKey, seen: Mapping[str, str], objects: tuple[JsonObject, ...]) -> None:
-        """Store the objects of a build that has ``seen`` these states of paths."""
+        """Store the objects of a build; ``seen`` has the state of each path that the build has read."""
         digest = key.digest
         states = _relative(seen, key.start)
         paths = sorted(states)
@@ -112,7 +112,7 @@ def _relative(seen: Mapping[str, str], start: Path) -> dict[str, str]:
 
 
 def _found_now(digest: str, lists: list[list[str]], start: Path) -> list[str]:
-    """Return the key of the objects for each list of paths, from the current state of the paths. Blocking."""
+    """Return for each list of paths the key that the objects have in the current state of the paths. Blocking."""
     known: dict[str, str] = {}
     base = f"{start}/"
     return [_content_key(digest, {path: _state_of(base, path, known) for path in paths}) for paths in lists]

@@ -1,8 +1,8 @@
 """The builder that uses the resident chart engine, with a cache of its builds.
 
-The engine has kustomize's own library, and returns the same as ``kubectl kustomize``, without starting a program. It builds
-kustomizations only if its library has the version of ``kubectl``'s kustomize, or if there is no ``kubectl``, so both builders
-give the same result. The engine has no access to the network, so ``kubectl`` builds a kustomization that names something remote.
+The engine has kustomize's own library, and returns the same as ``kubectl kustomize``, without starting a program. It is used
+only if its library has the same version as the kustomize in ``kubectl``, or if there is no ``kubectl``, so both builders give
+the same result. The engine has no access to the network, so ``kubectl`` builds a kustomization that names something remote.
 """
 
 from pathlib import Path
@@ -26,15 +26,15 @@ from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.errors import ProcessError
 
 _PLACE: Final = ".wharfinger-overlay"
-"""The name of the folder for the files of a build; it exists only in the engine."""
+"""The name of the folder of a generated kustomization. The folder exists only in the engine, not on the disk."""
 FORBIDDEN: Final = "a package is built without a network"
-"""The reason in messages of a builder that may not access anything outside of a package."""
+"""The reason that messages give if a build would access something outside of its package."""
 _REMOTE: Final = f"{FORBIDDEN}, but its kustomization names something outside of the package; copy it into the package"
 _NO_BUILDER: Final = "a kustomization needs the chart engine, or kubectl on PATH; build the engine with `make engine`"
 
 
 class EngineKustomize:
-    """A builder that uses the engine if ``kubectl`` has the same kustomize or does not exist; otherwise it runs ``kubectl``."""
+    """A builder that uses the engine if ``kubectl`` has the same version of kustomize or does not exist, else ``kubectl``."""
 
     def __init__(
         self, engine: ChartEngine, kubectl: KubectlKustomize, versions: ProgramVersions, cache: BuildCache
@@ -80,7 +80,7 @@ class EngineKustomize:
 def kustomize_builder(
     engine: ChartEngine | None, kubectl: Path | None, scratch: Path, entries: EntryCache
 ) -> KustomizeBuilder:
-    """Return the builder of packages and of patches, without a network: the engine, or ``kubectl`` if there is no engine."""
+    """Return a builder for packages and patches that uses no network: the engine, or ``kubectl`` if there is no engine."""
     program = KubectlKustomize(
         kubectl if engine is None else None,
         scratch,

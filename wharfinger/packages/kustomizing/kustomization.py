@@ -28,7 +28,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """A generated kustomization over a folder, which it does not change.
+    """A generated kustomization on top of a folder, which stays unchanged.
 
     ``resources`` are paths in the folder. ``fields`` are all other fields; the components in them are paths in the folder, too.
     """
@@ -39,7 +39,7 @@ class Overlay:
     fields: JsonObject
 
     def files(self, place: Path) -> Mapping[str, str]:
-        """Return the files of the overlay, by name, if it lies at ``place``."""
+        """Return the texts of the files of the overlay by name, for an overlay in the folder ``place``."""
         base = self.base(place)
         document: JsonObject = {**_HEAD, "resources": [_joined(base, each) for each in self.resources], **self.fields}
         components: list[JsonValue] = [
@@ -63,7 +63,7 @@ class Manifests:
     fields: JsonObject
 
     def files(self, _place: Path) -> Mapping[str, str]:
-        """Return the files, by name."""
+        """Return the texts of the files by name."""
         return {_MANIFESTS: self.text, FILE_NAME: write_yaml({**_HEAD, "resources": [_MANIFESTS], **self.fields})}
 
 

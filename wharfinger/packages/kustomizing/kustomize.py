@@ -1,7 +1,7 @@
 """The interface of kustomize builders, and the builder that runs ``kubectl kustomize``.
 
-A builder returns the objects in kustomize's order. Files outside of the folder may be loaded, as in Flux. The program does not
-get the user's configuration. If the network is forbidden, the program gets the address of a proxy that does not exist.
+A builder returns the objects in kustomize's order. Files outside of the folder may be loaded, as in Flux. ``kubectl`` does not
+get the user's configuration. If the network is forbidden, it gets the address of a proxy that does not exist.
 """
 
 import os
@@ -34,7 +34,7 @@ _VERSION: Final = Limits(wall_s=30.0, stdout_bytes=64 * 1024)
 MAX_MESSAGE: Final = 1_000
 _NOWHERE: Final = "http://127.0.0.1:9"
 _REFUSED: Final = (_NOWHERE.removeprefix("http://"), "' not allowed")
-"""Parts of the messages of kustomize and git for an address that the environment forbids."""
+"""Parts of the messages in which kustomize and git report an address that the environment variables forbid."""
 MISSING: Final = "this kustomization needs kubectl, which is not on PATH; install it, or name it with --kubectl"
 
 
@@ -57,8 +57,9 @@ class KustomizeBuilder(Protocol):
 class KubectlKustomize:
     """A builder that runs ``kubectl kustomize`` for each build.
 
-    If ``program`` is None, every build fails, with the message ``missing``. ``scratch`` is a folder for generated kustomizations;
-    at most ``at_once`` builds run at the same time. If ``network`` is False, messages give the reason ``forbidden``.
+    If ``program`` is None, every build fails, with the message ``missing``. ``scratch`` is a folder for generated
+    kustomizations; at most ``at_once`` builds run at the same time. If ``network`` is False, builds that need the network
+    fail, and their messages give the reason ``forbidden``.
     """
 
     def __init__(
@@ -150,7 +151,7 @@ async def read_built(outcome: Outcome, what: Kustomization, place: Path, wall_s:
     if outcome.ending is Ending.DEADLINE:
         raise KustomizeError(f"kustomize took longer than {wall_s:g} s and was ended", transient=True)
     if outcome.ending is Ending.OUTPUT_LIMIT:
-        raise KustomizeError(f"the folder builds to more than {OUTPUT_BYTES} bytes; split it")
+        raise KustomizeError(f"the built objects have more than {OUTPUT_BYTES} bytes; split the folder")
     if not outcome.ok:
         said = _message(outcome.stderr.decode(errors="replace"), names_in_messages(what, place))
         raise KustomizeError(f"kustomize: {said or outcome.describe()}", transient=outcome.returncode < 0)
@@ -176,7 +177,7 @@ def _objects(output: bytes) -> tuple[JsonObject, ...]:
 
 
 def _message(stderr: str, hide: tuple[tuple[str, str], ...]) -> str:
-    """Return the error of kustomize in one bounded line, with names in place of paths."""
+    """Return the error of kustomize in one line of limited length, with names in place of paths."""
     lines = (line.strip() for line in stderr.splitlines() if not line.startswith(("#", "W")))
     text = " ".join(line for line in lines if line).removeprefix("error: ")
     for path, name in hide:

@@ -1,4 +1,4 @@
-"""Check the files that a kustomization or a chart loads, before a build: they must lie in the source, and not be too large.
+"""The check of the files that a build loads, before the build: they must lie in the source, and not be too large.
 
 Flux builds each source in a file system of its own, so a kustomization cannot load files outside of the source. Builders here can
 read the whole disk, and their output goes into logs and reviews. So every text of a ``kustomization.yaml`` that may be a path is
@@ -24,13 +24,15 @@ from wharfinger.packages.files.disk_files import read_start
 MAX_KUSTOMIZATION: Final = 4 * 1024 * 1024
 MAX_LOADED: Final = 16 * 1024 * 1024
 _PLUGINS: Final = ("generators", "transformers", "validators")
-"""The fields with lists of files, relative to the kustomization, that may name further files. An entry may also be the text of
-such a file.
+"""Fields with lists of files, relative to the kustomization. These files may name further files. An entry may also be the text
+of such a file.
 """
 _REPOSITORY_HERE: Final = re.compile(r"\s*(git::)*file://", re.IGNORECASE)
 """The start of the address of a git repository on this machine."""
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
-"""The start of an address that kustomize itself fetches. Go's clients do not use a proxy for addresses of this machine."""
+"""The start of an address that kustomize itself fetches. A proxy that does not exist does not
+block addresses on this machine, because clients in Go use no proxy for them.
+"""
 _INLINE: Final = re.compile(r"[\n\r\x85\u2028\u2029{]|:\s")
 """A text with one of these parts is an object written in place, not a path."""
 _NO_PATHS: Final = frozenset(
@@ -43,9 +45,9 @@ _NO_PATHS: Final = frozenset(
 
 
 class LoadError(Exception):
-    """A kustomization names a file that must not be loaded. ``file`` is the kustomization.
+    """A kustomization or a link leads to a file that must not be loaded. ``file`` is the kustomization or the link.
 
-    ``is_outside`` is True if the named file exists, but lies outside of the source.
+    ``is_outside`` is True if a kustomization names an existing file outside of the source.
     """
 
     def __init__(self, message: str, file: Path, *, is_outside: bool = False) -> None:
@@ -79,8 +81,8 @@ def check_loads(
 ) -> None:
     """Check everything that a build of a folder would load; ``more`` are further paths, relative to the folder.
 
-    All files must lie in the folder ``limit``. ``paths`` and ``texts`` are caches that all checks of a run share. Blocking.
-    Raises LoadError.
+    All files must lie in the folder ``limit``. Addresses are refused unless ``remote``. ``paths`` and ``texts`` are caches
+    that all checks of a run share. Blocking. Raises LoadError.
     """
     paths = paths or RealPaths()
     top = paths.of(str(limit.absolute()))
@@ -157,7 +159,7 @@ def _texts(value: JsonValue, field: str = "") -> Iterator[str]:
         if value:
             yield value
         key, sign, path = value.partition("=")
-        if sign and path and (field == "files" or "\n" not in key):  # key=path, as in a generator's list of files
+        if sign and path and (field == "files" or "\n" not in key):  # key=path, as in `files` of a generator
             yield path
     elif isinstance(value, list):
         for each in value:
@@ -197,7 +199,7 @@ class RealPaths:
         return _is_inside(self.of(str(path)), self.of(str(folder)))
 
     def _step(self, real: str, name: str) -> str:
-        """Return the real path of one name in a folder whose real path is known."""
+        """Return the real path of the entry ``name`` in the folder whose real path is ``real``."""
         if name in {"", "."}:
             return real
         if name == "..":
@@ -210,9 +212,7 @@ class RealPaths:
 
 
 def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
-    """Return the real paths of the files that a text may name: once with ``..`` resolved first, and once as the system resolves
-    it.
-    """
+    """Return the real paths that a text may name: one with ``..`` resolved first, and one as the system resolves it."""
     joined = os.path.join(place, text.replace("\0", "\1"))  # noqa: PTH118 - an absolute text is a path of its own
     found: dict[str, None] = {}
     for path in {os.path.normpath(joined): None, joined: None}:

@@ -41,10 +41,9 @@ class ManifestRenderer:
         self._builder = builder
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Return everything that a render depends on in addition to the request; None for a kustomization, because its builder
-        has its own cache.
+        """Return a text with everything that a render depends on in addition to the request. Raises RenderError.
 
-        Raises RenderError.
+        Return None for a kustomization, because its builder has its own cache.
         """
         if not request.manifests:
             return await self._charts.identity(request)
@@ -88,5 +87,5 @@ def _plain(request: RenderRequest) -> Rendered:
 
 
 def _rendered(objects: list[tuple[str, JsonObject]] | tuple[tuple[str, JsonObject], ...]) -> Rendered:
-    """Return objects, each with its file, as a render. Blocking. Raises RenderError, FormatError."""
+    """Return objects, each with its file, as the result of a render. Blocking. Raises RenderError, FormatError."""
     return read_output("".join(f"---\n# Source: {_PACKAGE}/{name}\n{write_yaml(each)}" for name, each in objects))

@@ -1,9 +1,9 @@
 """Patches of a rendered chart: kustomize applies them to the objects and Helm hooks, which are written back into the manifest.
 
-Kustomize refuses two objects with the same kind and name, and hooks of different events often have the same name. So such objects
-are built in separate groups. Kustomize ignores a target that matches nothing. So a build with *probes* runs first: patches with
-the same targets, each of which marks its objects with an annotation. If a probe marks nothing, it runs once more after the
-patches that precede its own, because these may change an object so that the target matches.
+Kustomize refuses two objects with the same kind and name, and hooks of different events often have the same name. So such
+objects are built in separate groups. Kustomize ignores a patch whose target matches nothing. So a build with *probes* runs
+first. The probe of a patch is a patch with the same target that marks its objects with an annotation. If a probe marks
+nothing, it runs once more, after all preceding patches, because these may change an object so that the target matches.
 
 A patch may delete an object (``$patch: delete``). It may not change an object's kind, name or namespace.
 """
@@ -161,7 +161,7 @@ def _grouped(objects: Iterable[JsonObject]) -> tuple[dict[Identity, JsonObject],
 def _kustomize_patch(patch: Patch) -> JsonObject:
     """Return a patch for kustomize: with a target, and with the fields that kustomize requires in a strategic merge patch."""
     body = read_yaml(patch.patch.encode(), what=FIELD, limits=YamlLimits(MAX_PATCH_BYTES))
-    if not isinstance(body, dict):  # as JSON, because kustomize takes a list that begins with a bracket for JSON
+    if not isinstance(body, dict):  # as JSON: kustomize reads a text that begins with a bracket as JSON
         return {**patch.document, "patch": encode_json(body).decode()}
     target: JsonObject = dict(patch.target)
     if not target:
@@ -180,7 +180,7 @@ def _kustomize_patch(patch: Patch) -> JsonObject:
 
 
 def _probe(number: int, patch: JsonObject) -> JsonObject:
-    """Return a patch with the same target that marks its objects."""
+    """Return the probe of a patch: it has the same target, and marks the objects that match."""
     annotations: JsonObject = {f"{MARK}{number}": ""}
     metadata: JsonObject = {"name": _UNNAMED, "annotations": annotations}
     text = write_yaml({"apiVersion": _UNNAMED, "kind": _UNNAMED, "metadata": metadata})

@@ -19,7 +19,9 @@ from wharfinger.packages.files.strict_fields import at, closed_object, text
 FIELD: Final = "spec.patches"
 MAX_PATCHES: Final = 100
 MAX_COPIES: Final = 20
-"""The largest number of ``copy`` operations in all patches: each may double an object. The engine limits their bytes, too."""
+"""The largest number of ``copy`` operations in all patches: each may double an object. The engine also limits the bytes that
+are copied.
+"""
 MAX_PATCH_BYTES: Final = 64 * 1024
 MAX_SELECTOR: Final = 1_000
 SELECTORS: Final = ("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector")
@@ -43,12 +45,12 @@ class Patch:
         return written
 
     def __str__(self) -> str:
-        """Return the target as text, ``kind=Deployment, name=web``."""
+        """Return the target as a text such as ``kind=Deployment, name=web``."""
         return ", ".join(f"{name}={value}" for name, value in self.target)
 
 
 def patches_checksum(patches: Sequence[Patch]) -> str:
-    """Return a checksum of patches in their order; "" without patches."""
+    """Return a checksum of patches, which depends on their order; "" without patches."""
     return checksum([each.document for each in patches]) if patches else ""
 
 
@@ -58,7 +60,7 @@ def patches_document(patches: Sequence[Patch]) -> list[JsonValue]:
 
 
 def read_patches(value: JsonValue, where: str = FIELD) -> tuple[Patch, ...]:
-    """Read the list; null and an empty list give (). Raises ShapeError naming the field and the expected value."""
+    """Read ``spec.patches``; null and an empty list give (). Raises ShapeError naming the field and the expected value."""
     entries = [] if value is None else value
     if not isinstance(entries, list):
         raise ShapeError(f"{where}: expected a list, found {type_name(entries)}")

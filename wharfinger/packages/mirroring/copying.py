@@ -53,7 +53,7 @@ class CopyCounters:
 
 
 async def copy_artifact(ends: CopyRoute, reference: str | Digest, sums: CopyCounters, *, dry_run: bool) -> Descriptor:
-    """Copy an artifact with everything that belongs to it, unless the target has the artifact. Raises PackageError."""
+    """Copy an artifact, unless the target has it, and everything that refers to it, such as signatures. Raises PackageError."""
     descriptor, data = await ends.source.document(ends.source_repository, reference)
     return await copy_document(ends, reference, descriptor, data, sums, dry_run=dry_run)
 

@@ -3,7 +3,8 @@
 A package names its images in annotations or in a file. A package that names none is rendered.
 
 The package ``web`` of ``SRC`` becomes ``DST/web``. The image ``registry.example:5000/team/app`` becomes
-``DST/images/registry.example_5000/team/app``, so nodes find the copies with one rule for each host in registries.conf.
+``DST/images/registry.example_5000/team/app``, so the nodes of a cluster find all copies of a host's images with one rule in
+registries.conf.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -37,9 +38,9 @@ IMAGES: Final = "images"
 
 OpenImage = Callable[[RepositoryAddress], AbstractAsyncContextManager[Registry]]
 FindImages = Callable[[Registry, str, str, Manifest], Awaitable[tuple[PackageReference, ...]]]
-"""A function that finds the images of a package that lists none, by registry, repository, name and manifest.
+"""A function that finds the images of a package that lists none.
 
-Raises PackageError and FormatError.
+The arguments are the registry, the repository, the package's name, and its manifest. Raises PackageError and FormatError.
 """
 
 

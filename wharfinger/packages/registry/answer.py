@@ -1,7 +1,7 @@
 """The errors for answers of registries, transient or permanent.
 
 The statuses 5xx, 408, 425 and 429 and most network errors are transient. All other 4xx, such as 401, 403 and 404, are permanent
-until something changes, and so are the error of a proxy that demands a login, and of a request that cannot be sent. The
+until something changes, and so are the errors for a proxy that demands a login and for a request that cannot be sent. The
 registry's own code and message (distribution spec §"Error Codes") are quoted without control characters, at most MAX_QUOTE
 characters.
 """

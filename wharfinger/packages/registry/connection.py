@@ -7,7 +7,8 @@ the URLs of redirects to object storage contain signatures. Invariants:
 * a login is sent without a challenge only to an origin that has asked for it before (``RegistryAccess.known``), or if
   ``RegistryAccess.unasked`` is set;
 * credentials and tokens are sent only to the registry's own origin (scheme, host, port), and to the token realm that the registry
-  names. A realm gets a login only on the registry's host, over https in the registry's domain, or on a host that the user named;
+  names. A realm gets a login only if it is on the registry's host, over https in the registry's domain, or on a host that the
+  user named;
 * https never turns into http, not even by a redirect or an upload location;
 * at most ``at_once`` requests run at the same time. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
   whenever a request is cancelled while it waits for one (encode/httpcore#1093), so the pool itself has no bound;

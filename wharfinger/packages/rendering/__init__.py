@@ -1,7 +1,7 @@
 """Rendering of charts and values to manifests.
 
-This folder runs Helm or the chart engine in child processes, adds templates to those of a chart, overrides resources, and caches
-the results.
+The code here runs Helm or the chart engine in child processes, adds templates to those of a chart, overrides resources, and
+caches the results.
 
 May import ``store`` and the folders below it in the layers of pyproject.toml.
 """

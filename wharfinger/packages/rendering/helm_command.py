@@ -37,7 +37,7 @@ _NOWHERE: Final = "http://127.0.0.1:9"
 def template_arguments(request: RenderRequest) -> list[str]:
     """Return the arguments after ``helm template``, except values and chart.
 
-    Raises RenderError for invalid names and versions; Helm could read such a name as a flag.
+    Raises RenderError for invalid names and versions, because Helm could read some of them as flags.
     """
     if not is_subdomain(request.release, 53):
         raise RenderError(

@@ -1,9 +1,9 @@
 """A check of a user's settings, as the daemon checks them when it configures a package, but without a running package.
 
 `SettingsChecker.check` converts the settings, adds defaults, and checks the settings. If they have no problems, it also checks
-the values that are made from them. It returns all problems instead of raising the first. It is used by ``wharfinger package
-check --settings`` and ``wharfinger validate``. Patches of hooks are not included, so the check also works for a package that
-never ran.
+the values that are made from them. It returns all problems instead of raising the first.
+``wharfinger package check --settings`` and ``wharfinger validate`` use it. Patches of hooks are not included, so the check also
+works for a package that never ran.
 """
 
 from dataclasses import dataclass

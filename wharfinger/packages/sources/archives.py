@@ -41,7 +41,9 @@ class ArchiveFile:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSource:
-    """A list of archives. Only the server at the URL ``server`` gets the login and the certificate; "" if there are neither."""
+    """A list of archives. Only the server at the URL ``server`` gets the login and the certificate. ``server`` is "" if there is
+    neither.
+    """
 
     files: tuple[ArchiveFile, ...]
     server: str = ""

@@ -141,7 +141,7 @@ class HelmPacker:
             raise TrustError(f"{entry.url}: not trusted: {error}") from error
 
     async def tags(self, name: str) -> tuple[str, ...]:
-        """Return the tags of all versions of a chart. Raises PackageError."""
+        """Return the tags of all versions of a chart, except versions that cannot be a tag. Raises PackageError."""
         return tuple(sorted(await self._versions(name)))
 
     async def check(self) -> None:

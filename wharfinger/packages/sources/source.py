@@ -88,7 +88,7 @@ Source: TypeAlias = RegistrySource | HelmSource | GitSource | ArchiveSource | La
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The settings with which this process reaches registries, and what it remembers of them for all packages."""
+    """The settings with which this process reaches registries, and the caches that all packages share."""
 
     proxies: Proxies = NO_PROXIES
     rules: RegistryRules = NO_RULES

@@ -40,5 +40,8 @@ def read_pattern(text: str) -> TagPattern:
     pattern = text or VERSION
     rest = pattern.replace(PACKAGE, "").replace(VERSION, "", 1)
     if pattern.count(VERSION) != 1 or len(pattern) > MAX_LENGTH or not _TEXT.match(rest):
-        raise AddressError(f"{text[:MAX_LENGTH]!r}: expected {VERSION} once, such as v{VERSION} or {PACKAGE}-{VERSION}")
+        raise AddressError(
+            f"{text[:MAX_LENGTH]!r}: expected one {VERSION}, otherwise only letters, digits and _./@+-, and at most "
+            f"{MAX_LENGTH} characters, such as v{VERSION} or {PACKAGE}-{VERSION}"
+        )
     return TagPattern(pattern)

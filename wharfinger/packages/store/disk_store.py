@@ -8,8 +8,8 @@
     <root>/store/tmp/                    incomplete files; emptied when the store is opened
     <root>/deployed/<name>               link to ../store/trees/<hex>/package
 
-Invariants. ``tests/packages/store/test_disk_store.py`` checks the first one with a cancellation at every await of a download, and
-with a SIGKILL at every call that changes the disk:
+These are the invariants. ``tests/packages/store/test_disk_store.py`` checks the first one with a cancellation at every await of a
+download, and with a SIGKILL at every call that changes the disk:
 
 * a name under ``blobs``, ``trees`` or ``deployed`` is complete or absent: it is renamed into place from ``tmp``;
 * content is verified before each use: a blob is hashed again; a tree is compared with its record (``tree.json``), unless

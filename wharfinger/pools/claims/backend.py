@@ -34,7 +34,8 @@ class Backend(Protocol[Spec_contra, Result]):
     """A pool of members. The scheduler calls no method once its own ``async with`` block has ended."""
 
     def changes(self) -> Sequence[Seen | Lost]:
-        """Return the changes of the cache since the last call. The first call returns all members. Never waits.
+        """Return how the backend's cache of members has changed since the last call. The first call returns all members.
+        Never waits.
 
         The backend calls `PoolScheduler.notify_idle` when there are more changes.
         """
@@ -43,10 +44,10 @@ class Backend(Protocol[Spec_contra, Result]):
     async def claim(self, member: Member, spec: Spec_contra, /) -> Claimed[Result]:
         """Claim a member at exactly the given version, all or nothing.
 
-        If several callers claim the member at the same version, at most one claim succeeds. It returns a version that is higher
-        than the given one; later, `changes` returns the member with the higher version, or reports it as lost. Raises
-        ConflictError, or ClaimError if nothing was changed. A claim takes a bounded time. A cancelled call may have claimed the
-        member, so the scheduler then calls `recycle`.
+        If several callers claim the member at the same version, at most one claim succeeds. A claim that succeeds returns a
+        version that is higher than the given one; later, `changes` returns the member with at least this version, or reports it
+        as lost. Raises ConflictError, or ClaimError if nothing was changed. A claim takes a bounded time. A cancelled call may
+        have claimed the member, so the scheduler then calls `recycle`.
         """
         ...
 

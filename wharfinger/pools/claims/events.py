@@ -1,4 +1,7 @@
-"""The events that the claim machine takes, and the effects that it returns. Pure."""
+"""The events that the claim machine takes, and the effects that it returns. Pure.
+
+The *shell* (:mod:`wharfinger.pools.claims.scheduler`) reports the events to the machine, and performs the effects.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,8 +12,8 @@ from typing import TypeAlias
 class Limits:
     """The bounds of one pool.
 
-    ``waiting`` limits the requests that wait, and ``in_flight`` the claims that are under way at once. After ``attempts``
-    conflicts, a request is answered as conflicted. Raises ValueError for a limit below 1.
+    ``waiting`` limits the requests that wait, and ``in_flight`` the claims that are under way at the same time. After
+    ``attempts`` conflicts, a request is answered as conflicted. Raises ValueError for a limit below 1.
 
     ``expires_claims``: if true, a request whose claim is under way is answered at its deadline, and the member is recycled. It
     must be false if a claim may have begun work that the caller would then repeat elsewhere. If it is false, a request waits for
@@ -126,7 +129,7 @@ Event: TypeAlias = (
 
 
 class Answer(StrEnum):
-    """The end of a request."""
+    """The outcome of a request."""
 
     CLAIMED = "claimed"
     EXPIRED = "expired"
@@ -138,12 +141,12 @@ class Answer(StrEnum):
     CLOSED = "closed"
     """The pool was closed."""
     WITHDRAWN = "withdrawn"
-    """Its caller is gone."""
+    """The caller of the request is gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartClaim:
-    """Claim a member for a request. The shell answers with Succeeded, Conflicted or Failed, exactly once."""
+    """Claim a member for a request. The shell answers once, with Succeeded, Conflicted or Failed, unless Abandoned is first."""
 
     request: int
     member: Member
@@ -159,7 +162,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Recycle:
-    """Give back or remove a member that was, or may have been, claimed for a caller that does not take it."""
+    """Give back or remove a member that no caller takes, although it was claimed, or may have been."""
 
     uid: str
 

@@ -1,21 +1,21 @@
-"""The claim scheduler of one pool as a pure machine: it decides which request gets which member, and follows the result of each
-claim.
+"""The claim scheduler of one pool as a pure machine: it decides which request gets which member, and processes the result of
+each claim.
 
 Theory of operation. Requests wait in the order in which they were accepted, and members are ready in the order in which they
-became idle. The first request gets the first member at once: the machine reserves the member, asks for a claim, and goes on
-without waiting for the answer. The limit bounds the number of claims at a time. A request and a member leave their lines only
-when a claim can be sent, so a request that waits never holds back a member.
+became idle. The first request gets the first member immediately: the machine reserves the member, asks for a claim, and goes on
+without waiting for the answer. `Limits.in_flight` bounds the number of claims under way. A request and a member are paired only
+when a claim for them can be sent, so a request that waits never holds back a member.
 
-*Reservations* are used instead of timers. A member is reserved from the moment its claim is sent, until the cache shows at least
-the state at the end of the claim. The reservation ends
+*Reservations*, and not timers, prevent a member from being handed out twice. A member is reserved from the moment its claim is
+sent, until the cache shows the state at the end of the claim, or a later one. The reservation ends
 
 * after a success, when the cache shows the version that the claim wrote;
 * after a conflict, when the cache shows any version above the claim's version, because the claim's version is known to be
   outdated;
-* after another failure, at once, because the member has not changed.
+* after another failure, immediately, because the member has not changed.
 
-Reservations are by uid. So a slow watch cannot hand a member out twice, and a member that was made again under an old name is
-a new one.
+A reservation applies to a uid. So a member is not handed out twice if the cache is late, and a member that was deleted and made
+again under the same name is a new one.
 
 =========== ==================================================================================================================
 event       what happens
@@ -23,21 +23,22 @@ event       what happens
 Enqueued    the request waits at the end of the line; or, if a member is ready, a claim for it starts at once
 Withdrawn   the request leaves the line; if its claim is under way and succeeds, the member is recycled
 Seen        the member becomes ready if it is idle, not protected and not reserved, otherwise not ready; a reservation may end
-Lost        the member stops being ready, and any reservation of it ends
+Lost        the member stops being ready; a reservation of it ends, unless its claim is under way
 Succeeded   the request is answered with the member; if it was answered before, the member is recycled
-Conflicted  the request is the first of the line again, with its old number; it is answered at the limit of attempts
+Conflicted  the request returns to its place in the line; at the limit of attempts, it is answered instead
 Failed      the request is answered; if the cache shows the member idle, it becomes the last of the ready members
-TimePassed  requests past their deadline are answered; those with a claim under way only if the limits allow it
+TimePassed  requests past their deadline are answered; those with a claim under way only if `Limits.expires_claims`
 Closed      all requests that wait are answered; no more are accepted, and no more claims are sent
 Abandoned   claims under way are answered, and their members recycled, since their claims may have succeeded
 =========== ==================================================================================================================
 
 Invariants (`tests/pools/claims/test_machine_rules.py`): each accepted request is answered exactly once by the time that the pool
-is closed and no claim is under way; a member is never under two claims, and never handed out again before the cache has shown a
-later version; requests are dispatched in their order; no request waits while a member is ready and the limit allows another
-claim.
+is closed and no claim is under way; a member is never under two claims; after a claim that succeeded or conflicted, a member is
+not handed out again before the cache has shown a later version; requests are dispatched in their order; no request waits while a
+member is ready and the limit allows another claim.
 
-No clock and no I/O. A step takes logarithmic time in the number of requests, and constant time in the number of members.
+No clock and no I/O. A step takes amortized logarithmic time in the number of waiting requests, and constant time in the number of
+members. TimePassed, Closed and Abandoned also go through the claims or the requests that they may end.
 """
 
 import math
@@ -123,8 +124,8 @@ def _dispatch(state: PoolState, effects: list[Effect]) -> None:
 
 
 def next_deadline(state: PoolState) -> float:
-    """Return the time at which TimePassed is due: the earliest deadline of a request that is not answered; infinite if there is
-    no such request.
+    """Return the time at which TimePassed is due: the earliest deadline of a request that can expire; infinite if there is no
+    such request.
     """
     if not state.limits.expires_claims:
         return state.line.deadline()
@@ -234,7 +235,7 @@ def _taken(state: PoolState, request: int) -> Claim:
     claim = state.claims.pop(request, None)
     if claim is None:
         raise IllegalPoolEvent(f"the claim of request {request} ended, but no claim for it is under way")
-    # The cache may have lost the member during the claim, and with it the reservation.
+    # Defensive: the reservation lasts until the end of the claim, even if the cache loses the member during the claim.
     state.reserved.setdefault(claim.member.uid, None)
     return claim
 

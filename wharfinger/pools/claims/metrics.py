@@ -13,8 +13,8 @@ BOUNDS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 class Snapshot:
     """A pool at one moment. ``waiting``: requests without a claim; ``in_flight``: claims under way.
 
-    ``reserved`` counts the members that are under claim, or whose claim has ended, but whose new state the cache does not show
-    yet.
+    ``reserved`` counts the members that are under claim, and those whose claim has ended while the cache does not show the
+    result yet.
     """
 
     ready: int
@@ -28,7 +28,7 @@ class Snapshot:
 
 @dataclass(slots=True)
 class PoolMetrics:
-    """The latencies and sums of one pool since it was opened, in seconds.
+    """The latencies (in seconds) and the counters of one pool since it was opened.
 
     ``dispatch_s`` is the time from the acceptance of a request to its first claim, ``claim_s`` the time from the acceptance to
     the success of a claim.

@@ -1,7 +1,7 @@
 """The claim scheduler of one pool: the trio shell around the machine in :mod:`wharfinger.pools.claims.machine`.
 
-The task that reports an event also performs the step of the machine, at once and without waiting. Only claims and recycling take
-time, and each is a task of its own, so the dispatcher never waits for a claim's round trip. One task reads the backend's changes
+The task that reports an event also performs the step of the machine, immediately and without waiting. Only claims and recycling
+take time, and each is a task of its own, so no step waits for a claim. One task reads the backend's changes
 and watches the deadlines.
 
 Shutdown. :meth:`PoolScheduler.shutdown` closes the pool: requests that wait are answered at once, and claims under way get
@@ -44,7 +44,7 @@ from wharfinger.pools.claims.state import new_pool_state
 CLOSING_S: Final = 10.0
 """The time that claims under way may take after the pool was closed."""
 RECYCLING_S: Final = 5.0
-"""The time that the recycling of one member may take, which is not cut short by a cancellation."""
+"""The time that the recycling of one member may take. A cancellation does not shorten it."""
 
 
 class PoolFullError(Exception):
@@ -52,7 +52,7 @@ class PoolFullError(Exception):
 
 
 class NoMemberError(Exception):
-    """A request ended without a member; ``answer`` says why, and ``__cause__`` has the error of a failed claim."""
+    """A request ended without a member; ``answer`` is the reason, and ``__cause__`` the error of a failed claim."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"no member of the pool was claimed: {answer}")
@@ -150,7 +150,7 @@ class PoolScheduler(Generic[Spec, Result]):
         await self._changed.wait()
 
     async def shutdown(self) -> None:
-        """Close the pool, and wait until each accepted request is answered, but at most CLOSING_S."""
+        """Close the pool, and wait until all claims and recyclings have ended, but at most CLOSING_S."""
         self._step(Closed())
         with trio.move_on_after(CLOSING_S):
             while self._state.claims or self._recycling:

@@ -49,7 +49,7 @@ class Counters:
     failed: int = 0
     expired: int = 0
     evicted: int = 0
-    """Members that were ready, but were removed or stopped being idle before they were claimed."""
+    """Members that were ready, but were removed, stopped being idle, or became protected, before a claim."""
     protected: int = 0
     """Idle members that were passed over because they are protected."""
     recycled: int = 0
@@ -58,8 +58,8 @@ class Counters:
 class RequestQueue:
     """The requests that wait, in the order of their numbers, and the earliest of their deadlines.
 
-    A request that lost its member comes back with its old number, so it is the first again. Entries of requests that no longer
-    wait stay in the heaps until they reach the top, or until they are the majority.
+    A request whose claim had a conflict is put back with its old number, and so before all later requests. Entries of
+    requests that no longer wait stay in the heaps until they reach the top, or until they are the majority.
     """
 
     def __init__(self) -> None:
@@ -120,8 +120,8 @@ class PoolState:
     """Everything that the machine knows.
 
     ``members`` is the cache as it was reported, by uid. ``ready`` are the members that can be handed out, in the order in which
-    they became ready. ``reserved`` are the members that must not be handed out: they are under claim (None), or their claim has
-    ended, and the cache does not show them at the given version yet.
+    they became ready. ``reserved`` are the members that must not be handed out. The value is None while the member is under
+    claim. After the claim, the value is the lowest version with the result of the claim, which the cache does not show yet.
     """
 
     limits: Limits

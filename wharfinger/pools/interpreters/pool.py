@@ -1,7 +1,7 @@
 """The pool of one interpreter: its zygote (the process that forks workers), its idle workers, and the scheduler that hands them
 out.
 
-The zygote is kept: if it ends, another one is started, and the workers that the old one forked stay in use. The zygote forks
+If the zygote ends, another one is started, and the workers that the old one forked stay in use. The zygote forks
 workers until the wanted number is ready, and one more for each waiting request. If a request did not need its worker in the end,
 the surplus worker is ended after a while.
 """
@@ -30,17 +30,17 @@ log = logging.getLogger(__name__)
 CLAIM_S: Final = 2.0
 """The time in which a script must get a worker; otherwise it is started as a new process."""
 RESTART_S: Final = 0.1
-"""The pause before a zygote that ended is replaced; twice as long after each further end, up to RESTART_MAX_S."""
+"""The pause before a zygote that ran longer than SOUND_S is replaced. Each end before SOUND_S doubles it, up to RESTART_MAX_S."""
 RESTART_MAX_S: Final = 60.0
 MAX_FAILED_STARTS: Final = 5
 """The number of failed starts in a row after which an interpreter is given up, until its pool is opened again."""
 SOUND_S: Final = 30.0
-"""The running time after which a zygote counts as working: after its end, the pause is RESTART_S again."""
+"""The running time after which a zygote counts as working, so that the pause after its end is RESTART_S again."""
 SURPLUS_S: Final = 10.0
 """The time without a claim after which surplus workers are ended."""
 _LIMITS: Final = PoolLimits(waiting=256, in_flight=32, attempts=4, expires_claims=False)
-"""The end of a claim is always awaited, for at most START_S: the worker may have begun the script, which must not be started a
-second time.
+"""Claims do not expire: their end is always awaited, for at most START_S of :mod:`wharfinger.pools.interpreters.workers`. The
+reason is that the worker may have begun the script, which must not be started a second time.
 """
 
 
@@ -73,7 +73,7 @@ class InterpreterPool:
 
     @property
     def serves(self) -> bool:
-        """True if a zygote runs, so that it makes sense to wait for a worker."""
+        """True if a zygote runs that is not about to be replaced, so that it makes sense to wait for a worker."""
         return self.zygote_pid > 0 and not self._outdated.is_set()
 
     def expects_worker(self) -> bool:
@@ -102,7 +102,7 @@ class InterpreterPool:
 
     @property
     def metrics(self) -> PoolMetrics:
-        """The latencies and sums of its claims."""
+        """The latencies and counters of the pool's claims."""
         return self._scheduler.metrics
 
     def snapshot(self) -> Snapshot:

@@ -37,7 +37,8 @@ class ScriptEnd:
         self._exit = ctypes.PyDLL(None).exit
 
     def status_of(self, code: object) -> int:
-        """Return the exit status for the code of a SystemExit; None means 0, and anything else that is not a number is printed.
+        """Return the exit status for the code of a SystemExit. None means 0. For a number, the status is its last
+        8 bits. Any other code is printed, and the status is 1.
 
         For a number of more than 64 bits, the interpreter itself ends the process here, because different versions of Python
         treat such a number differently.
@@ -70,7 +71,7 @@ class ScriptEnd:
         return 1
 
     def note_interrupt(self) -> None:
-        """Make the interpreter end with SIGINT when it ends, as it does after its main program was interrupted."""
+        """Make the interpreter kill itself with SIGINT at its end, as it does after an interrupted main program."""
         hook, sys.excepthook = sys.excepthook, lambda *_: None
         self.run_string(b"raise KeyboardInterrupt")
         sys.excepthook = hook
@@ -92,7 +93,7 @@ class ScriptEnd:
                 sys.stdout.flush()
                 sys.stderr.flush()
                 self._exit(status)
-        except BaseException:  # noqa: BLE001, S110 - found again below, and reported
+        except BaseException:  # noqa: BLE001, S110 - sys.exit runs into it again, and it is reported
             pass
         sys.exit(status)
 

@@ -1,8 +1,8 @@
 """The runs of commands: a script is started warm if possible, and everything else is started as a new process.
 
-An interpreter gets a pool when its first script is run. A script is started as a new process in these cases: it is the first
-script of its interpreter; the pool is still starting; no worker is free in time; or a worker finds that the script would behave
-differently in it.
+An interpreter gets a pool when its first script is run. Even a script that can be started warm is started as a new process in
+these cases: its interpreter has no pool yet, or the pool is still starting; the limit of pools or of memory is reached; no worker
+is free in time; or a worker finds that the script would behave differently in it.
 """
 
 import logging
@@ -26,17 +26,18 @@ from wharfinger.process.ledger import ProcessLedger
 log = logging.getLogger(__name__)
 
 MAX_INTERPRETERS: Final = 4
-"""The largest number of pools: one for each interpreter and set of variables that it reads when it starts."""
+"""The largest number of pools. There is one for each interpreter and each set of the variables that it reads at its start."""
 IDLE_S: Final = 300.0
 """The time without a started script after which a pool is closed."""
 _EXAMINED_AT_ONCE: Final = 8
-"""The number of scripts that are examined, and folders that are prepared, at the same time."""
+"""The largest number of runs that are prepared and examined at the same time."""
 _MAX_COLD: Final = 4096
 
 
 class WarmStarts:
-    """A runner of commands, which starts them warm if possible. Made by :func:`open_warm_starts`. ``warm`` and ``cold`` count the
-    runs.
+    """A runner of commands, which starts them warm if possible. Made by :func:`open_warm_starts`.
+
+    ``warm`` counts the runs in a worker, and ``cold`` the runs in a new process.
     """
 
     def __init__(self, size: int, ledger: ProcessLedger | None, budget: MemoryBudget, nursery: trio.Nursery) -> None:

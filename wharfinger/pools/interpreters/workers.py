@@ -41,12 +41,12 @@ _LIMITS: Final = (
 
 
 class RefusedError(ClaimError):
-    """A worker cannot run the script in the same way as a new process. The worker has ended, and the script has not begun."""
+    """A worker cannot run the script as a new process would. The worker has ended, and the script has not begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A script to start in a worker: the command, its limits of the kernel, and its warm start."""
+    """A script to start in a worker: the command, the limits (the kernel enforces them), and the warm start."""
 
     command: Command
     limits: Limits
@@ -76,7 +76,7 @@ def _bounds(limits: Limits) -> list[tuple[str, int]]:
 
 @dataclass(eq=False, slots=True)
 class _Watched:
-    """An idle worker, and the task that watches it. Cancel ``scope`` to end the task; ``over`` is set when it has ended.
+    """An idle worker, and the task that watches it. Cancel ``scope`` to end the task; ``over`` is set when the task has ended.
 
     Only one task may wait for the end of a process at a time, so the task that removes a worker waits for ``over`` first.
     """
@@ -130,7 +130,7 @@ class WarmWorkers:
         self.on_change()
 
     def changes(self) -> Sequence[Seen | Lost]:
-        """Return the workers that came or went since the last call."""
+        """Return the workers that were added or removed since the last call."""
         found = tuple(self._changes)
         self._changes.clear()
         return found
@@ -206,7 +206,7 @@ class WarmWorkers:
                 await self._end_idle(watched.idle)
 
     async def _watch(self, watched: _Watched) -> None:
-        """Wait until an idle worker is killed, by a user or because the machine is out of memory, and remove it from the pool."""
+        """Wait until an idle worker ends, because a user or the kernel (out of memory) kills it, and remove it from the pool."""
         try:
             with watched.scope:
                 if not watched.scope.cancel_called:
@@ -218,8 +218,8 @@ class WarmWorkers:
             await self._end_idle(watched.idle)
 
     async def _started(self, idle: Idle, job: Job) -> bytes:
-        """Send the job, and return the answer; empty if the worker ended without an answer, and so without starting the
-        script.
+        """Send the job, and return the answer; empty if the worker ended without an answer. In this case, the script has not
+        begun.
         """
         with trio.move_on_after(START_S):
             try:

@@ -1,6 +1,6 @@
 """A zygote: an interpreter that has started, and forks workers for this process. The program is :mod:`zygote_program`.
 
-A worker is a child of this process: it is waited for, measured, signalled and swept like any child that this process starts
+A worker is a child of this process: it is waited for, measured, signaled and swept like any child that this process starts
 itself. The ledger has an entry for a worker before the worker exists. The worker waits on its control socket, and ends when the
 socket is closed, so a daemon that was killed leaves no workers behind.
 """
@@ -99,7 +99,8 @@ class Zygote:
     async def end_late(self) -> None:
         """End workers whose fork was not reported in time; call it when the zygote has ended. Shielded.
 
-        Only the worker still has the other end of its socket, so its report or the end of the socket comes at once.
+        Then no process except the worker has the other end of its socket, so the worker's report, or the end of the stream,
+        comes without delay.
         """
         with trio.CancelScope(shield=True):
             while self._late:
@@ -212,7 +213,7 @@ def _read(line: bytes) -> Mapping[str, object]:
 
 
 def _check(found: Mapping[str, object], worker: Worker) -> dict[str, int]:
-    """Check what a zygote reported, and return the folders of its modules. Raises ZygoteError if it cannot serve."""
+    """Check the report of a zygote, and return the folders of its modules. Raises ZygoteError if it cannot serve."""
     if "unfit" in found:
         raise ZygoteError(f"the interpreter cannot fork workers: {found['unfit']}", lasting=True)
     if "version" not in found:

@@ -5,17 +5,18 @@ Python 3.8. `wharfinger.pools.interpreters.zygote` starts it and communicates wi
 
     zygote_program.py FD
 
-FD is a socket (SOCK_SEQPACKET). First the zygote reports a line of JSON: the interpreter's version and the modules that it has
-loaded, or why it cannot serve. Then each packet asks for a worker: its token, and three descriptors, which are the worker's
-control socket, its stdout and its stderr. The zygote ends when the socket is closed.
+FD is a socket (SOCK_SEQPACKET). First the zygote reports a line of JSON: the interpreter's version and the folders of the modules
+that it has loaded, or why it cannot serve. Then each packet that it receives requests a worker. The packet contains the token of
+the worker and three descriptors: the worker's control socket, stdout and stderr. The zygote ends when the socket is closed.
 
 A worker is forked with CLONE_PARENT, so it is a child of the zygote's parent, which waits for it, measures it and signals it like
 any other child. It leads a session of its own. On its control socket it reports its process id (4 bytes), and then waits for a
 job: 4 bytes of length, and JSON. When everything is in place, it answers ``S`` and starts the script. Otherwise, it answers ``R``
-with the reason, and ends. It also ends when the socket is closed, because then the parent is gone or does not need it.
+with the reason, and ends. It also ends when its control socket is closed, because then the parent is gone or does not need it.
 
 The script runs in a new ``__main__``. Exceptions, exit codes, threads, ``atexit`` and the flushing of output behave as in a new
-process. Only one step of the interpreter's end is skipped: the zygote's own modules are not taken apart.
+process. Two steps of the interpreter's end are skipped: the zygote's own modules are not taken apart, and OpenSSL does not free
+its memory.
 """
 
 from __future__ import annotations
@@ -196,7 +197,7 @@ def _preload() -> None:
 def _folders() -> dict[str, int]:
     """Return the folders of the loaded modules that are not Python's own, with the time of their last change.
 
-    If a package is installed anew, the time changes, and a new process would load other modules.
+    If a package is reinstalled, the time changes, and a new process would load other modules.
     """
     own = os.path.dirname(os.__file__)
     found: dict[str, int] = {}
@@ -273,7 +274,9 @@ def _receive(own: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def _wait_for_job(zygote: Zygote, token: bytes, fds: list[int]) -> tuple[str, bytes]:
-    """Act as a worker: wait for a job, prepare it, and return its script with the content. Does not return without a job."""
+    """Act as a worker: wait for a job, prepare it, and return the path and the content of its script. Without a job, end the
+    process.
+    """
     os.setsid()
     vars(threading.main_thread())["_native_id"] = threading.get_native_id()  # a fork does not update this attribute
     zygote.put_token(token)

@@ -1,10 +1,10 @@
 """The memory budget of all pools: growth is refused beyond it, and idle processes end if it is exceeded.
 
-Each pool joins the budget as a Holder, and calls `admits` before it starts a process that is to be idle. A task measures all
-processes every MEASURE_S while there are any: their sizes change, because a fork copies each page that it writes. A process
-that is not measured yet counts as TYPICAL. A process that is to be started counts as much as the largest idle process of its
-pool: if less were reserved, it would be ended after the next measurement, and started again. While a pool has no idle process,
-that size is halved every FORGET_S, so that one large process does not keep the pool from starting smaller ones forever.
+Each pool joins the budget as a Holder, and asks it (`admits`, `has_room`) before it starts a process. A task measures all
+processes every MEASURE_S while there are any: their sizes change, because a forked process gets a copy of each page that it
+writes. A process that is not measured yet counts as TYPICAL. A process that is to be started counts as much as the largest idle
+process of its pool: if less were reserved, it would be ended after the next measurement, and started again. While a pool has no
+idle process, that size is halved every FORGET_S. Otherwise, one large process could forever prevent the start of smaller ones.
 
 The processes that have been idle longest are ended first. Processes that run a hook are not ended, and neither are zygotes (the
 processes that fork warm workers), which end with their pool.
@@ -44,7 +44,7 @@ class IdleProcess:
 
 
 class Holder(Protocol):
-    """A pool whose processes count."""
+    """A pool whose processes count towards the budget."""
 
     def busy_processes(self) -> Iterable[int]:
         """Return the ids of the processes that must not be ended."""

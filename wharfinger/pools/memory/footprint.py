@@ -1,7 +1,8 @@
 """The memory of processes and of the machine, read from /proc and from the control group. Blocking, for a worker thread.
 
-A page that several processes share is counted by its share (PSS, proc_pid_smaps(5)), so that the sum over a zygote and its
-workers is their real size. ``private`` is the part that no other process has, which becomes free when the process ends.
+If several processes share a page, each of them counts its share of the page (PSS, proc_pid_smaps(5)), so that the sum over a
+zygote and its workers is their real size. ``private`` is the part that no other process has. It becomes free when the process
+ends.
 """
 
 import os
@@ -59,7 +60,7 @@ def _resident(pid: int) -> Footprint | None:
 
 
 def peak_memory() -> int:
-    """Return the most memory of this process that was resident at once, in bytes; 0 if the kernel does not report it.
+    """Return the peak of this process's resident memory in bytes; 0 if the kernel does not report it.
 
     ``getrusage`` is not used, because its maximum includes the program that was replaced by this one in ``exec``.
     """

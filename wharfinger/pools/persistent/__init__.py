@@ -1,4 +1,4 @@
-"""Hooks that keep running, because their authors have chosen so: a program serves one run after another, by a protocol of lines.
+"""Hooks that keep running if their authors have chosen this: one program serves many runs, by a protocol of lines.
 
 This folder may import ``memory``.
 """

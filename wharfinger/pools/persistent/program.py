@@ -77,7 +77,7 @@ class Program:
     async def live(
         self, ledger: ProcessLedger | None, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Start the program, and stay until it has ended, on request or by itself. Raises ProcessError."""
+        """Start the program, and wait until it has ended, on request or by itself. Raises ProcessError."""
         environment = {**self._command.env, VARIABLE: VALUE}
         try:
             async with open_worker(
@@ -100,7 +100,7 @@ class Program:
     async def run(self, variables: Mapping[str, str], limits: Limits, sinks: Sinks) -> Outcome:
         """Serve one run. The program must be `usable` and idle. Raises NotBegunError, StuckError, and the errors of a sink.
 
-        When this returns or raises, the program is either usable or dead.
+        After this call, the program is usable, dead, or about to end because it has written more than its answer.
         """
         worker = self._worker
         if worker is None:

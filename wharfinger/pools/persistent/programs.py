@@ -1,11 +1,12 @@
 """The programs of all hooks that keep running: the choice of the program for a run, and the end of each program.
 
 A run gets an idle program of its hook, or a new program. At most MAX_PROGRAMS are kept, within the memory budget of the pools. If
-a limit allows no further program, the program that has been idle longest ends first. If no program is idle, the run is a separate
-process.
+there are MAX_PROGRAMS already, the one that has been idle longest ends to make room. If none is idle, or if the
+memory budget allows no further program, the run is a separate process.
 
-A program ends in four cases: it has been idle for IDLE_S; it has done MAX_RUNS runs; the file, the arguments or the environment
-of its hook have changed, for example with a new version of the package; or it breaks the protocol.
+A program also ends in these cases: it has been idle for IDLE_S; it has done MAX_RUNS runs; the file, the arguments or the
+environment of its hook have changed, for example with a new version of the package; it breaks the protocol; its run is cancelled;
+or it is idle when the pools take more memory than the budget.
 """
 
 import logging
@@ -42,9 +43,9 @@ command names. A run of another kind needs another program.
 
 @dataclass(frozen=True, slots=True)
 class PersistentRun:
-    """A run of a hook. ``owner`` names the hook among all packages.
+    """A run of a hook. ``owner`` is the name of the hook, unique among all packages.
 
-    ``command`` is equal for all runs of the program, ``variables`` are those that differ between runs.
+    ``command`` is equal for all runs of the program. ``variables`` are the environment variables that differ between runs.
     """
 
     owner: str
@@ -153,7 +154,7 @@ class PersistentPrograms:
         while (kept := self._idle(run.owner, kind) or await self._started(run, kind, limits)) is not None:
             try:
                 outcome = await kept.program.run(run.variables, limits, sinks)
-            except NotBegunError:  # only an older program raises this; a new one never does
+            except NotBegunError:  # only a program that has served a run before raises this
                 continue
             finally:
                 await self._give_back(kept)
@@ -165,8 +166,9 @@ class PersistentPrograms:
         return await run_child(replace(run.command, env=environment), limits, sinks=sinks, ledger=self._ledger)
 
     def _idle(self, owner: str, kind: _Kind) -> _Kept | None:
-        """Return a hook's most recently used idle program, marked as busy; None if there is none. So surplus programs stay idle,
-        and end.
+        """Return a hook's most recently used idle program, marked as busy; None if there is none.
+
+        Because the most recently used one is chosen, surplus programs stay idle until they end.
         """
         found = [kept for kept in self._kept if kept.owner == owner and kept.kind == kind and not kept.busy]
         for kept in sorted(found, key=lambda each: each.program.idle_since, reverse=True):

@@ -1,8 +1,9 @@
-"""The processor time and memory of one run in a process that serves many: the difference between two moments. Blocking.
+"""The processor time and the memory of one run in a process that serves many runs. Blocking.
 
-The time of the process itself is exact (its clock, clock_getcpuclockid(3)); the time of children that it has waited for, and the
-part of its time that was spent in the kernel, are counted in ticks. The peak of the memory is reset before the run, where the
-kernel allows that (clear_refs in proc(5)); otherwise it is the peak since the start of the program.
+Times are differences between two moments. The time of the process itself is exact (its clock, clock_getcpuclockid(3)). The time
+of children that it has waited for, and the part of its own time that was spent in the kernel, are counted in ticks. The peak of
+the memory is reset before the run, where the kernel allows that (clear_refs in proc(5)); otherwise it is the peak since the start
+of the program.
 """
 
 import os

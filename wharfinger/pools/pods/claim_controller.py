@@ -1,7 +1,8 @@
 """The controller of WorkerClaims: the trio shell around :mod:`~wharfinger.pools.pods.claim_machine`.
 
 Everything is level-triggered: each change of a claim, of its pods, of its pool or of its request puts the claim's key into one
-queue, and a few workers reconcile one key at a time. Only the request is remembered between two reconciliations.
+queue, and a few workers reconcile one key at a time. Between two reconciliations of a claim, the controller remembers the claim's
+request, whether its pool has just refused a request, and the version of the claim with the status that was written last.
 """
 
 import logging
@@ -56,7 +57,7 @@ class Pods(Protocol):
         ...
 
     def pods_of(self, claim: ObjectKey) -> tuple[PodState, ...]:
-        """Return the pods that have the name of a claim, apart from those that were deleted."""
+        """Return the pods whose label names a claim, except those whose deletion was accepted."""
         ...
 
     def deleted(self, pod: PodState) -> None:
@@ -119,7 +120,7 @@ class ClaimController:
                     self.keys.add(key)
 
     def _age(self, key: ObjectKey) -> tuple[str, ObjectKey]:
-        """Return the key that sorts claims by age, the oldest first, and claims of the same second by name."""
+        """Return a sort key: the oldest claims come first, and claims of the same second are sorted by name."""
         return find_str(self._claims.get(key), "metadata", "creationTimestamp"), key
 
     async def work(self) -> None:
@@ -167,8 +168,8 @@ class ClaimController:
                 assert_never(step)
 
     def _queue_later(self, key: ObjectKey, known: ClaimFacts, spec: ClaimSpec) -> None:
-        """Queue a waiting claim for the time when it needs work even without a change. If the key is queued earlier with `add`,
-        this is cancelled.
+        """Queue a waiting claim for the time when it needs work although nothing has changed. If `add` queues the key earlier,
+        the later time is dropped.
         """
         asked = known.asked
         if asked is not None and asked.answer is None and not asked.waited:
@@ -317,7 +318,9 @@ def _asked(pending: Pending | None) -> RequestState | None:
 
 
 def _answer(request: PodRequest) -> Answer | None:
-    """Return the answer to a request: CONFLICTED if the daemon may not claim now, so that the claim is requested again later."""
+    """Return the answer to a request. If the daemon may not change pods now, the answer is CONFLICTED instead of FAILED, so that
+    a pod is requested again later.
+    """
     refused = request.answer is Answer.FAILED and isinstance(request.error, NotPermittedError)
     return Answer.CONFLICTED if refused else request.answer
 

@@ -4,21 +4,23 @@ A claim is *pending* until one final status is written: Bound, Failed or Expired
 of the claim as it was seen, so a daemon with an outdated view cannot write a second result; that daemon gives up its pod as soon
 as it sees the first result.
 
-No claimed pod is lost in a crash, because it has the uid of its claim. If the daemon ends between the claim and the status, the
-next daemon finds the pod, and binds the claim to it. A pod whose claim is gone, or bound to another pod, is deleted.
+No claimed pod is lost in a crash, because it has the uid of its claim. If the daemon ends after it has claimed a pod, but before
+it has written the status, the next daemon finds the pod, and binds the claim to it. A pod whose claim is gone, or bound to
+another pod, is deleted.
 
 ================================================ ===============================================================================
 what is known                                    what is done
 ================================================ ===============================================================================
 the claim is gone, or is being deleted           its request is withdrawn, and its pods are deleted
 the claim has a final status                     its request is withdrawn, and all of its pods but the bound one are deleted
+a pod belongs to an earlier claim of this name   this pod is deleted
 the request was answered                         the result is written; after a conflict or a shutdown, a pod is requested again
 the request waits, and a pod has the claim's uid the claim is bound to this pod, unless the request is claiming the pod just now
 the request waits                                nothing; after a while, Pending is written
 no request waits, and a pod has the claim's uid  the claim is bound to this pod
 the claim's specification cannot be used         Failed is written
 the claim's time is over                         Expired is written
-the claim's pool does not exist                  Pending is written, with the reason
+the claim's pool does not serve, or is full      Pending is written, with the reason
 otherwise                                        a pod is requested from the pool
 ================================================ ===============================================================================
 """
@@ -65,7 +67,7 @@ class ClaimStatus:
 
 @dataclass(frozen=True, slots=True)
 class RequestState:
-    """The request of a claim. ``answer`` is None while it waits; ``pod`` and ``problem`` are its result."""
+    """The request of a claim. ``answer`` is None while the request waits; ``pod`` and ``problem`` are its result."""
 
     answer: Answer | None = None
     pod: PodState | None = None
@@ -73,14 +75,14 @@ class RequestState:
     waited: bool = False
     """True once the request has waited for so long that the status of the claim reports it."""
     trying: str = ""
-    """The uid of the pod that was claimed for it last. The answer says whether that claim succeeded."""
+    """The uid of the pod that was to be claimed last for the request. ``answer`` shows whether that claim succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimFacts:
-    """All known facts about a claim. ``pods`` have the claim's name. ``uid`` is the claim's; empty if there is no such claim.
+    """All known facts about a claim. ``uid`` is empty if there is no such claim. ``pods`` are those whose label names the claim.
 
-    ``written`` is the status in the cache. ``open``: its pool serves; ``full``: the pool has just refused a request.
+    ``written`` is the status in the cache. ``open``: the claim's pool serves; ``full``: this pool has just refused a request.
     """
 
     uid: str
@@ -143,7 +145,11 @@ def decide(known: ClaimFacts) -> Step:
     if known.expired:
         return WriteStatus(ClaimStatus(EXPIRED, Reason.TIMEOUT, f"no pod of pool {known.pool} was ready in time"))
     if not known.open:
-        return _pending(known, Reason.NO_POOL, f"no WorkerPool {known.pool} serves in this namespace; create it")
+        return _pending(
+            known,
+            Reason.NO_POOL,
+            f"no WorkerPool {known.pool} is working in this namespace; create it, or correct its spec",
+        )
     if known.full:
         return _pending(known, Reason.POOL_FULL, f"too many claims wait for pool {known.pool}; retried every second")
     return RequestPod()

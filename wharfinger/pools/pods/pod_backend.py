@@ -2,13 +2,13 @@
 
 The patch has the uid and the resourceVersion of the pod as it was seen, so it succeeds for at most one writer, whatever the cache
 shows. If the API server does not answer, the same patch is sent again: it cannot succeed twice, and a pod that the first patch
-had claimed is recognised by the uid of the claim. A pod for which it is not known whether a claim succeeded is *doomed*: it is
+had claimed is recognized by the uid of the claim. A pod for which it is not known whether a claim succeeded is *doomed*: it is
 not handed out again, and its pool retires it if it turns out to be idle.
 
 The backend never deletes a pod. A claimed pod belongs to its WorkerClaim, even if the caller here does not want it: another
-attempt, or another daemon, may have claimed it for the same WorkerClaim and recorded that in its status. The controller of claims
-sees the pod in the cache, and deletes it unless its claim may be bound to it. Pods are used once, so a recycled pod never becomes
-idle again.
+attempt, or another daemon, may have claimed it for the same WorkerClaim and written it to the status of the WorkerClaim. The
+controller of claims sees the pod in the cache, and deletes it unless its claim may be bound to it. Pods are used once, so a
+recycled pod never becomes idle again.
 """
 
 import logging
@@ -31,9 +31,11 @@ from wharfinger.pools.pods.resources import ClaimSpec, PoolSpec
 log = logging.getLogger(__name__)
 
 CLAIM_S: Final = 8.0
-"""The time that a claim may take. It is less than the time that claims have at the end of their scheduler."""
+"""The time that a claim may take. It is less than CLOSING_S of :mod:`wharfinger.pools.claims.scheduler`, in which claims can
+finish after the pool was closed.
+"""
 PAUSES_S: Final = (0.05, 0.2, 0.5, 1.0)
-"""The pauses after attempts that the API server did not answer; the last one is repeated until CLAIM_S is over."""
+"""The pauses between the attempts of one claim; the last one is repeated until CLAIM_S is over."""
 
 ClaimedPod: TypeAlias = PodState
 """The result of a claim: the pod as it is after the claim."""
@@ -192,7 +194,7 @@ class PodBackend:
 
 
 def _is_denied(error: ClusterError) -> bool:
-    """Return whether the daemon itself was refused (its token, or its right to the verb), and not the object by admission."""
+    """Return whether the API server refused the daemon's token or permission, and not the changed object (by admission)."""
     if not isinstance(error, ApiError):
         return False
     return error.code == 401 or (error.code == 403 and "cannot patch resource" in error.message)

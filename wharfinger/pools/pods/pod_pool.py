@@ -1,7 +1,7 @@
 """The pool of one WorkerPool: its scheduler, its backend, and the trio shell around the sizing machine.
 
-Each event is passed to the machine at once. Each write that the machine decides on is a task of its own, and its outcome becomes
-another event.
+Each event is passed to the machine immediately. Each write that the machine decides on is a task of its own, and its outcome
+becomes another event.
 """
 
 import logging
@@ -61,7 +61,7 @@ PodRequest: TypeAlias = Request[ClaimSpec, ClaimedPod]
 class PodPool:
     """The pool of one WorkerPool. `run` serves it until `stop`; all other methods are for the trio thread.
 
-    ``prefix`` begins the names of its pods; no other pool has ever had this prefix. ``written`` is the status as it was last
+    The names of its pods begin with ``prefix``; no other pool has ever had this prefix. ``written`` is the status as it was last
     written.
     """
 

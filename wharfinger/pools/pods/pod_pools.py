@@ -40,7 +40,7 @@ from wharfinger.pools.pods.resources import (
 log = logging.getLogger(__name__)
 
 CLOSING_S: Final = 15.0
-"""The time that the end may take: claims under way, and the status of claims that got a pod."""
+"""The time that the end may take, in which claims under way can finish and results are written to the claims."""
 SALT_CHARS: Final = 5
 
 
@@ -78,7 +78,7 @@ class PodPools:
         return self._pools.get(ObjectKey(WORKER_POOL, namespace, name))
 
     def pods_of(self, claim: ObjectKey) -> tuple[PodState, ...]:
-        """Return the pods that have the name of a claim, apart from those that were deleted."""
+        """Return the pods whose label names a claim, except those whose deletion was accepted."""
         found = self._of_claim.get(claim, {}).values()
         return tuple(pod for pod in found if pod.uid not in self._deleted)
 

@@ -1,4 +1,4 @@
-"""A run of a program in a pod of a WorkerPool: a claim, the files in, the program, the files out, and the end of the claim.
+"""Runs of programs in pods of a WorkerPool. A run claims a pod, copies files to it, runs the program, and copies files back.
 
 Each run has a WorkerClaim of its own, and that claim is deleted after the run, together with its pod. So no file or process of a
 run can affect another run. The pod's image needs ``sh`` and ``tar``.
@@ -35,7 +35,7 @@ DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 CLAIM_S: Final = 30
 """The time for which a run waits for a pod."""
 FILES_S: Final = 120.0
-"""The time limit of the transport of the files, in each direction."""
+"""The time limit for copying the files, in each direction."""
 REMOVE_S: Final = 10.0
 MAX_RESULT_BYTES: Final = 32 * 1024 * 1024
 KILLED: Final = -9
@@ -196,7 +196,7 @@ class PodRuns:
         return {}
 
     async def _place(self, pod: ObjectKey) -> _Place:
-        """Return the container of a pod that hooks run in: the container that `kubectl exec` would choose."""
+        """Return the container in which hooks run in a pod: the container that `kubectl exec` would choose."""
         obj = await self._client.get(pod)
         chosen = find_str(find_object(obj, "metadata", "annotations"), DEFAULT_CONTAINER)
         return _Place(pod, chosen or find_str(obj, "spec", "containers", 0, "name"))

@@ -154,7 +154,7 @@ def claim_patch(pod: PodState, claim: ClaimSpec) -> JsonObject:
 
 
 def unknown_containers(pod: PodState, claim: ClaimSpec) -> tuple[str, ...]:
-    """Return the containers for which a claim names images but which the pod does not have, sorted."""
+    """Return, sorted, the names of containers that a claim sets images for, but that the pod does not have."""
     return tuple(sorted(claim.images.keys() - {find_str(one, "name") for one in pod.containers}))
 
 
@@ -173,7 +173,7 @@ def _with_image(container: JsonValue, images: JsonObject) -> JsonValue:
 
 
 def kept_of_pod(obj: JsonObject) -> JsonObject:
-    """Return the part of a pod that the pools read, for a cache."""
+    """Return the part of a pod that the pools read. The cache of pods keeps only this part."""
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "managedFields"}
     spec: JsonObject = {"containers": find_list(obj, "spec", "containers")}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": find_object(obj, "status")}

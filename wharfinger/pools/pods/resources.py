@@ -1,7 +1,7 @@
 """WorkerPools and WorkerClaims as the daemon reads them, and the labels and annotations of their pods. Pure.
 
-An API server validates both against their definitions. Each reader here checks its fields again, because an older definition may
-let other content through; a :class:`PoolSpecError` names the field.
+An API server validates both kinds of objects against their CRDs. The functions here check the fields again, because an older CRD
+may permit other content. A :class:`PoolSpecError` names the field.
 """
 
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ _HASH_CHARS: Final = 10
 
 
 class PoolSpecError(Exception):
-    """A WorkerPool or a WorkerClaim requests something impossible; permanent until it is edited."""
+    """A WorkerPool or a WorkerClaim has an invalid specification. Retries do not help until the specification is changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class PodGone:
 
 @dataclass(frozen=True, slots=True)
 class PodDoomed:
-    """A pod must not be handed out again, because it is not known whether it was claimed; an unclaimed pod is retired."""
+    """A pod must not be handed out again, because it is not known whether it was claimed. If it was not, it is retired."""
 
     uid: str
 
@@ -54,7 +54,7 @@ class PodMade:
 
 @dataclass(frozen=True, slots=True)
 class PodRefused:
-    """The API server does not accept the pod; it does not exist."""
+    """The API server has refused to create the pod, so the pod does not exist."""
 
     name: str
     problem: str
@@ -70,7 +70,7 @@ class MakeUnknown:
 
 @dataclass(frozen=True, slots=True)
 class PodChecked:
-    """The API server was asked for a pod that was made but is not in the cache."""
+    """The API server was asked for a pod that was made but is not in the cache. ``found`` is false if it does not exist."""
 
     name: str
     found: bool

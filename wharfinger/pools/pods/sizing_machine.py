@@ -7,10 +7,10 @@ The wanted number of idle pods follows demand, never the number of existing pods
 Idle pods, pods that start and pods that are being made count towards this number, so that a pod is never made twice for one
 request. Claimed pods do not count, but no pod is made beyond ``max`` pods altogether.
 
-* A pod that was made counts as *being made* until the cache shows it. This does not end by a timer alone: after CHECK_S, the API
-  server is asked for the pod.
-* A surplus pod is retired once it was idle for ``idle_s``, and at once if there are more than ``max`` pods. Pods of an earlier
-  template, or of an earlier pool of the same name, are retired at once.
+* A pod that was made counts as *being made* until the cache shows it. If this takes longer than CHECK_S, the API server is asked
+  for the pod. A pod that does not exist no longer counts.
+* A surplus pod is retired once it has been idle for ``idle_s``, and immediately if there are more than ``max`` pods. Pods of an
+  earlier template, or of an earlier pool of the same name, are retired immediately.
 * Retiring a pod is a conditional write. After a conflict, the pod may have been claimed, so nothing is done before the cache
   shows a later version of it, unless the pod turns out to be unchanged. A doomed pod, which a claim may have got, is retired in
   the same way. Only a pod that is retiring or has ended while idle is deleted, never a claimed one.
@@ -78,8 +78,8 @@ class Making:
 
 @dataclass(slots=True)
 class SizingState:
-    """The machine's state of a pool. ``busy`` are pods that are not changed now: pods under a write (None), and pods whose write
-    met a conflict, until the cache shows a later version than the given one.
+    """The machine's state of a pool. ``busy`` are the pods that must not be changed now. The value is None while a write of the
+    pod is under way. After a conflict, it is a version, and the pod stays busy until the cache shows a later version.
 
     ``first_seen`` and ``idle_since`` are times by uid. ``problem`` is the last failure, until a pod is made.
     """
@@ -103,7 +103,7 @@ class SizingState:
 
 
 def new_sizing_state(spec: PoolSpec, prefix: str, now: float) -> SizingState:
-    """Return the state of a pool without pods. Pods are named ``prefix`` and a number, so the prefix must be new each time."""
+    """Return the state of a pool without pods. Pods are named ``<prefix>-<number>``, so each state needs a new prefix."""
     return SizingState(prefix, spec, now)
 
 
@@ -298,7 +298,7 @@ def _disposal(state: SizingState, pod: PodState) -> list[SizingEffect]:
 
 
 def _replace_late(state: SizingState, now: float, effects: list[SizingEffect]) -> None:
-    """Retire pods that should have become ready long ago."""
+    """Retire pods that have not become ready within ``start_s``."""
     late = [
         pod for pod in current_idle(state) if not pod.ready and now >= state.first_seen[pod.uid] + state.spec.start_s
     ]

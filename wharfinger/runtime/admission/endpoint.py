@@ -120,8 +120,8 @@ def server_of(endpoint: Endpoint, port: int, bundle: str) -> Server:
 
 
 def webhook_configuration(endpoint: Endpoint, port: int, bundle: str) -> JsonObject:
-    """Return the ValidatingWebhookConfiguration. ``port`` is the port that the server listens on;
-    ``bundle`` has the authorities in PEM form.
+    """Return the ValidatingWebhookConfiguration. ``port`` is the port that the server listens on; ``bundle`` has the authorities
+    in PEM form.
 
     A daemon that is stopped must not block the cluster, so the failure policy is ``Ignore``, and API servers wait for an
     answer for TIMEOUT_S only.

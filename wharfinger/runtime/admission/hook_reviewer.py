@@ -1,16 +1,16 @@
 """The answers of packages' hooks to API servers: the hook that is chosen for a review, the time limit of the review, and the
 effect of a failure.
 
-A review runs the package's hook outside of the package's queue, and without a slot for hook runs. Otherwise a package that applies
-an object would wait for its own webhook, which would wait in the package's queue; and a hook that changes an object would wait for
-a review that needs the slot of this hook. Reviews have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`). A review releases its slot before its
-object patches are applied, because a patch may need another review. A review may take 80 % of the time that the API server
-waits for it. If the hook gives no valid answer in time, its failure policy decides, just as the API server would decide without
-an answer.
+A review runs the package's hook outside of the package's queue, and without a slot for hook runs. Otherwise a package that
+applies an object would wait for its own webhook, which would wait in the package's queue; and a hook that changes an object
+would wait for a review that needs the slot of this hook. Reviews have slots of their own
+(:mod:`~wharfinger.runtime.admission.review_slots`). A review releases its slot before its object patches are applied, because a
+patch may need another review. A review may take 80 % of the time that the API server waits for it. If the hook gives no valid
+answer in time, its failure policy decides, just as the API server would decide without an answer.
 
 If the hook's package is being removed (and does not only move to another shard), the daemon admits a request without asking the
-hook. An admission review that cannot be
-judged here (the package is unknown, or not loaded yet) gets an HTTP error, so the API server applies the failure policy.
+hook. An admission review that cannot be judged here (for example, the package is unknown or not loaded yet) gets an HTTP error,
+so the API server applies the failure policy.
 """
 
 import logging
@@ -59,7 +59,7 @@ SHARE: Final = 0.8
 in time.
 """
 QUEUE: Final = "webhooks"
-"""The name of the queue in metrics and logs; reviews do not wait in a queue."""
+"""The name that stands for a queue in metrics and logs, because reviews do not wait in a queue."""
 _NOT_FOUND: Final = 404
 _BAD_REQUEST: Final = 400
 _UNAVAILABLE: Final = 503

@@ -158,8 +158,8 @@ class HookWebhooks:
         self._trusted.set()
 
     async def keep(self) -> None:
-        """Write each published object again, so that it gets its wanted content. Raises ClusterError; a refusal by an API server
-        is only logged.
+        """Write each published object again, so that it gets its wanted content. Raises ClusterError; a refusal by an API
+        server is only logged.
         """
         await self._keep(self._write)
 

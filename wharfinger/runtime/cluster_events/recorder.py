@@ -1,11 +1,11 @@
 """The recorder of Kubernetes Events (``events.k8s.io/v1``): it never blocks its callers, and costs little even if many Events
 occur.
 
-`Recorder.record` only keeps the Event in memory; a task writes one Event after the other, with a pause of WRITE_PAUSE_S. Everything is bounded:
-equal Events are one series, the number of different Events about the same object is limited
+`Recorder.record` only keeps the Event in memory; a task writes one Event after the other, with a pause of WRITE_PAUSE_S.
+Everything is bounded: equal Events are one series, the number of different Events about the same object is limited
 (:mod:`~wharfinger.runtime.cluster_events.series`), and at most MAX_SERIES series are kept. Events beyond these limits, and
 Events that the API server refuses, are dropped and counted. A write that may succeed later is tried up to ATTEMPTS times.
-Unwritten Events are lost when the process ends, as Kubernetes does not guarantee that Events arrive.
+Unwritten Events are lost when the process ends; Kubernetes defines Events as best-effort data.
 """
 
 import logging

@@ -1,7 +1,8 @@
 """The series of equal Events: when their object is created, and when a higher count is written to it. Pure.
 
-Events with the same subject, reason and text are one series, and are written as one object, as by client-go's recorder. The first
-Event of a series is written as soon as the recorder can write. A repetition only raises the count, and the count is written at most every UPDATE_S.
+Events with the same subject, reason and text are one series, and are written as one object, as by client-go's recorder. The
+first Event of a series is written as soon as the recorder can write. A repetition only raises the count, and the count is
+written at most every UPDATE_S.
 
 =========  ================================  ==========================  =================================
 event      when                              new state                   effects

@@ -93,7 +93,9 @@ def _is_older(new: str, old: str) -> bool:
 
 
 def _requested(before: PackageStatus, after: PackageStatus) -> tuple[Note, ...]:
-    """Return the Events about a suspension and its end, an automatic rollback, the begin of a removal, and the end of a disable."""
+    """Return the Events about a suspension and its end, an automatic rollback, the beginning of a removal, and the end of
+    a disable.
+    """
     notes: list[Note] = []
     if after.suspended and not before.suspended:
         notes.append(Note(EventReason.SUSPENDED, explanation(Reason.SUSPENDED)))

@@ -1,9 +1,9 @@
 """The controllers of Applications and Modules, which turn custom resources into calls of the `Runtime`, and write their status.
 
-Everything is level-triggered. Informers keep a copy of the objects. Every change (of a resource, a repository, a Secret that
-it refers to, a package's own status) puts the package's name into one coalescing inbox. A few workers each reconcile one name
-at a time: a worker sets the finalizer, passes the wanted state to the runtime, and then writes the status if it has changed.
-Each reconciliation begins with the current objects, so a failed one is simply repeated later.
+Everything is level-triggered. Informers keep a copy of the objects. Every change (of a resource, of a repository, of a Secret
+that one of them refers to, or of a package's status) puts the package's name into one coalescing inbox. A few workers each
+reconcile one name at a time: a worker sets the finalizer, passes the wanted state to the runtime, and then writes the status if
+it has changed. Each reconciliation begins with the current objects, so a failed one is simply repeated later.
 
 The finalizer makes removal safe: the controller sets it before anything is installed, and removes it once the runtime reports
 that nothing of the package is left.
@@ -97,7 +97,7 @@ class Controller:
     versions: VersionChoices
     shards: ShardKeeper
     enabled_by_default: bool | None = True
-    """The default for a Module without ``spec.enabled``. If it is None, the Module is on if it belongs to the daemon's bundle."""
+    """The default for a Module without ``spec.enabled``; None: the Module is on if the daemon's bundle contains it."""
     require_account: bool = False
     """True if a package without a service account is refused."""
     guard: Guard = field(init=False)

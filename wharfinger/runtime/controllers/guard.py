@@ -1,9 +1,9 @@
 """The guard of dependents: it holds back removals, disables and version changes that would break them.
 
 It is consulted when a package is to be removed or turned off (its object is deleted, a Module has ``enabled: false``, or a
-Module has no ``enabled`` any more and the daemon's bundle does not contain it), and when a package is to get another version. A package
-that is on now *stands in the way* if the change would turn it off, because one of its requirements would not be met any more:
-a mandatory requirement, a version constraint, an any-of group that loses its last member, or a none-of range that the new
+Module has no ``enabled`` any more and the daemon's bundle does not contain it), and when a package is to get another version. A
+package that is on now *stands in the way* if the change would turn it off, because one of its requirements would not be met any
+more: a mandatory requirement, a version constraint, an any-of group that loses its last member, or a none-of range that the new
 version falls into. Then the change is **held**: no part of the change begins or is adopted, and the installed package keeps
 running. The scheduler finds these packages by trying the change out (`Scheduler.would_break`). A package that is off never
 stands in the way; a suspended package can.
@@ -103,7 +103,7 @@ class Guard:
         self._leaving: dict[str, frozenset[str]] = {}
         """The packages whose removal has begun, each with the packages that it needs until its removal is complete."""
         self._off: set[str] = set()
-        """The Modules for which the guard has admitted the change to off."""
+        """The Modules that are to be off, if this change was admitted."""
         ending = (Operation.REMOVAL, Operation.DISABLE)
         self._begun_before = {each.package for each in runtime.tools.journal.entries() if each.operation in ending}
 
@@ -255,8 +255,8 @@ class Guard:
         return replace(hold, seen={each: self._standing(each) for each in watched})
 
     def _removed_first(self, name: str) -> set[str]:
-        """Return the packages that need ``name`` and that either are being removed or disabled, or are to be removed or disabled
-        according to their resources.
+        """Return the packages that need ``name`` and that either are being removed or disabled, or are to be removed or
+        disabled according to their resources.
         """
         self._leaving = {
             each: needed for each, needed in self._leaving.items() if self.runtime.lifecycle.is_removing(each)

@@ -1,8 +1,9 @@
 """The rules that decide whether a change of a package is held, and why. Pure.
 
-A package is *held* because of packages that are kept and would be turned off without it, or because of packages that must be
-removed first. The guard (:mod:`wharfinger.runtime.controllers.guard`) finds these packages. From these packages, this module
-decides whether the change is held. It also reads the fields about holds in a package's own resource.
+A change of a package (a removal, a disable or another version) is *held* if it would turn off packages that are kept, or if
+other packages must be removed first. The guard (:mod:`wharfinger.runtime.controllers.guard`) finds these packages. From them,
+this module decides whether the change is held. It also reads what a package's resource says about holds: an annotation, and
+fields of the status.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -110,8 +110,8 @@ def suspend_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject,
 
 
 class IdlePackages:
-    """The idle packages: each is present in its installed version while a change of it is held. `run_as_installed` runs a
-    package again.
+    """The packages that `suspend_as_installed` has added to the scheduler. `run_as_installed` runs such a package again, in its
+    installed version, while a change of it is held.
     """
 
     def __init__(self, runtime: Runtime, lookup: Lookup) -> None:
@@ -121,7 +121,7 @@ class IdlePackages:
 
     def run_as_installed(self, spec: PackageSpec) -> None:
         """Run a package in its installed version, if everything that the run needs is known. ``spec`` is the package's
-        resource as read; all of its fields are used except for the held change.
+        resource as read; all of its fields are used, except for those that the held change concerns.
         """
         instance = self.runtime.instances.get(spec.id.name)
         if (

@@ -38,7 +38,9 @@ MAX_PROBLEM: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class WantedModule:
-    """The wanted state of a Module. ``repository`` and ``package`` name its files, ``content`` is their digest."""
+    """The wanted state of a Module. ``repository`` and ``package`` say where its files are, ``content`` is their
+    digest.
+    """
 
     name: str
     repository: str
@@ -98,7 +100,7 @@ def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: O
 
     ``settings_map`` is the ConfigMap from which the Module's settings come, and into which its hooks write changed settings.
 
-    If ``live`` has the annotation of a user who requests a reconciliation, the annotation is kept unless the content has
+    If a user has requested a reconciliation by an annotation of ``live``, the annotation is kept, unless the content has
     changed.
     """
     static = encode_json(wanted.static)

@@ -9,8 +9,8 @@ differences are applied. Folders are scanned every RESCAN_S. If a directory cann
 the start, the daemon does not start, like addon-operator. Later, the last valid state is used until the mistake is fixed;
 meanwhile the log and the Module ``global`` name the mistake.
 
-A Module is removed when its folder is gone, never because it cannot be read. A resource without our label belongs to another
-manager: it is not changed, and the folder's module of the same name is not installed.
+A Module is removed if its folder is gone, but not if the folder exists and cannot be read. A resource without the label of
+managed resources belongs to another manager: it is not changed, and the folder's module of the same name is not installed.
 """
 
 import logging
@@ -48,7 +48,9 @@ log = logging.getLogger(__name__)
 MANAGER: Final = "wharfinger-modules-dir"
 RESCAN_S: Final = 30.0
 SETTLE_S: Final = 0.5
-"""The minimal interval between two comparisons. Without it, every change of a Module's status would cause a comparison."""
+"""The delay of the comparison after a change of a Module or a PackageRepository, in seconds. All changes in this time cause
+only one comparison.
+"""
 _COMPARE: Final = "compare"
 _SCAN: Final = "scan"
 

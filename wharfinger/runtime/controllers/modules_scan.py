@@ -1,8 +1,8 @@
-"""The scan of modules directories and of the folder of global hooks: the modules that exist, with the digests of their files.
+"""The scan of modules directories and of the folder of global hooks: the modules that exist, and a digest of each folder.
 Blocking.
 
-A scan reads every ``values.yaml``, and the size and times of every file. The content of another file is read for its digest
-only if its size or times have changed since the last scan.
+A scan reads the ``values.yaml`` files, and the metadata of every file. All contents of a folder are read for its digest only if
+the metadata of anything in the folder has changed since the last scan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ class Scan:
 
 
 class Scanner:
-    """The scanner of a fixed set of folders, which remembers the digests of unchanged files between scans."""
+    """The scanner of a fixed set of folders, which remembers the digests of unchanged folders between scans."""
 
     def __init__(self, dirs: Sequence[Path], global_hooks: Path | None) -> None:
         self._dirs = tuple(dirs)

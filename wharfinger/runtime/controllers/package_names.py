@@ -1,4 +1,4 @@
-"""The package that an Application or a Module is about: its name in the runtime, its identity and its release."""
+"""The package of an Application or a Module: its name in the runtime, its identity and its release."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ def is_ignored(key: ObjectKey) -> bool:
 def identity_of(key: ObjectKey, obj: JsonObject) -> PackageId:
     """Return the identity of an object's package.
 
-    A Module that is being deleted has its release in the namespace where it was installed. Another Module has its release in
+    A Module that is being deleted has its release in the namespace where it was installed. Any other Module has its release in
     ``spec.namespace``, or in SYSTEM_NAMESPACE if ``spec`` names no namespace.
     """
     if key.resource == APPLICATION:

@@ -43,7 +43,9 @@ class ReleaseChecks:
             raise SpecError(taken_text(identity, owner))
 
     def claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
-        """If an earlier process installed a package of the other kind as this release, claim the release for that package."""
+        """If an earlier process installed the release for a package of the other kind (a Module for an Application, and vice
+        versa), claim the release for that package.
+        """
         if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
             self.runtime.claims.claim(other)
 

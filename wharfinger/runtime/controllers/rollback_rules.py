@@ -3,13 +3,13 @@
 An attempt to reach the state that a resource asks for is an *upgrade* if the package was Ready in another state before. It
 has failed
 
-* at once, if a stage failed and cannot succeed without a change of its inputs;
+* immediately, if a stage failed and cannot succeed without a change of its inputs;
 * if its stages failed more than ``spec.upgrade.retries`` times;
 * if the package is not Ready ``spec.upgrade.timeout`` after the attempt began.
 
-No upgrade fails while its package is suspended, in maintenance, not wanted, or being removed. An attempt that became Ready is
-over, so a later failure does not count as a failed upgrade. An attempt with the content of the ready revision does not count as
-an upgrade, because a return to that revision would change nothing.
+No upgrade fails while its package is suspended, in maintenance, not wanted, or to be removed. An attempt that became Ready is
+over, so a later failure does not count as a failed upgrade. An attempt with the same content as the revision that was Ready
+before does not count as an upgrade, because a return to that revision would change nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,9 +27,7 @@ from wharfinger.runtime.status.reasons import OFF
 
 @dataclass(frozen=True, slots=True)
 class Continues:
-    """The upgrade continues; ``again`` is the time in seconds after which it must be judged again, None if no time limit
-    applies.
-    """
+    """The upgrade continues; ``again`` is the time after which it must be judged again, None if no time limit applies."""
 
     again: timedelta | None = None
 
@@ -92,7 +90,7 @@ def _seconds(time: timedelta) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The revision to return to; its release record may be a summary."""
+    """The revision to return to; ``release`` may be a summary without the manifest."""
 
     release: Release
 

@@ -65,8 +65,8 @@ Found: TypeAlias = tuple[int, RecordedInputs]
 
 
 class Rollbacks:
-    """The rollbacks of all packages. ``look`` requests a reconciliation of a package at once, ``later`` requests one after
-    some seconds.
+    """The rollbacks of all packages. ``look`` requests an immediate reconciliation of a package, ``later`` requests one
+    after some seconds.
     """
 
     def __init__(self, runtime: Runtime, look: Callable[[str], None], later: Callable[[str, float], None]) -> None:
@@ -116,7 +116,7 @@ class Rollbacks:
         return acted, settings if inputs is None else inputs.resolved
 
     def share(self, name: str) -> None:
-        """Pass the recorded state that was read for a package to the runtime, once the runtime knows the package."""
+        """If the runtime knows the package by now, give it the recorded state that `prepare` has read."""
         instance = self._runtime.instances.get(name)
         record = self._records.pop(name, None)
         if instance is not None and instance.record is None and record is not None:

@@ -118,12 +118,12 @@ async def open_controller(
     moved: Moved = report_nothing,
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs; the body begins once the informers have listed. When the body ends, the intake
-    of changes stops at once.
+    of changes stops immediately.
 
-    * ``enabled_by_default``: whether a Module without ``spec.enabled`` is on; None means that its bundle decides.
+    * ``enabled_by_default``: whether a Module without ``spec.enabled`` is on; None means that the daemon's bundle decides.
     * ``application_scope``: the reach of Applications whose namespace has no scope label.
     * ``require_account``: whether a package without a service account is refused.
-    * ``verify_s``: the time after the start during which a status is not written if it differs only because a package is being
+    * ``verify_s``: the time after the start during which the status of a package is not written while the package is being
       verified.
     * ``repository_client``, ``scan_source``: the client and the source for PackageRepositories, if they differ from those for
       packages.

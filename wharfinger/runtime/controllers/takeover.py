@@ -1,10 +1,10 @@
 """The takeover of releases that an earlier process applied. A release is taken over once its package was reconciled,
 successfully or not.
 
-The release exists whether its package is loaded from disk, fetched, blocked, suspended, being removed, or gone. The engine
-neither prunes nor compares anything until all releases are taken over. So the takeover of a release does not depend on the
-tasks of its package; otherwise a package without progress would hold up all others. If this process does not know the wanted
-state of a release, drift is reported but not corrected.
+A release exists whether its package is loaded from disk, fetched, blocked, suspended, being removed, or gone. The release
+engine (:mod:`wharfinger.cluster.releases.engine`) neither prunes nor compares anything until all releases are taken over. So
+the takeover of a release does not depend on the tasks of its package; otherwise a package without progress would hold up all
+others. If this process does not know the wanted state of a release, drift is reported but not corrected.
 
 A record that cannot be read is skipped with a warning; a transient failure is retried with growing pauses.
 """
@@ -37,7 +37,7 @@ class Takeover:
     """
 
     def __init__(self, runtime: "Runtime", expected: Mapping[str, Owner]) -> None:
-        """Pass the expected releases to the engine, which waits until all of them are taken over."""
+        """Pass the expected releases to the release engine, which waits until all of them are taken over."""
         self._runtime = runtime
         self._expected = dict(expected)
         # Each expected package is sent to the channel at most once.

@@ -28,8 +28,8 @@ from wharfinger.runtime.versions.version_note import VersionNote, moved_note, no
 from wharfinger.runtime.versions.version_policy import Channel, MovedTag
 
 MAX_WAIT_S: Final = 3600.0
-"""The longest time until a package that waits for an update window is checked again, because the wall clock may be changed
-meanwhile.
+"""The longest time in seconds until a package that waits for an update window is checked again. A longer wait could miss the
+window, because the wall clock may be changed meanwhile.
 """
 
 
@@ -69,7 +69,7 @@ class VersionChoices:
             follows = spec.policy.follows
             if isinstance(follows, Channel) and follows.name in index.channel_names:
                 # The last scan did not include this tag.
-                text = f"it is not known yet at which version of {spec.package} the {follows} points"
+                text = f"it is not known yet which version of {spec.package} the {follows} points at"
                 raise NoVersionError(text, scanning=True)
             raise NoVersionError(choice.message, scanning=False)
         if choice.at is not None:

@@ -1,7 +1,8 @@
-"""The runtime itself: a router over all packages, the loop that carries out the decisions of their state machines, and the
-code that carries out the rounds of global hooks.
+"""The runtime itself: the `Runtime`, which receives all requests about packages, the loop that carries out the decisions of the
+packages' state machines, and the code that carries out the rounds of global hooks.
 
-No other folder changes the lifecycle store or the scheduler.
+Other folders change the scheduler only by events that they pass to `Packages`, and the lifecycle store only when they add an
+installed package (:mod:`~wharfinger.runtime.controllers.installed_packages`).
 
 May import ``tasks`` and the folders below it in the layers of pyproject.toml.
 """

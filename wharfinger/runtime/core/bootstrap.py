@@ -1,8 +1,8 @@
 """The bootstrap marker: a ConfigMap that the setup of a cluster creates as its last step.
 
 Until the ConfigMap exists, packages of the default order (999), which are not part of the bootstrap, stay off (spec/runtime
-§4.2). A cluster stays bootstrapped even if a user deletes the ConfigMap, as in the system that this marker is taken from: once
-the ConfigMap was seen, it is not watched any more, and only the next start of a daemon checks again.
+§4.2). A cluster stays bootstrapped even if a user deletes the ConfigMap: once the ConfigMap was seen, it is not watched any
+more, and only the next start of a daemon checks again.
 
 Nothing is decided before the first list has arrived, because a daemon that starts must not disable the packages of a running
 cluster.
@@ -22,7 +22,7 @@ from wharfinger.kube.resource import ObjectKey
 log = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 5.0
-"""The time without a first list after which the log says why there is no list, and that nothing is installed meanwhile."""
+"""The time in seconds after which the log says why the first list has not arrived, and that nothing is installed meanwhile."""
 
 
 class Bootstrap:
@@ -35,11 +35,11 @@ class Bootstrap:
 
     @property
     def finished(self) -> bool:
-        """True if the ConfigMap existed when it was last seen."""
+        """True if the ConfigMap exists, as far as the informer knows."""
         return self._informer.get(self._marker) is not None
 
     async def wait_finished(self) -> None:
-        """Return once the ConfigMap exists; at once if it exists already."""
+        """Wait until the ConfigMap exists."""
         with self._informer.changes() as changes:
             while not self.finished:
                 await changes.wait()

@@ -8,14 +8,14 @@ from wharfinger.runtime.resources.release_claims import ReleaseClaims
 
 
 class Confinement:
-    """The rule for all releases. It finds the package of a release through the claims."""
+    """The rule for all releases. It finds the package of a release in the `ReleaseClaims`."""
 
     def __init__(self, claims: ReleaseClaims, known: Container[str]) -> None:
         self._claims = claims
         self._known = known
         self.reaches_cluster: Callable[[str], bool] = lambda _namespace: False
-        """The test whether Applications of a namespace may have objects in the whole cluster. The controller, which watches
-        namespaces, replaces this default, which always answers no.
+        """The test whether Applications of a namespace may have objects in the whole cluster. This default
+        always answers no; the controller replaces it, because it watches namespaces.
         """
 
     def __call__(self, owner: Owner) -> bool:

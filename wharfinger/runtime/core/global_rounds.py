@@ -1,6 +1,6 @@
 """The execution of rounds of global hooks: events of the Module ``global`` and of other packages are passed to the state
-machine (:mod:`~wharfinger.runtime.rounds.machine`), and its effects are carried out. Without the Module ``global``, almost
-nothing is done.
+machine (:mod:`~wharfinger.runtime.rounds.machine`), and its effects are carried out. Without the Module ``global``, no round
+begins.
 """
 
 import logging

@@ -7,11 +7,11 @@ update          Disable (keeping the release), Download, Install, Load   the pac
 reconciliation  Configure, AwaitCRDs, Startup, EnsureWebhooks, Run,      the scheduler is notified that the run is
                 WaitReady                                                complete (at the end of Run)
 disable         Disable                                                  the decision is kept in the status
-suspend         Suspend (the hooks are stopped), or LoadStored           nothing is done until an update resumes it
+suspend         Suspend (the hooks are stopped), or LoadStored           nothing, until an update resumes the package
 vote            EnabledScript, in a lane of its own                      the package is scheduled again
 CRDs            EnsureCRDs, in a lane of its own                         AwaitCRDs continues
-removal         Uninstall, Purge, Undeploy                               the package is forgotten, outside its queue
-move            Leave, Undeploy                                          as after a removal, but the node stays
+removal         Uninstall, Purge, Undeploy                               a task outside the queue forgets the package
+move            Leave, Undeploy                                          as after a removal, but the package stays a node
 ==============  =======================================================  =================================================
 
 When the lifecycle store gives an operation its scope, it cancels the operations that the new one supersedes. The tasks are

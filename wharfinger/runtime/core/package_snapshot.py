@@ -50,8 +50,8 @@ AWAIT_CRDS: Final = "AwaitCRDs"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The facts about packages that are not in their instances: operations by package, limits, and the packages that apply
-    their CRDs first.
+    """The facts about packages that no `Instance` contains: operations by package, limits, and the packages that apply their
+    CRDs first.
 
     ``failing`` has one text for each failing object, by release.
     """
@@ -197,7 +197,7 @@ def _shown(instance: Instance, values: JsonObject) -> JsonObject:
 
 def condition_snapshots(status: PackageStatus) -> tuple[ConditionSnapshot, ...]:
     """Return the condition of each stage, and the conditions that are not about a stage: that the resource cannot be acted
-    on, and that the package is being removed.
+    on, and that the package is being removed, or that its removal is held back.
     """
     stages = {stage.value: condition for stage, condition in status.stages.items()}
     over = {ACCEPTED: status.blocked, REMOVED: status.removal or status.held}

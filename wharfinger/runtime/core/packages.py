@@ -2,8 +2,8 @@
 
 An event of a package causes one step of the package's state machine (:mod:`~wharfinger.runtime.package.machine`). The effects
 of the step are put before all other waiting effects, and carried out one after the other. The outcome of an effect is another
-event. Events for the scheduler are passed to it at once. The scheduler's orders (to run or to disable a package) are carried
-out only when no effect is waiting; for each package, a new order replaces the former one
+event. Events for the scheduler are passed to it immediately. The scheduler's orders (to run or to disable a package) are
+carried out only when no effect is waiting; for each package, a new order replaces the former one
 (:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At the end, the rounds of global hooks are checked, and enabled
 scripts run again if the list of Modules that they receive has changed. So no effect is carried out within another effect, no
 code has to guard against re-entry, and the whole loop is one atomic step between two awaits of the event loop.
@@ -98,8 +98,8 @@ but not during a long one.
 
 
 class Packages:
-    """The packages with their state machines, the scheduler, the lifecycle store, and the effects and the scheduler's orders
-    that wait.
+    """The packages with their state machines, the scheduler, the lifecycle store, the waiting effects, and the waiting orders
+    of the scheduler.
     """
 
     def __init__(
@@ -372,7 +372,7 @@ class Packages:
         if instance is None:
             self.elsewhere(orders)
             return
-        # A pending vote of the script follows at once, and the decision is reported then.
+        # If the vote of the script is still pending, the decision is reported after the vote, which follows immediately.
         if decided is not None and decided.reason != Reason.SCRIPT_PENDING:
             self._say(instance, decided)
             self._take(instance, DecisionMade(decided.allowed))

@@ -3,21 +3,21 @@
 The life of one package:
 
 * A controller reports the wanted state (`update_app`, `update_module`). The lifecycle store decides whether that requires an
-  update, a reconfiguration or nothing.
+  update, a reconfiguration, a suspension, the end of a suspension, or nothing.
 * An update puts Download → Install → Load on the package's own queue. Once Load has succeeded, the package is a node of the
   scheduler.
-* The scheduler decides whether the package may be on, and when. Then it begins a reconciliation: Configure → Startup → Run →
-  WaitReady.
-* Watched objects and schedules become hook tasks in lanes of their own (`build_kube_tasks`, `build_schedule_tasks`). A hook that
-  changes values requests another reconciliation from the scheduler.
+* The scheduler decides whether the package may be on, and when. Then it begins a reconciliation: Configure →
+  AwaitCRDs → Startup → EnsureWebhooks → Run → WaitReady.
+* Changes of watched objects, and schedules that are due, become hook tasks in lanes of their own (`Packages.tell_hook`,
+  `build_schedule_tasks`). A hook that changes values requests another reconciliation from the scheduler.
 * A changed specification supersedes the operation under way: the scope of that operation is cancelled, which also cancels a
   pending retry.
 * A removal takes precedence over all other operations: Uninstall → Purge → Undeploy. Then a clean-up task, which runs outside
   of the queue because a queue cannot wait for its own end, forgets the package and notifies the controller, which removes the
   finalizer.
 
-Invariants: the methods that request a change are synchronous, so each call is one atomic step between two awaits of the event
-loop: it processes an event of one package, and does all resulting work (:mod:`~wharfinger.runtime.core.packages`). A task of a
+Invariants: the methods that request a change are synchronous. So each call processes an event of one package, and does all
+resulting work, in one atomic step between two awaits of the event loop (:mod:`~wharfinger.runtime.core.packages`). A task of a
 superseded operation cannot change the status, because it reports through its operation's scope, which is cancelled. A package
 whose pipeline is parked is retried every STALLED_RETRY, because registries and clusters change without notice; nothing is given
 up permanently.

@@ -1,9 +1,9 @@
-"""The start and stop of the runtime: queues, hook services, and the Runtime between them.
+"""The start and stop of the runtime, with its release engine, its queues and its hook services.
 
 The order of the nested blocks is the start order. The stop ends the intake of work before the work itself: hooks get no more
-events, tasks that only wait are interrupted, monitors and clocks end, and then the queues drain; the caller sets a deadline
-for that. The release engine, and the watches that it shares with the hooks, are started before the queues and stopped after
-them, so that running tasks can still use them.
+events, tasks that only wait are interrupted, the monitors and the clock of hooks end, and then the queues drain; the caller
+sets a deadline for the drain. The release engine, and the watches that it shares with the hooks, are started before the queues
+and stopped after them, so that running tasks can still use them.
 """
 
 import logging
@@ -138,10 +138,10 @@ async def open_runtime(
 
 
 async def _remember(runtime: Runtime) -> None:
-    """Record which objects the hooks of packages have seen, except for packages with a running hook, so that these hooks are
-    not synchronized again at the next start.
+    """Record which objects the hooks of packages have seen, so that these hooks are not synchronized again at the next start.
 
-    If the record of a hook is not written in time, the hook is synchronized again at the next start.
+    Nothing is recorded for a package with a running hook. If the record of a hook is not written in time, the hook is
+    synchronized again at the next start.
     """
     packages = [one for one in runtime.instances.values() if one.hooks.started is not None]
     limiter = trio.CapacityLimiter(REMEMBER_AT_ONCE)

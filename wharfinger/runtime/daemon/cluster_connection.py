@@ -1,8 +1,8 @@
 """The parameters of the daemon's connection to its cluster. A child process reads them.
 
 The ``kubernetes`` package, which reads kubeconfigs, would take 14 MiB of memory for as long as the daemon runs, so a child
-process imports it. The daemon itself imports the package only if it has to, for example to renew credentials: for a kubeconfig
-with exec plugins or auth providers.
+process imports it. The daemon itself imports the package only if it has to, for example for a kubeconfig with exec plugins or
+auth providers, because their credentials have to be renewed.
 """
 
 import logging

@@ -65,7 +65,7 @@ GRACE_S = 30.0
 FORCED_EXIT = 1
 _MIB = 1024 * 1024
 OF_MAIN = ("admission", "worker_pools", "modules_dir", "global_hooks_dir")
-"""The options about objects that belong to no namespace, and therefore are handled by the main daemon only."""
+"""The options about features that are not divided among shards, so only the main daemon may have these options."""
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

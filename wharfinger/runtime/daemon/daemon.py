@@ -1,11 +1,11 @@
 """The daemon: all parts are started in order, run until a signal stops the daemon, and are stopped in reverse order.
 
 The nesting of the context managers below determines the start order, and in reverse the stop order: state folder → process
-ledger → (embedded control plane) → client → debug socket → services of a standby → Lease → CRDs → release engine → runtime
-with its queues and hooks → controllers. The socket is opened early and closed late, so that a daemon that waits for its
+ledger → (embedded control plane) → client → debug socket → services of a daemon on standby → Lease → CRDs → release engine →
+runtime with its queues and hooks → controllers. The socket is opened early and closed late, so that a daemon that waits for its
 cluster, or drains, can be inspected. On SIGTERM or SIGINT the blocks of the context managers are left: the intake of work
 stops, running tasks finish, and one hard deadline (``grace_s``) limits the whole stop. If the daemon is still starting, the
-start is cancelled, because no task runs that could be finished. A second signal ends the daemon at once.
+start is cancelled, because no task runs that could be finished. A second signal ends the daemon immediately.
 """
 
 import gc
@@ -119,7 +119,7 @@ ServeMetrics = Callable[[str, Inspector], AbstractAsyncContextManager[None]]
 
 boot_clock = suspended_too
 """The clock of the `Fence`, which permits writes only while the Lease is held. The clock also counts the time while the machine
-is suspended. The simulation replaces it.
+is suspended. The soak test (``tests/runtime/soak/daemon.py``) replaces it by virtual time.
 """
 
 
@@ -157,8 +157,9 @@ async def run_daemon(
 ) -> bool:
     """Run until SIGTERM or SIGINT; return True if all parts stopped within the grace time.
 
-    Raises StartError, ConnectionConfigError, LedgerError or StoreError if the daemon cannot start, and LeaseLostError if
-    another daemon has taken the Lease, or if the Lease could not be renewed in time.
+    Raises StartError, ConnectionConfigError, EmbeddedError, LedgerError, JournalError or StoreError if the daemon cannot start,
+    and LeaseLostError if another daemon has taken the Lease, or if the Lease could not be renewed in time. All of them are
+    raised in exception groups.
     """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, trio.CancelScope() as hard:
         async with trio.open_nursery() as nursery:
@@ -299,9 +300,7 @@ async def _open_all(
 
 
 def _stand_by(inspector: RuntimeInspector, manager: ServiceManager, why: str) -> None:
-    """Record the reason why the daemon may not work yet; ``why`` is "" once it may work. Report the state to the service
-    manager.
-    """
+    """Record why the daemon does not work yet (``why`` is "" if there is no reason now), and report it to the service manager."""
     inspector.stand_by(why)
     manager.notify(f"STATUS={f'on standby: {inspector.standby}' if why else 'starting to work'}")
 

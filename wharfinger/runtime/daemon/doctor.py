@@ -118,7 +118,7 @@ class DaemonAbsentError(Exception):
 
 
 async def examine(examined: Examined, ask_daemon: AskDaemon, tell: Callable[[Finding], None]) -> None:
-    """Examine everything, and call ``tell`` with each finding at once."""
+    """Examine everything, and call ``tell`` with each finding as soon as it is known."""
     tell(await _helm(examined.helm, _on_path(examined.helm)))
     tell(await _engine(_on_path(ENGINE)))
     for program, users in _NEEDED_BY_HOOKS.items():
@@ -302,7 +302,7 @@ async def _clock(client: ClusterClient) -> Finding:
         return Finding("clock", Verdict.OK, f"differs from the API server's by less than {MOST_APART_S:g} s")
     apart = f"{behind_s:.0f} s behind" if behind_s > 0 else f"{ahead_s:.0f} s ahead of"
     remedy = (
-        "synchronize the clocks, such as with chrony: certificates, tokens and the times in statuses depend on them"
+        "synchronize the clocks, for example with chrony: certificates, tokens and the times in statuses depend on them"
     )
     return Finding("clock", Verdict.WARNING, f"this machine's clock is {apart} the API server's", remedy)
 

@@ -1,5 +1,5 @@
-"""``wharfinger doctor``: examine whether the machine and the cluster have what the daemon needs, and print each finding at
-once.
+"""``wharfinger doctor``: examine whether the machine and the cluster have what the daemon needs, and print each finding
+as soon as it is known.
 """
 
 import argparse

@@ -26,7 +26,7 @@ second.
 MAX_WARM: Final = 64
 """The largest number of idle workers for one interpreter."""
 LEAST_POOL_MEMORY: Final = 32 * 1024**2
-"""The smallest memory limit of the pools, enough for a zygote and some workers."""
+"""The smallest memory limit of the pools, enough for some workers and the process that forks them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,8 @@ def folders_problem(folders: AddonFolders) -> str:
         )
     if folders.config_map is not None and not folders:
         return (
-            "--config-map has settings of modules, but there are no modules; give --modules-dir or --global-hooks-dir"
+            "--config-map names the settings of modules and global hooks, but there is no folder of either; give "
+            "--modules-dir or --global-hooks-dir"
         )
     return ""
 

@@ -2,9 +2,9 @@
 ``wharfinger-system``: ``wharfinger``, or ``wharfinger-SHARD`` for a shard.
 
 A daemon's identity is in a file of its state folder, which only one process at a time can lock. So a daemon that was killed
-takes its own Lease back at once when it is restarted with the same folder, but a daemon on another machine has to wait until
-the Lease has expired. Each process that holds the Lease has a fence, a number greater than the fence of the former holder,
-and writes it into its release records (:mod:`~wharfinger.cluster.lease.fencing`).
+takes its own Lease back immediately when it is restarted with the same folder, but a daemon on another machine has to wait
+until the Lease has expired. Each process that holds the Lease has a fence, a number greater than the fence of the former
+holder, and writes it into its release records (:mod:`~wharfinger.cluster.lease.fencing`).
 """
 
 import logging
@@ -62,10 +62,10 @@ async def open_leadership(
     """Wait until this daemon holds the Lease, and renew it while the block runs. Raises StateDirError, LeaseLostError.
 
     A daemon that lacks one of the ``needed`` rights does not request the Lease, so that another daemon that has these rights
-    gets it. ``standby`` is called with the reason for the wait each time the reason changes, and with "" once the daemon may
-    work. ``name`` is the name of the Lease, and ``duration_s`` the time for which it is granted. ``fence`` permits the
-    daemon's writes only while the Lease is held. The requests of ``client`` must not depend on that fence, and should not
-    have to wait for other requests. ``seen`` is called each time the Lease was read.
+    gets it. ``standby`` is called with the reason for the wait, possibly several times with the same reason, and with "" each
+    time the reason has ended. ``name`` is the name of the Lease, and ``duration_s`` the time for which it is granted. ``fence``
+    permits the daemon's writes only while the Lease is held. The requests of ``client`` must not depend on that fence, and
+    should not have to wait for other requests. ``seen`` is called each time the Lease was read.
     """
     identity = await trio.to_thread.run_sync(identity_of, state)
     await await_rights(client, standby, needed)

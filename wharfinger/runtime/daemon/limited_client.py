@@ -1,9 +1,9 @@
-"""The cluster's API under the daemon's fair limits: every call needs one of the API slots, so even very many calls of one
-package do not delay the calls of other packages (:mod:`wharfinger.queue.slots_machine` has the rules).
+"""The cluster's API under the daemon's fair limits: a call needs one of the API slots, so even very many calls of one package
+do not delay the calls of other packages (:mod:`wharfinger.queue.slots_machine` has the rules).
 
-Two kinds of calls need no slot: watches, which last as long as the daemon and are idle most of the time, and discovery, which
-is answered from memory, or by one request for all packages. In all other respects the calls behave like those of the wrapped
-client: nothing is retried, cached or changed.
+There are two exceptions, which need no slot: watches, which last as long as the daemon and are idle most of the time, and
+discovery, which is answered from memory, or by one request for all packages. In all other respects the calls behave like those
+of the wrapped client: nothing is retried, cached or changed.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -40,7 +40,7 @@ class LimitedClient:
     # -- calls without a slot
 
     def silence_limit(self, resource: ResourceType) -> float:
-        """Return how many seconds a watch of this kind may be silent."""
+        """Return for how many seconds a watch of this kind may be silent before it fails."""
         return self._client.silence_limit(resource)
 
     async def api_versions(self) -> tuple[str, ...]:

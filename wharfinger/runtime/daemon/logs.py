@@ -1,4 +1,4 @@
-"""The daemon's log: one line per message on stderr. The format is text (with or without colours) for people, or JSON for
+"""The daemon's log: one line per message on stderr. The format is text (with or without colors) for people, or JSON for
 programs.
 
 A line about a package names the package. A line about work in a queue also names the task and the cause of the work. These
@@ -10,7 +10,7 @@ Additional fields of a message are given as ``extra={"fields": {...}}``: plain J
 message; in JSON they are keys beside the message, and none of them replaces a standard key.
 
 Messages, and names and values of fields, are escaped: a message is always one line, even if a registry, a chart or a hook puts
-line breaks into a message.
+line breaks into it.
 """
 
 import json

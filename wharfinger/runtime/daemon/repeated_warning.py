@@ -6,7 +6,7 @@ import trio
 
 
 class RepeatedWarning:
-    """A logger of warnings. It logs the same text again only after ``again_s``."""
+    """A logger of warnings. If a text is the same as the last one, it is logged again only after ``again_s`` seconds."""
 
     def __init__(self, log: logging.Logger, again_s: float) -> None:
         self._log = log
@@ -15,7 +15,7 @@ class RepeatedWarning:
         self._at = 0.0
 
     def warn(self, text: str) -> None:
-        """Log the text, unless the last text was the same and was logged less than ``again_s`` ago."""
+        """Log the text, unless the last text was the same and was logged less than ``again_s`` seconds ago."""
         now = trio.current_time()
         if text != self._text or now - self._at >= self._again_s:
             self._log.warning("%s", text)

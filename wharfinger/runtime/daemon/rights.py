@@ -1,8 +1,9 @@
 """The rights that a daemon needs in its cluster. Before a daemon takes the Lease, it checks that it has them.
 
-NEEDED is the only table of these rights: the check uses it, and the ClusterRole in docs/service.md is made from it
-(`cluster_role`). The daemon also needs rights for the objects in packages' charts. These rights are not checked here, because
-the objects are known only after rendering; if such a right is missing, the package fails.
+NEEDED has the rights that every daemon needs, and each table FOR_… has the rights that one option needs in addition. The check
+uses these tables, and a test compares the roles in the documents with them (`cluster_role`). The daemon also needs rights for
+the objects in packages' charts. These rights are not checked here, because the objects are known only after rendering; if such
+a right is missing, the package fails.
 
 Rights are checked with SelfSubjectAccessReviews. Each of them is about exactly one verb on one resource, so the API server
 itself evaluates rules about names or namespaces. A first review about all verbs on all resources is enough for a user with
@@ -203,8 +204,8 @@ async def missing_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED
 
 
 async def await_rights(client: ClusterClient, tell: Callable[[str], None], needed: Sequence[Right] = NEEDED) -> None:
-    """Return once no right is missing. ``tell`` is called with the state as one line each time the state changes, and with ""
-    at the end.
+    """Return once no right is missing. ``tell`` is called after each check, with one line about the state, and with "" at the
+    end.
 
     The missing rights are logged when they change, and again every AGAIN_S.
     """
@@ -247,7 +248,7 @@ async def watch_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) 
 
 
 def listed(missing: Iterable[Missing]) -> str:
-    """Return a text like ``create, patch customresourcedefinitions.apiextensions.k8s.io (to bring ...); ...``."""
+    """Return a text like ``create, patch customresourcedefinitions.apiextensions.k8s.io (to install ...); ...``."""
     verbs: dict[tuple[str, str, str], list[str]] = {}
     for one in missing:
         verbs.setdefault((one.resource, one.namespace, one.why), []).append(one.verb)

@@ -1,8 +1,9 @@
 """The services that a daemon opens before it holds the Lease, so that a daemon on standby can begin to work soon after the
 leader is gone.
 
-On standby, the workers and the chart engine run already, and the daemon watches Applications, Modules, PackageRepositories,
-scope labels and the records of all releases. It only reads; the fence refuses every write until the Lease is held.
+On standby, the chart engine runs already, the pools of workers are open (their workers start on demand), and the daemon watches
+Applications, Modules, PackageRepositories, labels of namespaces and the records of all releases. It only reads; the fence
+refuses every write until the Lease is held.
 """
 
 import time

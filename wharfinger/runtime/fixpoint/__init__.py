@@ -1,9 +1,9 @@
-"""The fixpoint engine, which decides when each node runs, what it waits for, and when its wait ends.
+"""The fixpoint engine, which decides when each node runs, and detects that a node waits for something that will not appear.
 
 Nodes depend on each other, and not all nodes are known beforehand: some nodes create other nodes. The body of a node looks up
 what it needs, and reports the ids that it lacks. The engine decides which body runs when. From the state of its nodes, without
-any timeout, the engine detects that no body can produce anything more. Then it runs the waiting nodes again, at a level that
-says that the lacked ids will not appear. The daemon steps the engine event by event
+any timeout, the engine detects that no body can produce anything more. Then it runs the waiting nodes again, at a stricter
+level, which means that the lacked ids will not appear. The daemon steps the engine event by event
 (:mod:`wharfinger.runtime.scheduler.machine`); plans run it to its end (`converge`). The engine knows neither packages nor
 clusters.
 
@@ -31,13 +31,13 @@ All other causes are free:
 * the node is picked at a fixpoint.
 
 Several causes may share one run. *Stamps*, which all come from one clock, show whether a cause came during a run: an id has the
-stamp of its last change, and the stamp of its node's last end of a run. A run has the stamp of its beginning. A run is
-*overtaken* if a cause for a run of its node has a later stamp: the emissions of the overtaken run are published, but its result
-is not, and the node runs again without having ended.
+stamp of its last change, and the stamp of the last time that a run of its node ended. A run has the stamp of its beginning. A
+run is *overtaken* if a cause for a run of its node has a later stamp: the emissions of the overtaken run are published, but its
+result is not, and the node runs again without having ended.
 
-A node that would be charged more than `Rules.budget` times is *exhausted* instead; so is a node that would be created deeper
-than `Rules.depth`. An exhausted node does not run again before the *episode* is over. If `Rules.drain` is set, the episode is
-never over. Otherwise the episode is over as soon as no node runs or is to run.
+A node that would be charged more than `Rules.budget` times is *exhausted* instead; so is a node whose chain of creators would
+be longer than `Rules.depth`. An exhausted node does not run again before the *episode* is over. If `Rules.drain` is set, the
+episode is never over. Otherwise the episode is over as soon as no node runs or is to run.
 
 *Fixpoints*, if `Rules.drain` is set. As soon as no node runs, is to run, or waits for the world outside, the nodes that
 requested sweeps are *swept*: each of them runs again if anything arrived since its last run. If no swept node runs again, the

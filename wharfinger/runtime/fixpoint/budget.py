@@ -89,7 +89,7 @@ def budget_message(who: Id, loop: Loop, budget: int) -> str:
 
 def depth_message(who: Id, chain: tuple[Id, ...], depth: int) -> str:
     """Return the message for a chain of creations that is too long."""
-    return f"{who} is created more than {depth} deep: {_named(chain)} each create the next one; such a chain must end"
+    return f"{who} has a chain of more than {depth} creators: {_named(chain)} each create the next one; such a chain must end"
 
 
 def _named(ids: tuple[Id, ...]) -> str:

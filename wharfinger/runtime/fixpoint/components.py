@@ -15,7 +15,8 @@ Lacks: TypeAlias = Mapping[Id, tuple[Id, ...]]
 
 
 def connected(lacks: Lacks) -> list[list[Id]]:
-    """Return the parked nodes in groups. Two nodes are in one group if a chain of ids that nodes lack links them.
+    """Return the parked nodes in groups. Two nodes are in one group if one lacks the other, if both lack the same
+    id, or if such links connect them through other nodes.
 
     Each group is sorted, and the groups are sorted by their lowest member.
     """

@@ -69,7 +69,7 @@ class Report:
     """The state at the end of a convergence; every mapping is sorted by id."""
 
     results: Mapping[Id, str]
-    """The last known result of every node that was ever done."""
+    """The last known result of every node that has ended at least once."""
     unresolved: Mapping[Id, Unresolved]
     """The nodes that ended as unresolved, because an id that they lack could not appear any more. Nodes that ran again later
     are not included.

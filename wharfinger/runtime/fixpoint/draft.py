@@ -1,7 +1,7 @@
 """The state of an engine while one event is processed: the fields of the state are changed in place, and then frozen again.
 
 Without a draft, an event that changes ten nodes would make ten states. A draft exists during one step only, and shares only
-persistent values with states. It keeps the indexes and counts consistent, and contains none of the engine's rules.
+persistent data structures with states. It keeps the indexes and counts consistent, and contains none of the engine's rules.
 """
 
 from collections.abc import Collection

@@ -3,12 +3,12 @@
 At a fixpoint, no node is to run, no node runs, and no node waits for the world outside. So a missing id can appear only if the
 engine runs another node. First the nodes that requested sweeps are run again, if anything arrived since they last ran, because
 they may produce the ids that other nodes lack. Then the engine decides about the parked nodes, for each connected group
-separately:
+separately. The levels are NONE, CASCADE and FORCE, from the least to the most strict (`Level`):
 
 1. A node that was run at NONE, and lacks an id that is not a parked node, is run at CASCADE, because that id will not appear.
-2. If there is no such node, the nodes of the group lack only each other, or were already run at CASCADE. Some components of
-  the group lack no node outside of the component: cycles, and single nodes that lack only absent ids. The lowest node of each
-  such component is run at FORCE.
+2. If there is no such node, the nodes of the group lack only each other, or were already run at CASCADE. Some components of the
+  group lack no parked node outside of the component: cycles, and single nodes that lack only absent ids. The lowest node of
+  each such component is run at FORCE.
 3. A node that still blocks at FORCE ends as unresolved.
 
 Each of these steps runs or ends at least one node. A node that is woken returns to NONE. So a node runs at CASCADE or FORCE

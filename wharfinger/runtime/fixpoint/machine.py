@@ -1,5 +1,5 @@
 """The engine as a state machine: from a state and an event, it computes the next state and the effects. The docstring of the
-package explains the purpose of the engine, and why it ends.
+package defines the terms, and explains the purpose of the engine and why it ends.
 
 A node is first runnable, then running, and after that it is parked, waits for the world outside, or is done. A cause makes a
 node in one of the last three stages runnable again. A node never has two runs at once. The outcome of a run is processed as
@@ -7,12 +7,13 @@ follows:
 
 * If the node was removed during the run, the outcome is discarded, and its emissions are not published. If the node came back
   meanwhile, it runs as a new node.
-* If the outcome has emissions, they are published, even if the run is overtaken, because the emitted ids exist. A repeated
-  run emits the same ids again, which is not a change.
+* If the outcome has emissions, they are published, even if the run is overtaken, because the body has created the emitted ids.
+  If the repeated run emits the same ids with the same content, that is not a change.
 * If the run is overtaken (because the node's own content changed, because another run was requested, or because an id that
   the node reads or lacks changed after the run began), the node runs once more, and is not done in between. The result is
-  stored, but not published (a Noop of the next run confirms it), and nodes that wait for the node keep waiting.
-* Otherwise the node is parked, waits, or is done, and the nodes that wait for it are woken.
+  stored, but not published, and nodes that wait for the node keep waiting. If the next run ends with a Noop, the stored result
+  is published.
+* Otherwise the node is parked, waits, or is done. If it is done, the nodes that wait for it are woken.
 
 All changes of a step get the same stamp. A run that begins in the step gets the next stamp. So the run is later than all
 changes of its own step, and earlier than all changes of later steps.
@@ -81,7 +82,7 @@ def start(rules: Rules = _RULES) -> Fixpoint:
 
 
 def step(state: Fixpoint, event: Event) -> tuple[Fixpoint, tuple[Effect, ...]]:
-    """Process one event. The engine is deterministic: equal events have equal effects, in the same order."""
+    """Process one event. The engine is deterministic: in equal states, equal events have equal effects, in the same order."""
     draft = Draft(state)
     _take_in(draft, event)
     if draft.news:
@@ -119,8 +120,8 @@ def _take_in(draft: Draft, event: Event) -> None:
 
 
 def _rest(draft: Draft) -> None:
-    """Drop the stamps of removed ids, which are not needed while no body runs. End the episode if no body is to run either,
-    unless ``Rules.drain`` is set.
+    """Drop the stamps of removed ids, which are not needed while no body runs. If no node is runnable either, end the
+    episode, unless ``Rules.drain`` is set.
     """
     if draft.gone:
         for who in draft.gone:
@@ -240,7 +241,7 @@ def _ids(given: tuple[Id, ...]) -> tuple[Id, ...]:
 
 
 def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
-    """Publish the emissions, in their order. Return the changed node: its own id may be among the emissions."""
+    """Publish the emissions, in their order. Return the node, which may have changed: its own id may be among the emissions."""
     origin = Origin(who, node.origin.depth + 1)
     news = [arrive(draft, emission, origin) for emission in outcome.emissions]
     if not any(news):
@@ -250,7 +251,7 @@ def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
 
 
 def _later(draft: Draft, ids: tuple[Id, ...], run: int) -> Mark | None:
-    """Return the mark of the first of these ids that changed after the run began; None if no id did."""
+    """Return the mark of the first id in ``ids`` that changed after the run began; None if no id did."""
     if draft.latest < run:
         return None
     for who in ids:
@@ -272,8 +273,8 @@ def _done(draft: Draft, who: Id, node: Node, said: LastAnswer) -> None:
 
 
 def _crash(draft: Draft, who: Id, node: Node, message: str) -> None:
-    """End the node with a crash, unless the run is overtaken. A Noop of the next run confirms the answer before the crash,
-    and not the crash.
+    """End the node with a crash, unless the run is overtaken. If the next run ends with a Noop, that confirms the
+    answer before the crash, and not the crash.
     """
     if node.again is Again.NO:
         end(draft, who, node, f"crashed: {message}", (), node.said)

@@ -1,6 +1,7 @@
 """The messages between the engine and its driver: ids, outcomes of bodies, events, and effects.
 
-Source: spec/schedulers §A.1, with versions of ids in place of the peer's heuristics (§A.13 item 9, part E rule 1).
+Source: spec/schedulers §A.1. In place of the heuristics of the program that is described there, this engine has versions of
+ids: the stamps of their changes (§A.13 item 9, part E rule 1).
 """
 
 from dataclasses import dataclass
@@ -56,7 +57,8 @@ class Emission:
 class Terminal:
     """The body is done. ``result`` is the result for other nodes; it counts as a change only if it differs from the last result.
 
-    A change of any id in ``reads`` makes the node run again. ``emissions`` are published with this outcome, all at once.
+    A change of any id in ``reads`` makes the node run again. All ``emissions`` are published in one step, together with this
+    outcome.
     """
 
     result: str
@@ -204,8 +206,8 @@ class Exhausted:
     """A node would have been charged more often than its budget allows, or was created too deep. The engine has ended the
     node, which does not run again in this episode.
 
-    ``loop`` has the ids that keep waking each other, or a chain of ids that ends with ``id`` and in which each id creates the
-    next one. ``message`` names these ids. The node's result is ``exhausted: ``, followed by the message.
+    ``loop`` has the ids that keep waking each other, or a chain of ids that ends with ``id`` and in which each id wakes or
+    creates the next one. ``message`` names these ids. The node's result is ``exhausted: ``, followed by the message.
     """
 
     id: Id

@@ -9,7 +9,7 @@ while a body ran.
 Invariants, which tests/runtime/fixpoint/test_state.py checks after random events:
 
 * ``queued``, ``running`` and ``waiting`` count the nodes that are runnable, running, and waiting for the outside;
-* a parked node is listed under each of its lacks in ``parked_on``, and, where there are fixpoints, in ``parked``; a node that
+* a parked node is listed under each of its lacks in ``parked_on`` and, if ``Rules.drain`` is set, in ``parked``; a node that
   is done or waits outside is listed under its reads in ``readers``. ``parked`` may contain nodes that are not parked any
   more. While a node is queued or runs, the indexes may still have the entries of its last outcome;
 * a node that is to run has one place in the queue; a place whose node is not to run is skipped.
@@ -75,15 +75,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The last run of the node ended with this result."""
+    """The node has ended with this result."""
 
     result: str
 
 
 Phase: TypeAlias = Runnable | Running | Parked | Waiting | Done
 
-# --- the stored values
-# --------------------------------------------------------------------------------------------------------------
+# --- the stored values ------------------------------------------------------------------------------------------------------
 
 
 class Stage(Enum):
@@ -111,8 +110,8 @@ class Again(Enum):
 
 
 class Mark(NamedTuple):
-    """The stamps of an id's last change (of its content or result, its creation or its removal) and of its node's last end of
-    a run; 0 means never.
+    """The stamps of an id: ``changed`` is the stamp of its last creation, removal, or change of content or result, and
+    ``finished`` is the stamp of the last end of a run of its node. 0 means never.
     """
 
     changed: int = 0
@@ -162,7 +161,7 @@ class Node(NamedTuple):
     """The state of one node between two events."""
 
     mark: Mark | None
-    """The mark of the node's id; None if the node was removed, so that ``Fixpoint.marks`` has the mark."""
+    """The mark of the node's id; None if the node was removed. ``Fixpoint.marks`` then has the mark."""
     stage: Stage
     run: int
     """The stamp of the node's last dispatch, which also identifies that run; 0 if the node was never dispatched."""
@@ -211,7 +210,7 @@ class Fixpoint(NamedTuple):
     running: int
     waiting: int
     told: bool
-    """True if Converged was reported, and no event came since."""
+    """True if Converged was reported, and no event except Pulled came since."""
     cancelled: bool
 
     def phase(self, who: Id) -> Phase | None:
@@ -241,7 +240,7 @@ class Fixpoint(NamedTuple):
         return node.result if node is not None and node.again not in (Again.VOID, Again.ANEW) else None
 
     def results(self) -> dict[Id, str]:
-        """Return the last published result of each node that was ever done, sorted. Visits every node."""
+        """Return the last published result of each node that was ever done, sorted by id. Visits every node."""
         return {who: result for who in sorted(self.nodes) if (result := self.result(who)) is not None}
 
     def present(self, who: Id) -> bool:

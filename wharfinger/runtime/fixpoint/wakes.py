@@ -189,8 +189,8 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
 
 
 def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ...], cause: Id | None) -> None:
-    """End the node, which does not run again in this episode. The node keeps the reads of its last answer for the next
-    episode.
+    """End the node, which does not run again in this episode. The node keeps the reads of its last answer, so that in the next
+    episode a change of these ids makes it run again.
     """
     draft.effects.append(Exhausted(who, message, loop))
     draft.charged = True

@@ -140,8 +140,8 @@ def daemon_lines(
     pods: PodPools | None = None,
     recorded: Iterable[tuple[Description, Sequence[Row]]] = (),
 ) -> Iterator[str]:
-    """Yield all present metrics as text; before the runtime has started, only the metrics of the process and the families
-    ``recorded``.
+    """Yield all present metrics as text. Before the runtime has started, these are only the metrics of the process and of
+    ``pods``, and the families ``recorded``.
 
     All numbers are read before the first line is yielded, so the caller may pause between two lines.
     """

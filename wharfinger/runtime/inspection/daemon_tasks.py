@@ -1,5 +1,5 @@
-"""The trio tasks of this process as a tree: the task that started each task, the package and the cause of its work, and the
-place where it waits.
+"""The trio tasks of this process as a tree. A task is shown with its package, the reason for the package's work, and the place
+where the task waits.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,8 @@ _MAX_FRAMES: Final = 200
 def daemon_tasks(queues: Mapping[str, QueueSnapshot]) -> tuple[DaemonTaskSnapshot, ...]:
     """Return the trio tasks of this process, each after its parent; at most MAX_TASKS.
 
-    ``queues`` has the queue of each package; the queue's running task says why the work began. Must be called in a trio task.
+    ``queues`` has the queue of each package. A trio task is shown with the names and causes of all running tasks in the queue
+    of its package. Must be called in a trio task.
     """
     root = trio.lowlevel.current_root_task()
     if root is None:
@@ -58,5 +59,5 @@ def _place(task: trio.lowlevel.Task) -> str:
 
 
 def _short(name: str) -> str:
-    """Return the name of a task; if it was named after a function, without the function's module."""
+    """Return the name of a task; only its last part if the task was named after a function of Wharfinger or trio."""
     return name.rpartition(".")[2] if name.startswith(("wharfinger.", "trio.")) else name

@@ -1,7 +1,7 @@
 """Kubernetes Events as snapshots: the Events about a package's resource, or all Events that daemons wrote.
 
-They are read from the API server, so they include Events of earlier daemons and of other programs, for as long as the cluster
-keeps them (usually an hour). At most MAX_EVENTS are read.
+They are read from the API server, as long as the cluster keeps them (usually an hour). So Events of earlier daemons are
+included and, among the Events about a package, those of other programs. At most about 2000 Events are read.
 """
 
 from typing import Final

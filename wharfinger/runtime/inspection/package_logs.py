@@ -1,8 +1,9 @@
 """The last log lines of each package, in memory, which `wharfinger logs NAME` prints.
 
-A handler of Python's logging keeps each record of Wharfinger's own loggers that is about a package: the daemon's lines, and
-the output of its hooks, which is logged as it comes. Lines are redacted before they are kept: secrets that the package has at
-that moment, and texts that look like secrets, are masked. Only the last line of a traceback is kept.
+A handler of Python's logging keeps each record that is about a package and comes from one of Wharfinger's own loggers. Such
+records are the daemon's messages about the package, and the output of the package's hooks, which is logged as it comes. Lines
+are redacted before they are kept: secrets that the package has at that moment, and texts that look like secrets, are masked.
+Of an exception, only the type and the message are kept.
 
 Everything is bounded: the length of a line, the lines and characters of one package, and the characters of all packages
 together. If a limit is exceeded, the oldest lines are dropped. The limit for one package is reached first, so a package that
@@ -32,7 +33,7 @@ _OWN: Final = "wharfinger"
 _HOOK: Final = "hook"
 _HIDDEN_FIELDS: Final = frozenset({_HOOK, "proxyJsonLog"})
 _OVERHEAD: Final = 200
-"""The number of characters for which each line counts in addition to its text."""
+"""The number of characters that are added to the size of each line, for the memory that it needs besides its text."""
 
 
 class _Line(NamedTuple):
@@ -96,7 +97,7 @@ class PackageLogs(logging.Handler):
             self._is_at_work = False
 
     def of(self, package: str, after: int = 0) -> LogSnapshot | None:
-        """Return the kept lines of a package with a number above ``after``; None if nothing is kept about this package."""
+        """Return a package's kept lines whose numbers are above ``after``; None if nothing is kept about this package."""
         with self._locked():  # other threads may call `emit` meanwhile
             ring = self._rings.get(package)
             if ring is None:
@@ -109,7 +110,7 @@ class PackageLogs(logging.Handler):
         return LogSnapshot(package, lines, max(dropped - after, 0), self._run)
 
     def size(self) -> tuple[int, int]:
-        """Return the number of kept lines, and their size in characters; each line counts for _OVERHEAD characters more."""
+        """Return the number of kept lines, and their size in characters, which includes _OVERHEAD characters for each line."""
         with self._locked():
             return sum(len(ring.lines) for ring in self._rings.values()), self._chars
 
@@ -187,7 +188,7 @@ def _fields(record: logging.LogRecord) -> Mapping[str, JsonValue]:
 
 @contextmanager
 def open_package_logs(secrets_of: Callable[[str], tuple[str, ...]], run: str) -> Iterator[PackageLogs]:
-    """Keep the lines of packages while the body runs."""
+    """Keep the lines of packages while the body of the ``with`` statement runs."""
     logs, root = PackageLogs(secrets_of, run), logging.getLogger()
     root.addHandler(logs)
     try:

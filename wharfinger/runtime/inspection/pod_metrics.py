@@ -1,4 +1,4 @@
-"""The metrics of the pools of WorkerPools."""
+"""The metrics of the pools of pods, which WorkerPools define."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The pools of WorkerPools as snapshots."""
+"""Snapshots of the pools of pods, which WorkerPools define."""
 
 from wharfinger.pools.pods.pod_pool import PodPool
 from wharfinger.pools.pods.pod_pools import PodPools

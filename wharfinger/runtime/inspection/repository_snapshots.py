@@ -75,7 +75,7 @@ def _index(repositories: Repositories, name: str, package: str) -> IndexSnapshot
 
 
 def _kubernetes(requirements: JsonObject) -> str:
-    """Return the constraint on the Kubernetes version from a ``package.yaml``, where it may be written in either of two forms."""
+    """Return the constraint on the Kubernetes version, which a ``package.yaml`` has as a text or in a field ``constraint``."""
     found = find(requirements, "kubernetes")
     said = find(found, "constraint") if isinstance(found, dict) else found
     return said if isinstance(said, str) else ""

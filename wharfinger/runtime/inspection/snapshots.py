@@ -1,6 +1,4 @@
-"""The runtime's Inspector: the present state, read in one step, as frozen snapshots (see
-:mod:`wharfinger.runtime.inspector`).
-"""
+"""The runtime's Inspector, which returns the present state as frozen snapshots (see :mod:`wharfinger.runtime.inspector`)."""
 
 import logging
 import os
@@ -103,7 +101,7 @@ class RuntimeInspector:
     draining: bool = False
     standby: str = ""
     leader: LeaderSnapshot = LeaderSnapshot()  # noqa: RUF009 - frozen
-    """The leader as it was last seen; replaced as a whole."""
+    """The leader as it was last seen."""
     clients: list[tuple[str, HttpClusterClient]] = field(default_factory=list)
     """The clients of the API server whose watches and limits are shown, each with its name."""
     measured: HookMetrics = field(default_factory=HookMetrics)
@@ -122,8 +120,8 @@ class RuntimeInspector:
     advised: dict[tuple[str, str], Advice] = field(default_factory=dict)
     """The last advice about versions, by package and version."""
     _secrets: dict[str, tuple[JsonObject, JsonObject, tuple[str, ...]]] = field(default_factory=dict)
-    """For each package, the texts in its settings and values that have keys like those of secrets, together with these two
-    documents.
+    """For each package: its settings, its values, and the texts in both whose keys look like keys of secrets, such as
+    ``password``.
     """
 
     async def daemon(self) -> DaemonSnapshot:
@@ -245,8 +243,8 @@ class RuntimeInspector:
         return history_of(self.recorder.rings, name) if self.recorder is not None else None
 
     def secrets_of(self, name: str) -> tuple[str, ...]:
-        """Return the texts of a package that must not be recorded: known secrets, and settings and values with keys like those
-        of secrets.
+        """Return the texts of a package that must not be recorded: known secrets, and texts in settings and values whose
+        keys look like keys of secrets.
         """
         instances = self.runtime.instances if self.runtime is not None else {}
         instance = instances.get(name)
@@ -284,7 +282,7 @@ class RuntimeInspector:
             raise DetailsUnavailableError(f"the Events cannot be read: {error}") from error
 
     async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
-        """Return the kept log lines of a package with a number above ``after``; None if the package is unknown and none of its
+        """Return a package's kept log lines whose numbers are above ``after``; None if the package is unknown and none of its
         lines is kept.
         """
         if self.kept_logs is None:

@@ -1,5 +1,5 @@
-"""The counts of a running daemon as one snapshot, for users who want to know why work makes no progress, or which number is
-too large.
+"""The counts of a running daemon as one snapshot, for users who want to know why work makes no progress, or which count is
+unexpectedly large.
 
 Each part of the daemon has its own counts; this module only collects them.
 """
@@ -59,7 +59,7 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
 
 
 def memory_of_processes() -> MemorySnapshot:
-    """Return the memory of this process and of its descendants, without dividing it into parts. Blocks for some milliseconds."""
+    """Return the memory of this process and, by program, of its descendants. ``parts`` is empty. Blocks for milliseconds."""
     own = footprint(os.getpid())
     programs = [
         MemoryPartSnapshot(name, len(sizes), sum(size.total for size in sizes))
@@ -75,7 +75,7 @@ def memory_of_processes() -> MemorySnapshot:
 def memory_parts(
     runtime: Runtime | None, metrics: HookMetrics, logs: PackageLogs | None, recorder: Recorder | None
 ) -> tuple[MemoryPartSnapshot, ...]:
-    """Return what is kept in memory, part by part."""
+    """Return each kind of data that is kept in memory, with the number of its items and, if known, its size."""
     series, found = metrics.statistics(), [] if runtime is None else list(_runtime_parts(runtime))
     found.append(MemoryPartSnapshot("metrics of hooks", series.series, series.bytes))
     if logs is not None:
@@ -146,7 +146,7 @@ def _tasks(counts: QueuesStatistics) -> TaskCounts:
 
 
 def slots_of(counted: Slots) -> tuple[SlotsSnapshot, ...]:
-    """Return the present limits; the limit on all work together comes first."""
+    """Return the limit, the used slots and the waiting work, first for all work together, then for each kind of work."""
     slots = counted.statistics()
     kinds = tuple(SlotsSnapshot(kind.value, one.limit, one.used, one.waiting) for kind, one in slots.kinds.items())
     waiting = sum(one.waiting for one in kinds if one.kind != Kind.API)

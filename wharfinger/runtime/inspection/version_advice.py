@@ -69,8 +69,8 @@ class VersionAdvice:
         return explanation
 
     async def _searched(self, name: str, wanted: Node | None = None) -> str:
-        """Return the text of a search's result; "" if the search found nothing, or did not end within its time limit. The
-        result is kept for a while.
+        """Return the text of a search's result; "" if the search found nothing. The result is kept for a while. If the time
+        limit of the search cancels this call, "" is kept.
         """
         graph, key = self.runtime.scheduler.graph, (name, "" if wanted is None else wanted.version)
         known = self.kept.pop(key, None)
@@ -91,8 +91,8 @@ class VersionAdvice:
             del self.kept[next(iter(self.kept))]
 
     async def _of_update(self, name: str) -> str:
-        """Return the versions of other packages that would allow the update of a ready package to its newer version; "" if the
-        update is possible already, or if no such versions are found.
+        """Return the versions of other packages that would allow the pending update of a ready package; "" if the package
+        has no update that is impossible now, or if no such versions are found.
         """
         instance = self.runtime.instances.get(name)
         note = instance.status.update if instance is not None else None

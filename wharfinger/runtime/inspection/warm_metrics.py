@@ -88,8 +88,8 @@ WARM_METRICS: Final = (
 
 
 def warm_families(starts: WarmStarts, programs: PersistentPrograms) -> Iterator[tuple[Description, Rows]]:
-    """Yield all families with their present series. Pools of one program with different environment variables have numbered
-    labels.
+    """Yield all families with their present series. If pools have the same program, but different
+    environment variables, their labels are numbered (`named_pools`).
     """
     pools = list(named_pools(starts.pools()))
     yield STARTS, [(("warm",), starts.warm), (("cold",), starts.cold)]

@@ -9,7 +9,7 @@ from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 
 
 def named_pools(pools: Sequence[InterpreterPool]) -> Iterator[tuple[str, InterpreterPool]]:
-    """Yield each pool with its name: the program, with a number if there are pools of it with different environment variables."""
+    """Yield each pool with its name: the program, and a number if an earlier pool has the same program."""
     seen: dict[str, int] = {}
     for pool in pools:
         program = pool.interpreter.program

@@ -62,8 +62,8 @@ Rows = Sequence[tuple[Sequence[str], float]]
 def watch_families(clients: Sequence[tuple[str, HttpClusterClient]], now: float) -> Iterator[tuple[Description, Rows]]:
     """Yield the families of all clients, each with its name; ``now`` is the wall clock in seconds since 1970.
 
-    Watches with the same labels share one series, which has the earliest time. All watches beyond MAX_WATCHES share one series,
-    too.
+    Watches with the same labels share one series, which has the earliest time. If there are more than MAX_WATCHES series, the
+    remaining watches share one series.
     """
     signs = [sign for _, client in clients for sign in client.heartbeats.signs()]
     yield HEARD, list(_heard(signs, now).items())

@@ -64,7 +64,7 @@ def add_install(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="NAME",
         help="for a TARGET without an address: the PackageRepository that has the package (default: the "
-        "PackageRepository default)",
+        "PackageRepository named default)",
     )
     parser.add_argument(
         "--cluster-scope",
@@ -138,7 +138,8 @@ def _install(args: argparse.Namespace) -> int:
     name = cast("str | None", args.name) or target.name.rpartition("/")[2]
     if not is_instance_name(name):
         return _failed(
-            f"--name {name!r:.100}: expected a name of lower-case letters, digits, '-' and '.', at most 53", 2
+            f"--name {name!r:.100}: expected a name of lower-case letters, digits, '-' and '.', at most 53 characters",
+            2,
         )
     wanted = InstallRequest(
         target,
@@ -174,7 +175,7 @@ def _uninstall(args: argparse.Namespace) -> int:
 
 
 def _meant(name: str) -> str:
-    """Return a hint for a name that no Application has: the user may have given NAMESPACE.NAME, as for most other commands."""
+    """Return a hint for a name that no Application has. Perhaps the user gave NAMESPACE.NAME, as most other commands expect."""
     namespace, _, rest = name.partition(".")
     if rest:
         return f"did you mean `wharfinger uninstall {rest} -n {namespace}`?"
@@ -182,7 +183,7 @@ def _meant(name: str) -> str:
 
 
 def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[None]], what: str) -> int:
-    """Do the work with a client; return the exit code."""
+    """Do the work with a client of the cluster, print an error if it fails, and return the exit code."""
 
     async def run() -> None:
         connection = await trio.to_thread.run_sync(

@@ -46,7 +46,7 @@ class InstallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InstallRequest:
-    """A package to install as an instance in a namespace."""
+    """A package to install as an Application in a namespace."""
 
     target: Target
     namespace: str
@@ -114,7 +114,7 @@ async def wait_ready(client: ClusterClient, wanted: InstallRequest, generation: 
 
 
 async def _refusal(informer: Informer, key: ObjectKey) -> str:
-    """Wait for the first list. Return why the user may not follow the Application; "" if they may."""
+    """Wait for the informer's first list. Return an error message if the user may not list the Application, otherwise ""."""
     try:
         await informer.wait_first_list()
     except ForbiddenError as error:
@@ -149,8 +149,8 @@ async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: 
 
 
 async def clean_up(client: ClusterClient, wanted: InstallRequest) -> None:
-    """Delete the PackageRepositories that earlier commands made for archives of the instance, together with their Secrets,
-    except for the one that is in use. Raises ClusterError.
+    """Delete the PackageRepositories that earlier commands made for archives of this Application, together with their
+    Secrets, except for the PackageRepository that is in use. Raises ClusterError.
 
     A user who may not list repositories has made none, so there is nothing to delete.
     """

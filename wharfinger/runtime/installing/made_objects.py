@@ -42,8 +42,8 @@ class Made:
 
 
 def made_objects(target: Target, namespace: str, name: str, settings: JsonObject, repository: str = "") -> Made:
-    """Return the objects for an instance of a package. ``repository`` is an existing PackageRepository to use; "" if one must be
-    made.
+    """Return the objects for installing a package as an Application. ``repository`` is an existing PackageRepository to use; ""
+    stands for a new one, or for the default one if the target names only a package.
     """
     match target:
         case Carried():

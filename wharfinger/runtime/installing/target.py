@@ -4,7 +4,7 @@ PackageRepository.
 ==================================  ==========================================================================================
 ``./chart``, ``web-1.2.3.tgz``      files of this machine, which are carried to the daemon in Secrets
 ``oci://HOST/PATH/NAME[:VERSION]``  a package in a registry; without a version, the newest one, and later ones when they appear
-``NAME[@VERSION or RANGE]``         a package of a PackageRepository; with a range, newer versions in it are adopted, too
+``NAME[@VERSION or RANGE]``         a package of a PackageRepository; with a range, later versions in the range, too
 ==================================  ==========================================================================================
 """
 
@@ -106,8 +106,11 @@ def _in_registry(text: str) -> InRegistry:
 
 
 def _version_or_range(wanted: str, text: str) -> tuple[str, str]:
-    """Return the version or the range that a text names, and "" for the other of the two. An empty text means the range ANY;
-    another text is a range if it is neither a full version nor another tag. Raises AddressError.
+    """Return the version and the range that the text ``wanted`` names; one of the two is always "".
+
+    An empty text means the range ANY. A version is either complete, such as ``1.2.3``, or a tag that cannot be read as a range
+    and does not begin with a digit. All other texts must be ranges. ``text`` is the whole target, for messages. Raises
+    AddressError.
     """
     if not wanted:
         return "", ANY

@@ -28,11 +28,11 @@ def digest_of(text: str) -> str:
 
 
 def newest_stamp(history: Sequence[Release]) -> tuple[int, str]:
-    """Return the newest deployed revision with a stamp, and its stamp; (0, "") if there is none, or if the daemon made a later
-    revision without a stamp.
+    """Return the newest deployed revision with a stamp, and its stamp; (0, "") if there is none, or if a later deployed revision of
+    the daemon has no stamp.
 
-    Revisions that users made with Helm are skipped: Helm may copy a stamp into the new revision of a rollback, but this stamp
-    does not describe that revision. The daemon's own revision keeps its stamp when a rollback supersedes it.
+    A revision counts as deployed if it is deployed, or was deployed and is superseded. Revisions that users made with Helm are
+    skipped: Helm may copy a stamp into the new revision of a rollback, but this stamp does not describe that revision.
     """
     for release in reversed(history):
         deployed = release.status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED}

@@ -8,7 +8,7 @@ changed                                                              requires
 ===================================================================  ===============================================
 nothing                                                              NONE
 source, package, version, digest, namespace, requested, forced,      UPDATE: from Download on, whatever else changed
-reset
+reset (or a new package)
 settings, settings version, maintenance, resources, patches,         RECONFIGURE: the loaded version runs again
 release policy, scope, upgrade policy, account, and nothing else
 suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed

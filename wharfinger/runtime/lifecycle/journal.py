@@ -111,11 +111,15 @@ class JournalEntry:
 
 
 Observe: TypeAlias = Callable[[str, State, Event, State, tuple[Effect, ...]], None]
-"""A callback for each step: the name of the package, and its records before and after an event with its effects."""
+"""A callback for each event. It gets the name of the package, its records before the event, the event, its records after the
+event, and the effects.
+"""
 
 
 class Journal:
-    """The operations of all packages; they are kept in memory if ``file`` is None. Every method may raise JournalError."""
+    """The operations of all packages; they are kept in memory if ``file`` is None. The constructor and all methods that
+    record something may raise JournalError.
+    """
 
     def __init__(self, file: JournalFile | None) -> None:
         self.observe: Observe | None = None
@@ -152,8 +156,8 @@ class Journal:
         self._step(package, Start(operation, step))
 
     def complete(self, package: str, operation: Operation, step: str, result: str = "") -> None:
-        """Record that the step has had its last effect. Do nothing if the step is not in flight, because a superseded task
-        may report late.
+        """Record that the step has had its last effect. Do nothing if the step is not in flight: a superseded task may report
+        late.
         """
         self._step(package, Complete(operation, step, result))
 
@@ -183,7 +187,7 @@ class Journal:
         )
 
     def _taken_up(self, table: JournalTable) -> dict[str, State]:
-        """Return the records that earlier processes left since the machine was started; delete older records."""
+        """Return the records that earlier processes have written since the machine was started; delete older records."""
         rows = table.rows()
         earlier = [OPERATION_STEPS.key(row) for row in rows if row[-1] != self._boot]
         if earlier:

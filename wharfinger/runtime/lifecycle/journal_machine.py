@@ -7,16 +7,16 @@ of a step is written before the effects of the step, and again after them. So if
 no row, the row of a step in flight, or the row of a complete step.
 
 Only the rows of an *earlier process* are resumed, and only by the first `Begin` of the same operation with the same
-fingerprint, which is a checksum of everything on which the operation depends. (Only rows of processes since the machine was
-started are restored; see `runtime.lifecycle.journal`.) If the same process begins an operation again, all steps are done
+fingerprint, which is a checksum of everything on which the operation depends. (Only rows that were written since the machine
+was started are restored; see `runtime.lifecycle.journal`.) If the same process begins an operation again, all steps are done
 again, because the operation was requested once more.
 
 =====================  ====================================================================================================
 event                  effect on the rows of the operation
 =====================  ====================================================================================================
 Begin(fingerprint)     If an earlier process left the rows with this fingerprint, complete steps stay complete, and a step in
-                       flight was interrupted. Otherwise all rows are deleted, and so are records of other operations
-                       that become untrue (see below).
+                       flight counts as interrupted. Otherwise all rows are deleted, and so are records of other
+                       operations that become untrue (see below).
 Start(step)            The step is in flight. A complete step stays complete.
 Complete(step, text)   A step in flight becomes complete. Otherwise nothing changes: see *Stale*.
 Finish                 All rows are deleted.
@@ -62,11 +62,11 @@ UNTRUE: Final[Mapping[Operation, tuple[Operation, ...]]] = {
     Operation.DISABLE: (Operation.RECONCILIATION, Operation.REMOVAL),
     Operation.REMOVAL: (Operation.UPDATE, Operation.RECONCILIATION, Operation.DISABLE),
 }
-"""The operations whose records become untrue when an operation begins."""
+"""For each operation, the operations whose records become untrue when it begins."""
 
 
 class StepLimitError(Exception):
-    """More steps, or a longer result, than the journal keeps."""
+    """An operation has more steps, or a step has a longer result, than the journal keeps."""
 
 
 class Phase(StrEnum):

@@ -31,7 +31,8 @@ Suspend              all                                                        
 Removal              all                                                                                 removing
 ===================  =================================  ===============================================  ==============
 
-Any operation that begins after a suspension cancels a Suspend that still runs. Every event for an unknown package is refused.
+Any operation that begins after the package was resumed cancels a Suspend that still runs. Every event for an unknown package
+is refused, except Desired and Tracked, which make the package known.
 [1] An unwanted package must not stay in the cluster only because a version cannot be downloaded; UpdateCutShort means that the
 update has to begin again after the Disable.
 
@@ -39,18 +40,19 @@ Whether a package is suspended is part of its desired state. The answer to a `De
 a Suspend that begins cancels all running operations. A suspension never prevents a removal: a suspended package that is no
 longer wanted is removed.
 
-**The guard of the removal, in both directions.** RemovalCompleted forgets a package only if it is being removed: a
-package created again after its removal is a new one that a late completion cannot touch. A desired state that arrives
-while a package is being removed is neither adopted nor lost: the answer is REMOVING, and the caller submits it again
-after the removal (in the public peer it was lost with the package's entry: spec/runtime §13 item 19). A removal whose
-final task succeeded is *leaving*: it cannot be started again, so none of its tasks runs beside the next package of that
+**The guard of the removal, in both directions.** RemovalCompleted forgets a package only if it is being removed. So a late
+RemovalCompleted does not affect a package that was created again after its removal. A desired state that arrives while a
+package is being removed is neither adopted nor lost: the answer is REMOVING, and the caller submits the state again after the
+removal. (The program that spec/runtime describes loses the state together with the package's entry: §13 item 19.) A removal
+whose final task succeeded is *leaving*: it cannot be started again, so none of its tasks runs beside the next package of that
 name.
 
 Invariants: there is at most one live scope of each kind of operation. While a package is being removed, only the removal has
 a live scope. Once a Suspend has begun, only the Suspend and a removal may have live scopes until the package is resumed. A
 forgotten package has no live scope. Every begun scope is cancelled or ended exactly once.
 
-The state machine uses no trio, no clock and no names. A refused event changes nothing, and the effect has the reason.
+The state machine uses neither trio nor a clock, and does not know the package's name. A refused event changes nothing, and the
+effect has the reason.
 """
 
 from dataclasses import dataclass, replace

@@ -123,7 +123,7 @@ class PackageState:
     rollback: Rollback | None = None
     """The last rollback, until `ready_as` ends it; None if there is none."""
     rollback_asked: str = ""
-    """The annotation's value in the last request for a rollback that is done."""
+    """The value of the annotation in the user's last completed request for a rollback."""
     revision: int = 0
     """The revision of the release when ``applied`` was recorded; 0 if no revision was recorded. Older daemons recorded no
     revision, and wrote no stamps (`applied_stamp`) into the records of releases.
@@ -140,15 +140,18 @@ class PackageState:
         return replace(known, source=source, version=version, digest=digest, started=started, synchronized=synchronized)
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
-        """Record users' requests that are done or about to be done. A new request for a reset also forgets what hooks have
-        done once, the patches of values by hooks, and the former settings.
+        """Record users' requests that are done or about to be done. A new request for a reset also makes the hooks start
+        over (`started_anew`), and forgets the former settings.
         """
         anew = self.started_anew().configured_as(None) if reset != self.reset else self
         return replace(anew, forced=forced, reset=reset)
 
     def configured_as(self, settings: JsonObject | None, version: int = 0) -> "PackageState":
-        """Record the settings that passed Configure, and the version of their schema. ``settings`` is None if the schema has
-        no rule that compares new settings with them.
+        """Record the settings that passed the task Configure, and the version of their schema. Later settings are compared
+        with them.
+
+        ``settings`` is None if there is nothing to compare with: the schema has no rule that compares settings, a user
+        requested a reset, or another package replaced this one.
         """
         return replace(self, configured=settings, configured_version=version)
 
@@ -211,7 +214,7 @@ class PackageState:
         return replace(self, withdrawn=True)
 
     def synchronized_with(self, known: Mapping[str, str]) -> "PackageState":
-        """Record the objects that hooks know, by binding, in place of those that were recorded for any binding."""
+        """Record the objects that hooks know, by binding, in place of all objects that were recorded before."""
         return replace(self, synchronized=tuple(sorted(known.items())))
 
     def may_have_made(self, kinds: Iterable[str]) -> "PackageState":

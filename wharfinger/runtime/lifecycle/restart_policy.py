@@ -6,7 +6,7 @@ from wharfinger.packages.definition.definition import Layout
 
 
 class Repeat(StrEnum):
-    """The parts of a start that are repeated at every start of the daemon."""
+    """The policy for one part of a package's start, such as its onStartup hooks: whether each start of the daemon repeats it."""
 
     LAYOUT = "layout"
     """The default of the package's layout: ALWAYS for addon-operator's layout, and NEEDED for packages with a
@@ -14,8 +14,8 @@ class Repeat(StrEnum):
     """
     ALWAYS = "always"
     NEEDED = "needed"
-    """Only parts that were not done, or whose result is out of date."""
+    """The part is repeated only if it was not done, or if its result is out of date."""
 
     def always(self, layout: Layout) -> bool:
-        """Return whether the part is repeated at every start for packages of a layout."""
+        """Return whether the part is repeated at every start, for packages with this layout."""
         return layout is Layout.MODULE_FOLDER if self is Repeat.LAYOUT else self is Repeat.ALWAYS

@@ -3,9 +3,9 @@
 A step has effects outside the process and is costly to repeat: a download, an unpacked tree, a hook run, an applied release. It
 is journalled as in flight before its first effect and as complete after its last. So after a kill, a step that has begun is
 either done, or in flight and to be done again (at least once). A step that needs no effect, or only one that may be repeated,
-is not journalled, unless later steps of the operation depend on its result. The operation that resumes the killed one skips the
-steps that are done. It is the same operation if its *fingerprint*, which stands for all its inputs, is the same; an operation
-with another fingerprint begins with nothing done.
+is not journalled, unless later steps of the operation depend on its result. After the restart, an operation of the same
+kind with the same *fingerprint* (a checksum of all inputs) resumes the killed operation: it skips the steps that are done. An
+operation with another fingerprint begins with its first step.
 
 If an attempt fails, the next attempt of the same process does all steps again: for example, a beforeHelm hook may have to
 react to the cause of a failed apply.
@@ -27,7 +27,7 @@ from wharfinger.runtime.resources.settings import ResolvedSettings
 
 @dataclass(slots=True)
 class Taken:
-    """A step in progress. If it was started, ``result`` is stored in the journal when the step completes."""
+    """A step that is being taken. If `start` was called, ``result`` is stored in the journal when the step completes."""
 
     _start: Callable[[], None]
     started: bool = False
@@ -49,7 +49,7 @@ class Steps:
     begun: bool = False
 
     def begin(self, fingerprint: str) -> None:
-        """Begin an attempt. Raises JournalError."""
+        """Begin the operation, or another attempt at it. Raises JournalError."""
         self.journal.begin(self.package, self.operation, fingerprint)
 
     def begin_once(self, fingerprint: str) -> None:

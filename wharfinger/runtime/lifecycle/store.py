@@ -48,7 +48,9 @@ class RemovalStart(Enum):
 
 
 Observe: TypeAlias = Callable[[str, Package | None, Event, Package | None, tuple[Effect, ...]], None]
-"""A callback for each step: the name of the package, and its state before and after an event with its effects."""
+"""A callback for each event. It gets the name of the package, its state before the event, the event, its state after the event,
+and the effects.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class LifecycleStore:
-    """All packages. Synchronous and single-threaded: one call is one atomic step."""
+    """The desired states and operations of all packages. Synchronous and single-threaded: one call is one atomic step."""
 
     _packages: dict[str, Package] = field(default_factory=dict)
     _scopes: dict[int, WorkScope] = field(default_factory=dict)

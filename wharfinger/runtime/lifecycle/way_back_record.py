@@ -1,8 +1,8 @@
 """The parts of a package's recorded state that are needed to return to its former revision.
 
 `ReadyRevision` is the revision with which the package was last Ready. `Rollback` records the reaction to a failed upgrade, or
-to a user's request. The rollback is in force as long as the resource asks for the same state as at that time (``asked``). If
-``revision`` is 0, no former revision could be used, and the `Rollback` only states this.
+to a user's request. The rollback is in force as long as the resource asks for the same state as when it was recorded
+(``asked``). If the revision in its ``note`` is 0, no former revision could be used, and the `Rollback` only states this.
 """
 
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ class ReadyRevision:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """A rollback, or the finding that a rollback is impossible. ``generation`` is the resource's generation; ``inputs`` has the
-    package, the version and the settings to return to, None if a rollback is impossible.
+    """A rollback, or the finding that a rollback is impossible. ``generation`` is the resource's generation at that time.
+    ``inputs`` has the package, the version and the settings to return to; None if a rollback is impossible.
     """
 
     asked: str

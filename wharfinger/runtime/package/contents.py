@@ -50,4 +50,4 @@ class Contents:
     definitions: Kept[Definition] = field(default_factory=Kept)
     chart_uses: Kept[ChartUse] = field(default_factory=Kept)
     webhook_mentions: Kept[bool] = field(default_factory=Kept)
-    """True if the templates of the chart mention conversion webhooks."""
+    """For each content, True if the templates of its chart mention conversion webhooks."""

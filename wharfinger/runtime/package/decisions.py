@@ -104,7 +104,7 @@ def decided(
 def _run_ordered(package: Package, run: int, reason: str, around: Around) -> Next:
     """Run the loaded package.
 
-    While a version is being loaded, nothing is begun, because a run is ordered at the end of the load. If the scheduler
+    While a version is being loaded, nothing is begun, because the scheduler orders another run after the load. If the scheduler
     refused the loaded version, the version is offered to the scheduler again, in place of a run.
     """
     package = applied(package, ReconciliationOrdered(run))

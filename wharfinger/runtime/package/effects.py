@@ -37,7 +37,7 @@ class Simple(Enum):
     """The effects without parameters; the string value of each describes the action."""
 
     SUSPEND = "ask the lifecycle store for a suspension"
-    CRDS = "ensure the definitions, in a lane of their own"
+    CRDS = "ensure the CRDs, in a lane of their own"
     UNPARK = "run parked tasks again, because a permanent failure may have been due to the settings"
     NEEDS_CHANGED = "offer the node again, because the dependencies of the resource changed"
     UPDATE_COMPLETE = "notify the lifecycle store that the version is loaded"
@@ -50,7 +50,7 @@ class Simple(Enum):
     LOOK_AT_HEALTH = "report the health of the release, which was ignored while a task waited for readiness"
     ROUND_BEGINS = "begin a round of global hooks"
     ROUND_RAN = "run the other packages in the round of global hooks"
-    FLAGS_SEEN = "compare the switches of global hooks with those in effect"
+    FLAGS_SEEN = "compare the enabled flags that global hooks have set with those in effect"
     ASK_PROVISIONAL = "run again the enabled scripts that did not see all packages"
     CLEAN = "forget the removed package, outside of its queue"
     SEE_OTHERS = "run the enabled script again if it would see other Modules"
@@ -108,7 +108,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class GiveWay:
-    """Let packages of a higher order go first: at once, or only after some failed attempts."""
+    """Let packages of a higher order run although this package has failed: immediately (``at_once``) or after some attempts."""
 
     run: int
     at_once: bool
@@ -116,7 +116,7 @@ class GiveWay:
 
 @dataclass(frozen=True, slots=True)
 class CastVote:
-    """Record the vote of the script. With ``may_be_early``, the vote is provisional if installed packages are not loaded yet."""
+    """Record the vote of the script. With ``may_be_early``, it is provisional if some installed packages are not loaded yet."""
 
     enabled: bool | None
     reason: str
@@ -160,7 +160,7 @@ class BeginVote(BeginBase):
 @dataclass(frozen=True, slots=True)
 class RepeatVote(BeginBase):
     """Ask the lifecycle store for a vote, because the Modules in ``before`` are on now. If this interrupts a run of the script
-    for a change of the specification, ``reason`` names that change; otherwise it is empty.
+    that a change of the specification caused, ``reason`` names that change; otherwise it is empty.
     """
 
     before: tuple[str, ...]

@@ -137,8 +137,8 @@ class HookDone(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class EventHookDone(ReportBase):
-    """An event hook ran in a lane; ``error`` is empty if it succeeded. The hook counts as failed in this lane until its next
-    success there.
+    """An event hook (a hook that was run for changed objects or on a schedule) ran in a lane; ``error`` is empty if it
+    succeeded. After a failure, the hook counts as failed in this lane until its next success there.
     """
 
     hook: str
@@ -155,11 +155,10 @@ class ValuesChanged(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class HealthSeen(ReportBase):
-    """The readiness of the release's objects: one text about failed objects, one about stalled objects, and one about
-    rollouts.
+    """The readiness of the release's objects. At most one text is set: ``failed`` is about failed objects; ``stalled`` is about
+    stalled objects, if none has failed; ``rolling`` is about rollouts, if there are no such objects.
 
-    All three are empty if all objects are ready. ``any_stalled`` is True if any object is stalled, even if ``stalled`` is
-    empty.
+    All three are empty if all objects are ready. ``any_stalled`` is True if any object is stalled, even if another text is set.
     """
 
     failed: str = ""
@@ -212,7 +211,7 @@ Report: TypeAlias = (
 )
 
 OF_EVERY_OPERATION: Final = (HookDone, EventHookDone, ValuesChanged)
-"""The reports of hooks that are true even if the operation that started the hook was cancelled."""
+"""The reports about hooks that are processed even if the operation that started the hook was cancelled."""
 
 
 # --- the outcomes of effects ---------------------------------------------------------------------------------------------
@@ -284,7 +283,7 @@ class VoteStarted(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteDone(OutcomeBase):
-    """The enabled script ran because the specification changed for this reason."""
+    """The enabled script ran because the specification changed; ``reason`` names the change."""
 
     reason: str
 
@@ -335,7 +334,7 @@ class SuspendStarted(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class StoredLoaded(OutcomeBase):
-    """The installed version of a suspended package was read, if its files are on the disk."""
+    """The task of a suspension succeeded. It has read the installed version of the package, if its files are on the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +408,7 @@ class OthersTurned(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class DecisionReported(RequestBase):
-    """The decision of the scheduler may be reported."""
+    """The scheduler's decision is to be shown in the package's status."""
 
     decided: Decided
 

@@ -153,9 +153,7 @@ class ReconciliationOrdered(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationBegun(NodeBase):
-    """The scheduler started a reconciliation, even if it cannot run now because the package is suspended or being removed. An
-    earlier Disable no longer counts.
-    """
+    """The lifecycle store was asked for a reconciliation, which may have been refused. An earlier Disable no longer counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,16 +192,16 @@ class SuspendBegun(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteCast(ScriptBase):
-    """The vote of the script is known. The scheduler gets the vote at once, or together with the package's node."""
+    """The vote of the script is known. The scheduler gets the vote immediately, or together with the package's node."""
 
     vote: ScriptVoted
 
 
 @dataclass(frozen=True, slots=True)
 class VoteBegun(ScriptBase):
-    """A run of only the enabled script began, with this scope. ``reason`` is the change of the specification that caused the
-    run; empty if no change did. ``before`` has the Modules that are on and precede the package, if a change of them caused the
-    run; otherwise it is None.
+    """A run of the enabled script outside of an update began, with this scope. ``reason`` is the change of the specification
+    that caused the run; empty if no change did. ``before`` has the Modules that are on and precede the package, if a change of
+    them caused the run; otherwise it is None.
     """
 
     scope: WorkScope
@@ -213,7 +211,7 @@ class VoteBegun(ScriptBase):
 
 @dataclass(frozen=True, slots=True)
 class ScriptDone(ScriptBase):
-    """A run of only the enabled script has ended."""
+    """A run of the enabled script outside of an update has ended."""
 
 
 # --- the release -----------------------------------------------------------------------------------------------------------
@@ -221,13 +219,13 @@ class ScriptDone(ScriptBase):
 
 @dataclass(frozen=True, slots=True)
 class ValuesOutdated(ReleaseBase):
-    """A hook changed the values while they were being applied."""
+    """A hook changed the values while a reconciliation was applying them."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriftSeen(ReleaseBase):
-    """The fields that differ from the applied values, and the fields that another writer sets again after each correction,
-    are known.
+    """It is known which fields of applied objects differ from what was applied, and which fields another writer sets again
+    after each correction.
     """
 
     drift: tuple[str, ...]

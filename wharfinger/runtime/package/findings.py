@@ -241,7 +241,7 @@ class ObjectsKnown(ReleaseBase):
 class ChartApplied(ReleaseBase):
     """The chart was applied; ``brought`` is None if the next run must apply it again.
 
-    ``inputs`` are the inputs that this render used.
+    ``inputs`` are the inputs from which the chart was rendered.
     """
 
     objects: tuple[ObjectKey, ...]

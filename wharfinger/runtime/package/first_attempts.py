@@ -3,8 +3,8 @@
 A chart may use kinds that another package defines, even if that package is not named as a dependency (spec/runtime §5.2). So
 before any package is applied, the CRDs of all packages that are loaded and on are ensured: each package does this in a lane of
 its own, whatever its order is. If CRDs cannot be ensured, their own package waits until that succeeds, but all other packages
-wait only for the first attempt (spec §13 item 11). In the same way, global hooks, which see all Modules, wait for the first
-attempt to load each Module that is being loaded.
+wait only for the first attempt (spec/runtime §13 item 11). In the same way, global hooks, which see all Modules, wait for the
+first attempt to load each Module that is being loaded.
 
 A task that waits here waits only for the attempts that were under way when its wait began, so new packages cannot prolong the
 wait forever.

@@ -1,8 +1,8 @@
 """One package in the runtime: the instance, which has the package's state, and the tools of its tasks.
 
-The state is a frozen struct (:mod:`~wharfinger.runtime.package.state`). Only `Instance.take` replaces it, which the loop of the
-runtime calls for one event after the other, each time without an await. So tasks in several lanes need no lock to read the
-state, and every change of a package is caused by an event.
+The state is a frozen struct (:mod:`~wharfinger.runtime.package.state`). Only `Instance.take` replaces it. The loop of the
+runtime (:mod:`~wharfinger.runtime.core.packages`) calls `take` for one event after the other, each time without an await. So
+tasks in several lanes need no lock to read the state, and every change of a package is caused by an event.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -75,7 +75,7 @@ from wharfinger.runtime.tracing.tracer import Tracer
 
 
 class SourceOpener(Protocol):
-    """A function that opens the registry that has a package."""
+    """A function that opens the registry of a package."""
 
     def __call__(self, source: Source, package: str, /) -> AbstractAsyncContextManager[tuple[Registry, str]]:
         """Return a context manager around an open Registry and the package's OCI repository in it."""
@@ -133,9 +133,9 @@ class Tools:
     engine: ChartEngine | None = None
     """The chart engine, for its counts; None if ``helm template`` renders the charts."""
     warm: WarmStarts | None = None
-    """The pools of warm interpreters for Python hooks, for metrics only; None if the daemon has no warm interpreters."""
+    """The pools of warm interpreters for Python hooks, only for inspection; None if the daemon has no warm interpreters."""
     persistent: PersistentPrograms | None = None
-    """The hooks that keep running, for metrics only; None if the daemon keeps no hooks running."""
+    """The hooks that keep running, only for inspection; None if the daemon keeps no hooks running."""
     tracer: Tracer | None = None
     """The tracer, which makes spans of hooks' runs; None if no traces are exported."""
     webhooks: Webhooks | None = None
@@ -144,8 +144,8 @@ class Tools:
 
 @dataclass(slots=True)
 class Signal:
-    """An event that can occur repeatedly, and wakes all waiting tasks each time. It needs almost no memory while no task
-    waits, because there may be ten thousand packages with one signal each.
+    """An event that can occur repeatedly, and wakes all waiting tasks each time. While no task waits, it has no
+    trio.Event and needs almost no memory: there may be ten thousand packages, each with two signals.
     """
 
     _event: trio.Event | None = None
@@ -164,8 +164,8 @@ class Signal:
 
 
 Observe: TypeAlias = Callable[[Package, Event, Around, Package, tuple[Effect, ...]], None]
-"""A callback for each step: it gets the state before the event, the event, the surroundings, the state after the event, and
-the effects.
+"""A callback for each event. It gets the state before the event, the event, the facts outside of the state (`Around`), the
+state after the event, and the effects.
 """
 
 
@@ -185,11 +185,11 @@ class Instance:
     log_budgets: dict[str, LogBudget] = field(default_factory=dict)
     """The log budget that each hook has left."""
     throttles: dict[str, Throttle] = field(default_factory=dict)
-    """The throttles of hooks that limit how often they run."""
+    """The throttles, by hook. A throttle limits how often its hook runs."""
     running_hooks: int = 0
     hooks_quiet: Signal = field(default_factory=Signal)
     observe: Observe | None = None
-    """The callback for each step, which the flight recorder provides."""
+    """The callback for each event, which the flight recorder provides."""
     _secrets: tuple[tuple[object, ...], tuple[str, ...]] = ((), ())
     """The package's own secrets, with the objects in which they were found."""
 
@@ -402,8 +402,8 @@ class Instance:
 
 
 class Host(Protocol):
-    """The part of the runtime that tasks use: they pass it their reports and findings, and it runs hooks in other lanes and
-    knows the other packages.
+    """The part of the runtime that tasks use: it processes their reports and findings, runs hooks in other lanes, and knows the
+    other packages.
     """
 
     def emit(self, instance: Instance, event: Report | Finding) -> None:

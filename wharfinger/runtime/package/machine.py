@@ -2,29 +2,30 @@
 to carry out.
 
 Theory of operation. The lifecycle machine (:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`) decides which operation may
-begin, and which other operations are cancelled then. The scheduler decides which packages may be on, and in which order they
-run. This state machine connects the two: for a decision or a request, it returns effects that request operations from the
-lifecycle store; for the end of a task, it returns the effects that have to follow. The phase of a package follows from the
-lifecycle machine and from the package's state:
+begin, and which other operations are cancelled when it begins. The scheduler decides which packages may be on, and in which
+order they run. This state machine connects the two. For a decision or a request, it returns effects that request operations
+from the lifecycle store (:mod:`~wharfinger.runtime.lifecycle.store`). For the end of an operation, it returns the effects that
+have to follow. The phase of a package follows from the lifecycle machine and from the package's state:
 
 ================  ================================================================================================
 unread            no definition was read
 loading           an update runs
 suspended         a user has suspended the package
-refused           the loaded definition would close a cycle, and the earlier one is the node
+refused           the scheduler refused the loaded definition, because it would close a cycle
 joined            the loaded definition is the scheduler's node
 ================  ================================================================================================
 
-What an event asks for in each phase (``-`` means nothing, and Rescheduled is an event for the scheduler):
+The table shows what an event asks for in each phase. ``-`` means nothing, and *missed* means that the order is recorded for
+later. Rescheduled is an event for the scheduler.
 
 =================  ===============  =====================  ====================  =================  =====================
 event              unread           loading                suspended             refused            joined
 =================  ===============  =====================  ====================  =================  =====================
-RunOrdered         reconciliation   the run failed; the    done, if it is        offer again        reconciliation
+RunOrdered         reconciliation   the run fails; the     done, if it is        offer again        reconciliation
                    [1]              load orders another    installed [1]
 DisableOrdered     Disable          Disable; missed if     missed                Disable            Disable
                                     nothing was read
-DecisionMade, on   -                -                      -                     -                  its CRDs
+DecisionMade, on   -                -                      -                     -                  ensure its CRDs
 DesiredAdopted[2]  Rescheduled      - [4]                  - [3]                 offer again        vote if it has a
                                                                                                     script, else Rescheduled
 NeedsChanged       -                -                      offer                 offer              offer
@@ -44,8 +45,8 @@ UpdateDone         the definition is offered to the scheduler, and enabled scrip
 RunDone            the scheduler is notified; if the values changed meanwhile, it is asked for another run
 DisableDone,       the present decision is reported again, because a failure may have been reported in between
 VoteRepeated
-VoteDone           as for VoteRepeated, and the scheduler is asked for a run. If a vote for other Modules has interrupted
-                   this vote, VoteDone follows at the end of the newer vote
+VoteDone           as for VoteRepeated, and the scheduler is asked for a run. If other Modules are on meanwhile, a newer vote
+                   interrupts this one, and VoteDone follows at the end of the newer vote
 StoredLoaded       the definition is offered, so that the package counts as present for its dependents
 RemovalDone        the package is forgotten, outside of its queue
 =================  ===================================================================================================

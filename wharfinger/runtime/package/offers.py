@@ -24,13 +24,13 @@ def offer(package: Package, *, stored: bool = False) -> Next:
     established = before
     if fresh:
         established = None if definition.crds else ()
-    # This comes before the scheduler is notified, because the scheduler's orders begin operations at once.
+    # The state changes before the scheduler is notified, because the scheduler's orders begin operations immediately.
     return applied(package, Offered(established)), (Offer(definition, fresh, stored, before),)
 
 
 def reconfigured(package: Package, reason: str) -> Next:
-    """Act on a changed specification of a loaded package. If the package has an enabled script, the script runs first,
-    because it may read the settings.
+    """Act on a changed specification of a package that is not being loaded. If the package has an enabled script, the script
+    runs before the scheduler is asked for a run, because the script may read the settings.
     """
     definition = package.files.definition
     if definition is not None and package.node.refused is not None:
@@ -44,7 +44,7 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
     """Return the package and the effects after a vote of the enabled script."""
     match event:
         case VoteRecorded(vote):
-            # The node has an earlier version than the script if the script's version is still being loaded, or was refused.
+            # While the script's version is being loaded, or if it was refused, the node still has an earlier version.
             applies = package.node.refused is None and not around.loading
             return applied(package, VoteCast(vote)), (Tell(vote),) if applies else ()
         case VoteStarted(scope, reason, before):
@@ -59,7 +59,7 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
 
 def ask_again(package: Package, before: tuple[str, ...], *, forced: bool) -> tuple[Effect, ...]:
     """Run the script for the Modules that are on now, unless its last run got exactly these Modules. With ``forced``, run it
-    even then, unless that run is still under way and has no other cause.
+    even then, unless that last run is still under way, and only a change of the Modules caused it.
 
     If a run for a change of the specification is under way, it is interrupted, and the new run is for that change, too.
     """

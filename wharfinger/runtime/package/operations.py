@@ -109,10 +109,10 @@ def reconciled(package: Package, event: ReconciliationStarted | RunDone, around:
 
 
 def ensure_crds(package: Package, around: Around) -> tuple[Effect, ...]:
-    """Ensure the CRDs of a package that is on, even before packages of a lower order have run; all other packages wait for
-    the first attempt.
+    """Return the effects that ensure the CRDs of a package that is on, even before packages of a lower order have run. All
+    other packages wait until the first attempt has ended.
 
-    Nothing is done while another version is being loaded, because the CRDs of that version are ensured after the load.
+    There are no effects while another version is being loaded, because the CRDs of that version are ensured after the load.
     """
     scope = package.crds.scope
     under_way = scope is not None and not scope.cancelled

@@ -3,7 +3,7 @@
 A stage's report replaces the condition of that stage. The stage of the hooks shows a failure of the operation's own hooks
 until they succeed, because this failure prevents the package from being applied. A failure of an event hook is shown only if
 there is no failure of an operation's hook. Health is shown only after the package was ready once: until then, the task that
-waits for readiness reports the objects that it waits for. If objects are not ready for a while, as during scaling or a
+waits for readiness reports the objects that are not ready. If objects are not ready for a while, as during scaling or a
 rollout, the package stays Ready, and is Reconciling; it becomes Degraded once an object has failed or stalled. Drift that is
 not corrected, and revisions made by another writer, are shown as warnings, because a retry would not help. If another manager
 sets fields again and again, the package is Degraded, with that manager's name, until the manager stops.
@@ -60,7 +60,7 @@ SHOWN_FIGHTS: Final = 3
 UPKEEP: Final = "upkeep"
 """The subject of warnings about objects that could not be corrected or pruned."""
 RELEASE: Final = "release"
-"""The subject of warnings about another writer's revisions, which are cleared when the package is applied again."""
+"""The subject of warnings about another writer's revisions. These warnings are cleared when the package is applied again."""
 DRIFT: Final = "drift"
 
 
@@ -133,7 +133,7 @@ def _ended(package: Package, event: Succeeded | StageFailed | Uninstalled, aroun
 def _succeeded(package: Package, stage: Stage, around: Around) -> Next:
     """Report that a stage is done.
 
-    After a complete run no hook counts as failed any more, except event hooks that failed and wait for their next run.
+    Once the hooks have run, no hook counts as failed any more, except event hooks whose last run in a lane failed.
     """
     status = package.status
     if stage in (Stage.HOOKS, Stage.APPLIED) and not (package.hooks.failing and _shows_event_hook(status)):
@@ -151,7 +151,7 @@ def _succeeded(package: Package, stage: Stage, around: Around) -> Next:
 
 
 def failed(package: Package, stage: Stage, failure: Failure, around: Around) -> Next:
-    """Report that a stage failed. Other packages do not wait any longer, because they wait only for the first attempt."""
+    """Report that a stage failed. Packages that wait for this package's first attempt do not wait any longer."""
     return _with_failure(package, stage, failure, around), _after_failure(package, stage, failure)
 
 
@@ -161,7 +161,7 @@ def _after_failure(package: Package, stage: Stage, failure: Failure) -> tuple[Ef
         Log(text, warning=True),
         Attempt(Phase.CRDS, begins=False),
         Attempt(Phase.LOAD, begins=False),
-        # The run may still be completed. Until then, only the dependents of the package wait for it.
+        # The run may still be completed. Once the package has given way, only its dependents wait for the run.
         GiveWay(package.node.run, failure.permanent),
     )
 

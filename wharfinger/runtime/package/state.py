@@ -39,7 +39,7 @@ NO_FAILURES: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 
 
 class Brought(msgspec.Struct, frozen=True):
-    """The state that was applied last: the inputs that it was rendered from, and its fingerprint in the release engine."""
+    """The state that was applied last: a fingerprint of the inputs of its render, and its fingerprint in the release engine."""
 
     inputs: str
     fingerprint: str
@@ -105,9 +105,10 @@ class Files(msgspec.Struct, frozen=True):
     loaded_once: bool = False
     """True if this process has loaded the package."""
     chart_use: tuple[str, ChartUse] | None = None
-    """A digest, and the inputs on which the chart with that digest can depend. Each chart is searched only once."""
+    """A digest, and the inputs on which the chart with that digest can depend. Each chart is searched for them only once."""
     mentions_webhooks: tuple[str, bool] | None = None
-    """A digest, and whether the content with that digest mentions conversion webhooks. Each content is searched only once.
+    """A digest, and whether the files of the package with that digest mention conversion webhooks. The files are searched only
+    once for each digest.
     """
 
 
@@ -121,14 +122,16 @@ class Node(msgspec.Struct, frozen=True):
     refused: Failure | None = None
     """The reason why the scheduler refused the loaded version as the node.
 
-    The node is still the earlier version, which is installed and keeps running.
+    If an earlier version is installed, it keeps running, and it is still the node.
     """
     run: int = 0
-    """The scheduler's number of the reconciliation that runs."""
+    """The number of the reconciliation that the scheduler ordered last."""
     disabling: tuple[str, bool] | None = None
     """The reason for the Disable that is under way, and whether it uninstalls the package."""
     missed_disable: tuple[str, bool] | None = None
-    """A Disable that the scheduler ordered when it could not begin: the reason, and whether to uninstall."""
+    """A Disable that could not begin when the scheduler ordered it, or that a suspension interrupted: its reason, and whether
+    it uninstalls the package.
+    """
 
 
 class Vote(msgspec.Struct, frozen=True):
@@ -137,9 +140,11 @@ class Vote(msgspec.Struct, frozen=True):
     saw: tuple[str, ...] = ()
     """The Modules before this package that were on when the script last ran."""
     voting: WorkScope | None = None
-    """The scope of a run of only the enabled script, while the run waits or is under way."""
+    """The scope of a run of the enabled script outside of an update, while the run waits or is under way."""
     reason: str = ""
-    """The change of the specification that caused that run; empty if only a change of the Modules in ``saw`` caused it."""
+    """The change of the specification that caused the run of ``voting``; empty if only a change of the Modules in ``saw``
+    caused it.
+    """
     asked_about: str = ""
     """The checksum of the settings with which the script last ran."""
     kept: KeptVote | None = None
@@ -175,13 +180,13 @@ class Applied(msgspec.Struct, frozen=True):
     unmatched: tuple[str, ...] = ()
     """The overrides for which the chart has no workload or container."""
     drift: tuple[str, ...] = ()
-    """The fields of applied objects that differ from the applied values, with the managers that set them."""
+    """The fields of applied objects that differ from what was applied, with the managers that set them."""
     fought: tuple[str, ...] = ()
     """The drifted fields that another manager sets again and again."""
 
 
 class HookState(msgspec.Struct, frozen=True):
-    """The hooks of a package while they are started, and the results of their runs."""
+    """The hooks of a package from their start to their stop, and the results of their runs."""
 
     started: PackageHooks | None = None
     scope: WorkScope | None = None

@@ -1,4 +1,4 @@
-"""Waits for changes in the cluster. They may last forever, so they are interrupted when the daemon stops."""
+"""Interruptible waits for changes in the cluster. Such a wait may last forever, so the stop of the daemon interrupts it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

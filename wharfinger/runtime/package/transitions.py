@@ -5,13 +5,14 @@ part of the state   changed by                                     rule
 ==================  =============================================  ==========================================================
 status, warnings    StatusSet, Warned, Renamed                     new warnings about a subject replace earlier ones
 desired             DesiredGiven, FoundInstalled, SettingsGiven,   after a request for a reconciliation, downloads ask the
-                    AccountGiven, RefreshWanted, UpdateBegun,      registry until one has done so; a permanent failure of an
-                    Downloaded, AttemptBegun, AttemptFailed,       attempt is kept until another attempt begins
+                    AccountGiven, RefreshWanted, UpdateBegun,      registry until one download has done so; a permanent failure
+                    Downloaded, AttemptBegun, AttemptFailed,       of an attempt is kept until another attempt begins
                     AttemptSettled
 files               Downloaded … LoadCompleted, ChartSearched,     the result of a search is valid for one digest
                     WebhooksSearched
 node                Offered, Joined, JoinRefused,                  a refusal lasts until the next offer; a reconciliation ends
-                    Reconciliation…, Disable…, SuspendBegun        a Disable; a suspended Disable counts as missed
+                    Reconciliation…, Disable…,                     a Disable; a Disable that a suspension interrupts counts
+                    MissedDisableDropped, SuspendBegun             as missed
 vote                VoteCast, VoteBegun, ScriptAsked,              a script that fails was asked, but has not answered
                     ScriptAnswered, VoteReported, ScriptDone
 configuration       SettingsConverted, Configured,                 settings for a removal are in force although no definition
@@ -181,7 +182,7 @@ def _whole(package: Package, event: StatusSet | Warned | Renamed | Downloaded | 
             desired = replace(package.desired, refresh=False) if asked else package.desired
             return replace(package, desired=desired, files=_files(package.files, event))
         case Offered(established):
-            # This comes before the scheduler is notified, because the scheduler's orders begin operations at once.
+            # The state changes before the scheduler is notified, because the scheduler's orders begin operations immediately.
             crds = replace(package.crds, established=established)
             return replace(package, node=_node(package.node, event), crds=crds)
         case JoinRefused(_, established):

@@ -1,4 +1,5 @@
-"""The bodies that the fixpoint engine runs for a plan: a node for each resource, and a node for each package that is needed.
+"""The bodies that the fixpoint engine runs for a plan. There is a node for each resource, and a node for each definition of a
+package that a resource needs.
 
 The node of a resource (an Application or a Module) first creates the node of the package's definition, which reads the files of
 the package. When the definition has been read, the node of the resource runs again. Then it waits for the decision about every
@@ -68,8 +69,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The decision of the gates. ``held_by`` are the packages that the package would wait for although it may be on. They are
-    suspended, or wait themselves.
+    """The decision of the gates. ``held_by`` is a package for which this package would wait forever although it may be on: it
+    is suspended, or waits for a suspended package itself. "" means that there is no such package.
     """
 
     node: Node
@@ -115,7 +116,7 @@ class PlanBodies:
         return self._look(self._wanted[f"{who.namespace}.{who.name}" if who.namespace else who.name], level)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
-        """Return False: a node reads only ids that its outcome names, so no node has to run again at a drain."""
+        """Return False: a node reads only ids that its outcome names, so no node has to run again at a fixpoint."""
         return False
 
     async def _read_package(self, package: Id) -> Outcome:

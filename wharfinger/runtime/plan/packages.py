@@ -1,11 +1,11 @@
 """Definitions of packages from a local folder, for a plan: the same definitions that the daemon would load.
 
 The folder has the form that a PackageRepository needs (``spec.folder`` or ``spec.layout``): for each package, it has a folder
-of that name, which is an OCI image layout or has the package's files. Files are read in place. A version in a layout is
-installed into a temporary store as in the daemon, and the store is deleted at the end.
+with the name of the package, which is an OCI image layout or has the package's files. Files are read in place. A version in a
+layout is installed into a temporary store as in the daemon, and the store is deleted at the end.
 
-Hooks are not run here, not even for their configuration, and no rule or conversion is compiled; ``wharfinger package check``
-does that.
+Hooks are not run here, not even for their configuration, and no rule or conversion is compiled. ``wharfinger package check``
+does both.
 """
 
 import tempfile

@@ -1,8 +1,8 @@
-"""The fields that ``spec.patches`` of a planned package change, compared with its unpatched chart.
+"""The differences between the chart of a planned package with and without its ``spec.patches``.
 
-The chart is rendered by helm as in an offline build. Only the settings in the resource itself are used, because a plan does
-not know settings from ``settingsFrom`` or from hooks. If the chart cannot be rendered without them, no changes are shown, and
-the note says why.
+The chart is rendered by helm as in an offline build. Only the settings in the resource itself are used, because a plan knows
+neither the settings from ``settingsFrom`` nor the values that hooks change. If the chart cannot be rendered without them, no
+changes are shown, and the note says why.
 """
 
 import shutil
@@ -48,7 +48,9 @@ class PatchTools:
     kubernetes: str = ""
 
     async def changes(self, spec: PackageSpec, definition: Definition, tree: Path) -> tuple[str, ...]:
-        """Return a line for each object that the patches change, or one line with the reason why no changes can be shown."""
+        """Return a line for each object that the patches change, for at most MAX_OBJECTS objects; or one line with the reason
+        why no changes can be shown.
+        """
         try:
             rendered = await self._rendered(spec, definition, tree)
             after = await patched(rendered, spec.directives.patches, self.builder)
@@ -84,7 +86,7 @@ def find_patch_tools(scratch: Path, kubernetes: str) -> PatchTools | None:
 async def with_patch_changes(
     plan: Plan, specs: Mapping[str, PackageSpec], tools: PatchTools | None, load: LoadTree
 ) -> Plan:
-    """Add notes to the packages that would be on, about the fields that their patches change. Return the new plan."""
+    """Return the plan with notes about the fields that patches change, for the packages that would be on."""
     notes: dict[str, tuple[str, ...]] = {}
     for each in plan.order:
         spec = specs[each.name]

@@ -5,8 +5,9 @@ The daemon's engine runs to its fixpoint (:mod:`~wharfinger.runtime.fixpoint.con
 files: the packages that would be on, their order, and for each other package the reason, with the chain of causes to the root
 cause. The code of `wharfinger why` makes the chain (:mod:`~wharfinger.runtime.why.explanation`).
 
-Hooks and ``enabled`` scripts are not run, and no settings and no cluster are read. The plan assumes that ``enabled`` scripts
-would not object, and a note names them. A suspended package counts as absent, so its dependents wait.
+Hooks and ``enabled`` scripts are not run, and neither a cluster nor the settings in Secrets and ConfigMaps are read. The plan
+assumes that ``enabled`` scripts would not object; packages with such a script have a note. A suspended package would not run,
+so its dependents would wait.
 """
 
 from collections.abc import Callable, Mapping
@@ -172,8 +173,8 @@ def _state(spec: PackageSpec, finding: Finding, nodes: Mapping[str, Node], facts
 
 
 def _is_wanted(spec: PackageSpec, node: Node | None, facts: Facts) -> bool:
-    """Return whether a package is wanted. Every Application is wanted, and a Module is wanted if its spec or its bundle
-    enables it or may enable it.
+    """Return whether a package is wanted. Every Application is wanted. A Module is wanted if its specification or the bundle
+    enables it, and also if it is not known whether the bundle enables it.
     """
     if spec.id.kind == "Application" or spec.enabled is not None:
         return spec.enabled is not False

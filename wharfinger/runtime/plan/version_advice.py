@@ -21,9 +21,9 @@ from wharfinger.runtime.scheduler.state import Graph
 from wharfinger.runtime.versions.package_index import PackageIndex
 
 MAX_ADVISED: Final = 10
-"""The limit on the number of blocked packages for which versions are searched."""
+"""The limit on the number of blocked packages for which the search is made."""
 MAX_PACKAGES: Final = 2_000
-"""The number of packages in a plan above which no versions are searched."""
+"""The number of packages in a plan above which no search is made."""
 
 ReadIndex: TypeAlias = Callable[[str], Awaitable[PackageIndex | None]]
 """A function that returns the versions of a package; it returns None if there is only the planned version."""
@@ -32,7 +32,7 @@ ReadIndex: TypeAlias = Callable[[str], Awaitable[PackageIndex | None]]
 async def with_versions(
     plan: Plan, specs: Mapping[str, PackageSpec], bodies: PlanBodies, facts: Facts, read_index: ReadIndex
 ) -> Plan:
-    """Add the versions that would work to the remedies of a plan, and return the new plan."""
+    """Return the plan with the versions that would work added to its remedies."""
     blocked = [each for each in plan.blocked if each.explanation is not None][:MAX_ADVISED]
     nodes = {name: found.node for name, found in bodies.findings.items() if isinstance(found, Judged)}
     if not blocked or len(nodes) > MAX_PACKAGES:

@@ -205,7 +205,7 @@ async def _receipts(asked: _Asked, open_server: OpenServer) -> tuple[Receipt, Re
 
 
 def _leaf(group: BaseExceptionGroup[BaseException]) -> str:
-    """Return the message of the first error in the group; raise the group again if that is not an error that users can act on."""
+    """Return the message of the first error in the group. Raise the group again if users cannot act on this error."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -1,8 +1,9 @@
 """The receipt of a package: the rights that it needs. They are recorded in a trial with all rights, and proved in a trial
 with exactly the recorded rights.
 
-A request of the proof may be refused although the recorded rights allow it: only an account that has all rights of a role may
-grant the role to others. Then these rights are added to the receipt, and the proof is repeated, at most ROUNDS times.
+A request in the proof may be refused although the recorded rights allow it: only an account that has all rights of a role may
+grant the role to others. Then the rights of this role are added to the receipt, and the proof is repeated. At most ROUNDS
+proofs are made.
 """
 
 from collections.abc import Mapping
@@ -41,7 +42,7 @@ async def make_receipt(
     plan: Plan, programs: Programs, open_server: OpenServer, folder: Path, *, with_names: bool = False
 ) -> Receipt:
     """Return the receipt of a package; trials run in folders below ``folder``. With ``with_names``, rules are restricted to the
-    objects that the package used; a rule whose names differ in the proof allows all objects.
+    objects that the package used. If the package needs other objects in the proof, the rule is extended to all objects.
 
     Raises NotEnoughError, TrialError, PackageError, ClusterError, and the errors of a daemon that cannot start.
     """

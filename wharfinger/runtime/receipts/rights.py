@@ -154,7 +154,7 @@ def grant_of(rights: Rights, namespaces: Collection[str], names: Names | None = 
 
 
 def without(grant: Grant, place: str, access: Access) -> Grant:
-    """Return the grant without one verb on one resource in the role at ``place``."""
+    """Return the grant without one verb on one resource in the role of the namespace ``place`` ("": in the ClusterRole)."""
     left = frozenset(
         each
         for each in grant.by_namespace[place]

@@ -62,7 +62,7 @@ def receipt_json(subject: Subject, receipt: Receipt, growth: Mapping[Part, froze
 
 
 def growth_text(growth: Mapping[Part, frozenset[Access]], old: str) -> str:
-    """Return the rights that an older version did not need as YAML comments; without such rights, return a comment that says
+    """Return the rights that an older version did not need, as YAML comments. If there are none, return a comment that says
     so.
     """
     if not growth:

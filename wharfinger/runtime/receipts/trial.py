@@ -5,9 +5,10 @@ root passes the function that opens the server. The daemon works as in `wharfing
 makes its own requests as an administrator, and requests for the package as the account. So the recorded requests of the
 account are all requests that the package needs.
 
-A trial ends when the package is gone, when its status reports a refused request, or when one step takes longer than
-``limit_s`` seconds. If a package was applied but is not ready by then, the next step begins: the package may wait for
-something that the embedded server cannot provide, such as an API that the package's pods would serve.
+A trial ends when the package is gone, when the package reports a refused request, or when one step takes longer than
+``limit_s`` seconds. There is one exception: if the package was applied, but is not ready after ``limit_s`` seconds, the next
+step begins. Such a package may wait for something that the embedded server cannot provide, such as an API that the package's
+pods would serve.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -46,7 +47,9 @@ ADMIN: Final = "receipt-admin"
 _DAEMON: Final = "wharfinger/"
 _SOON: Final = BackoffPolicy(initial_s=0.5, max_s=1.0)
 _LEASE_S: Final = 300.0
-"""The duration of the daemon's Lease. No other daemon waits for it, and a busy machine might renew a short one too late."""
+"""The duration of the daemon's Lease. It can be long, because no other daemon waits for the Lease, and it must not be short,
+because a daemon on a busy machine might renew the Lease too late.
+"""
 
 OpenServer = Callable[[Path, Callable[[JudgedRequest], None]], AbstractAsyncContextManager[Path]]
 """A function that opens an API server in this process. It takes a folder and an observer of requests, and yields the
@@ -84,7 +87,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Record:
-    """The requests of a trial, by part. ``failure`` is the message of the status that reports a refused request; "" if the
+    """The requests of a trial, by part. ``failure`` is the message in which the package reports a refused request; "" if the
     trial succeeded.
     """
 

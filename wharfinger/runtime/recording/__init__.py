@@ -1,5 +1,6 @@
-"""The recorder: it keeps the events of each package in memory and in a log on disk, so that they can be replayed.
+"""The recorder: it keeps the last events of each package in memory. With ``--flight-recorder``, it also writes all events to a
+log on disk, from which they can be replayed.
 
-May import ``core`` and the folders below it in the layers of pyproject.toml. The recorder observes the code that
-steps the state machines; the state machines do not know the recorder.
+The recorder observes the code that steps the state machines; the state machines do not know the recorder. This folder may
+import ``core`` and the folders below it in the layers of pyproject.toml.
 """

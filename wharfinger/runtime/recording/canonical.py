@@ -3,12 +3,12 @@
 A text, a number, a boolean and None are written as they are. Every other value is a list that begins with its tag:
 ``["Enqueued", 1, "Load", …]`` is a record with its fields in order, ``["=Stage", "Loaded"]`` a member of an enumeration,
 ``["()", …]`` a tuple. Persistent maps and sets, whose order is not defined, are sorted. So equal values have equal bytes, in
-every process. For the same reason, if a state machine uses a member of an enumeration as a text, such as the reason of a
-condition, the member is written as that text.
+every process. A member of a StrEnum that is not one of the state machine's own enumerations, such as the reason of a condition,
+equals its text, so it is written as that text.
 
 A record has another form, ``["#Enqueued", {…}]``, if its fields contain only numbers, booleans, texts, times and members of
-enumerations, and if no text has to be masked. A library written in C writes this form faster (`Codec.quick`). Both forms are
-read as the same value. To compare two forms, both are read and encoded again.
+enumerations, and if no text has to be masked. The library msgspec, which is written in C, writes this form faster
+(`Codec.quick`). Both forms are read as the same value. To compare two forms, both are read and encoded again.
 
 A `Codec` knows the records of one state machine by their names, and makes no other objects when it reads. All texts pass
 through a function that masks secrets, except for names and checksums, because a masked name would be another name.
@@ -59,8 +59,8 @@ class _Record:
     """One class of records: its tag, a function that returns all fields, and the positions of fields whose texts are kept without
     masking.
 
-    Each operation of a package encodes dozens of records. For speed, all fields are read at once, and only fields that are
-    not numbers, booleans or kept texts are encoded one by one.
+    Each operation of a package encodes dozens of records. For speed, one call reads all fields, and only fields that are not
+    numbers, booleans or kept texts are encoded one by one.
     """
 
     __slots__ = ("get", "kept", "make", "names", "tag")
@@ -98,7 +98,7 @@ class _Named(Protocol):
 
 
 class _Quick(NamedTuple):
-    """A class of records that the library can write: its tag, and functions that return the texts that may contain secrets."""
+    """A class of records that msgspec can write: its tag, and functions that return the texts that may contain secrets."""
 
     tag: str
     texts: Callable[[object], tuple[str | None, ...]]
@@ -119,8 +119,8 @@ _Kept: TypeAlias = Mapping[str, frozenset[str]]
 
 
 def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
-    """Return how the library can write a class; None if the library cannot write the class, because some fields are not of
-    the simplest types.
+    """Return how msgspec can write a class; None if msgspec cannot write it, because some fields are not of the simplest
+    types.
     """
     found = _texts_of(tag, kind, kept, "")
     if found is None:
@@ -193,7 +193,7 @@ def as_lines(values: Sequence[object]) -> bytes:
 
 
 def normal(value: object) -> JsonValue:
-    """Return the value as it would be read from a recording; parts of the given value may be objects that the library writes."""
+    """Return the value as it would be read from a recording; parts of the given value may be objects that msgspec writes."""
     return cast("JsonValue", msgspec.json.decode(_ENCODER.encode(value)))
 
 
@@ -221,7 +221,7 @@ class Codec:
         self._members: dict[str, dict[str, object]] = {}
         self._quick: dict[type, _Quick] = {}
         self._marked: set[type] = set()
-        """The classes whose objects are written with `mark`, as far as objects of them were encoded."""
+        """The classes whose objects are written with `mark`. A subclass adds a class when it first marks an object of it."""
         for tag, kind in kinds.items():
             if issubclass(kind, Enum):
                 self._enums[kind] = f"={tag}"
@@ -277,8 +277,8 @@ class Codec:
         return encoded
 
     def mark(self, value: object, text: Text) -> JsonValue:
-        """Return the form of an object to which the state machine only refers. This class raises CanonicalError, because most
-        state machines refer to no objects.
+        """Return the form of an object to which the state machine only refers. The class `Codec` raises CanonicalError, because
+        most state machines refer to no such objects.
         """
         return self.other(value, text)
 
@@ -326,7 +326,7 @@ class Codec:
         )
 
     def quick(self, value: object, text: Text, clean: Clean) -> object:
-        """Return a form of a value that is fast to write. It may contain records, which the library writes."""
+        """Return a form of a value that is fast to write. It may contain records, which msgspec writes."""
         kind = type(value)
         quick = self._quick.get(kind)
         if quick is not None:

@@ -1,14 +1,15 @@
 """The flight recorder's log on disk: ``--flight-recorder DIR``.
 
 The event loop appends records to a list, and a thread writes them a moment later (WRITE_EVERY_S) as one frame, so recording
-never waits for the disk. The files are ``flight-00000001.log`` and so on (:mod:`wharfinger.runtime.recording.log_file`), mode
-0600 in a folder of mode 0700. A file is closed when it is full, and the oldest files are deleted, so that all files together
-stay within ``max_bytes``. Each file can be replayed alone, because the first record of a state machine in a file has the
-whole state.
+never waits for the disk. The files are ``flight-00000001.log`` and so on (:mod:`wharfinger.runtime.recording.log_file`). They
+have mode 0600; the folder is made with mode 0700 if it does not exist. A file is closed when it is full, and the oldest files
+are deleted, so that all files together stay within ``max_bytes``. Each file can be replayed alone, because the first record of
+a state machine in a file has the whole state.
 
-If the disk is full, or too slow, records are lost, and the daemon continues. The loss is logged once, and counted in the
-metrics. After RETRY_S, the log tries to begin a new file, which then has a record of the gap after its head. The log does not
-call fsync: a crash of the daemon loses the records of the last moment, and a crash of the machine may lose more.
+If the disk is full, or too slow, records are lost, and the daemon continues. Lost records are counted in the metrics. If a
+write fails, this is logged once, until a write succeeds again, and the log pauses for RETRY_S. After a loss, the log begins a
+new file, whose second record, after the head, is a record of the gap. The log does not call fsync: a crash of the daemon loses
+the records of the last moment, and a crash of the machine may lose more.
 """
 
 import logging
@@ -52,8 +53,8 @@ class LogCounters:
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """The mark that a new file begins. Its first records are the head and, if ``lost`` records are missing before the file, a
-    gap.
+    """The mark that a new file begins. The first record of the file is its head. If ``lost`` records are missing before the
+    file, the next record is a gap.
     """
 
     number: int
@@ -142,8 +143,8 @@ class _Disk:
         self._delete_oldest(self.max_bytes - self.max_bytes // FILES)
 
     def _delete_oldest(self, room: int) -> None:
-        """Delete files that could not be written, and then the oldest files, until the remaining files fit into ``room``
-        bytes.
+        """Delete the oldest files until the remaining files fit into ``room`` bytes. Also delete empty files, which a failed
+        write has left.
         """
         files = sorted(self._files())
         sizes = {path: path.stat().st_size for _, path in files}
@@ -175,7 +176,7 @@ class FlightLog:
     _in_file: int = 0
     _first: bool = True
     _lost: int = 0
-    """The records lost since the last file began."""
+    """The number of records lost since the last file began."""
     _broken: bool = False
     _wake: trio.Event = field(default_factory=trio.Event)
     _stopping: trio.Event = field(default_factory=trio.Event)

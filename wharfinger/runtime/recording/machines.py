@@ -11,9 +11,9 @@ scheduler  :func:`wharfinger.runtime.scheduler.machine.step`                    
 package    :func:`wharfinger.runtime.package.machine.step`                      each package, with its status
 =========  ===================================================================  ==========================================
 
-A whole state is written when a state machine is recorded for the first time in a file. After that, its steps are written, with
-the parts of the state that they changed in a compact form (`changes`). This form depends only on the states before and after the
-step, so a replay computes the form again, and compares the bytes.
+A whole state is written when a state machine is recorded for the first time in a file. After that, its steps are written. For
+each step, the parts of the state that changed are written in a compact form (`changes`). This form depends only on the states
+before and after the step, so a replay computes the form again, and compares the bytes.
 """
 
 from collections.abc import Callable
@@ -208,7 +208,7 @@ def entry_form(codec: Codec, entry: scheduler_state.Entry, order: int, text: Tex
         None if entry.vote is None else codec.encode(entry.vote, text),
         entry.vote_due,
         [[each.kind, each.name] for each in lacks] if lacks else [],
-        entry.since,  # times are not encoded here, because the library writes them
+        entry.since,  # times are not encoded here, because msgspec writes them
         entry.run,
         entry.stuck,
     ]

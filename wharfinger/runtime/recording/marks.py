@@ -140,7 +140,9 @@ def plain(form: JsonValue) -> JsonValue:
 
 
 def stand_in(rest: list[JsonValue], known: dict[int, StandIn] | None) -> StandIn:
-    """Return the stand-in for a mark without its tag; ``known`` has the stand-ins of earlier marks. Raises CanonicalError."""
+    """Return the stand-in for a mark. ``rest`` is the mark without its tag; ``known`` has the stand-ins of earlier marks.
+    Raises CanonicalError.
+    """
     match rest:
         case [int(number)]:
             found = StandIn(number) if known is None else known.get(number)

@@ -1,16 +1,16 @@
 """The masking of secrets in texts before they are recorded.
 
 The tasks that report texts have already masked them. The masking in this module is the second line of defence: it masks the
-known secrets of the package, and every text that looks like a credential. The same text is always masked in the same way
-while a package is recorded, because a state may repeat the text of an event, and both must still be equal in a replay. If a
-new secret would change the masked form of an earlier text, the package's texts are `renewed`: the next record of each of its
+known secrets of the package, and every text that looks like a credential. The same text is masked in the same way in all
+records that build on each other, because a state may repeat the text of an event, and both must still be equal in a replay. If
+a new secret would change the masked form of an earlier text, the package's texts are `renewed`: the next record of each of its
 state machines has the whole state again, instead of continuing from the last event.
 
 A state machine may compare texts, so two texts that differ only in a secret must not become equal. So each masked part has a
-number, and the same secret part always gets the same number: ``cannot log in with ***1``. The number does not reveal anything
-about the secret.
+number, and the same secret part gets the same number each time: ``cannot log in with ***1``. (Only after MOST_NUMBERS numbers
+does the numbering begin again.) The number does not reveal anything about the secret.
 
-Known secrets are not forgotten while the package exists, because a state may still contain a secret that was changed since.
+Known secrets are not forgotten while the package exists, because a state may still contain the old value of a secret.
 """
 
 import re
@@ -70,9 +70,11 @@ class Masking:
         self._redactor = TextRedactor()
         self._texts: dict[str, str] = {}
         self.clean: set[str | None] = {None}
-        """The texts that are known to contain no secret, and None; it is used to check all texts of a record at once."""
+        """The texts that are known to contain no secret, and None. One call with this set checks all texts of a record."""
         self.renewed = 0
-        """The number of times that texts of this package were forgotten, because a new secret changes their masked form."""
+        """The number of times that the texts of this package were forgotten: because a new secret changes the masked form of a
+        text, or because there were too many texts.
+        """
 
     def texts(self) -> Mapping[str, str]:
         """Return the masked texts, by their originals. Later texts are added to this mapping, but no text is removed from it."""
@@ -130,7 +132,8 @@ class Masking:
 
 
 class Derived:
-    """The masking of one step of a package: it masks the texts of the event, and the texts that the state machine made from them.
+    """The masking of the steps of a state machine that are recorded together: it masks the texts of their events, and the texts
+    that the state machine made from them.
 
     If a text that the state machine made contains a text of the event, that part is replaced by its masked form. So a replay,
     which has only the masked form of the event, makes the same text.
@@ -141,10 +144,10 @@ class Derived:
     def __init__(self, masking: Masking) -> None:
         self._masking = masking
         self.masked: list[tuple[str, str]] = []
-        """The texts of the event that contain a secret, with their masked forms."""
+        """The texts of the events that contain a secret, with their masked forms."""
 
     def __call__(self, text: str) -> str:
-        """Return a text of the event without secrets."""
+        """Return a text of an event without secrets."""
         masked = self._masking(text)
         if masked != text:
             self.masked.append((text, masked))

@@ -1,9 +1,9 @@
 """The form of a package's state in a recording: the fields that a step changed, or all fields.
 
-A form is a JSON object. Each key names a changed record, and its value has the changed fields by their names. An object to which
-the state machine only refers is written as a mark (:mod:`~wharfinger.runtime.recording.marks`), so no settings, values or
-definitions are part of it. `package_changes` makes the form from the states before and after a step, and `package_of` reads a
-form that has all fields.
+A form is a JSON object. Each key names a changed part of the state, and the value of the key has the changed fields of that
+part by their names. An object to which the state machine only refers is written as a mark
+(:mod:`~wharfinger.runtime.recording.marks`), so the form contains no settings, values or definitions. `package_changes` makes
+the form from the states before and after a step, and `package_of` reads a form that has all fields.
 """
 
 from collections.abc import Callable, Mapping
@@ -78,7 +78,7 @@ _KINDS: Final[Mapping[type[msgspec.Struct], Mapping[str, Kind]]] = {
     Crds: {"established": Kind.VALUE, "scope": Kind.MARK},
     Removal: {"deletion": Kind.VALUE},
 }
-"""The kinds of those fields that are not PLAIN, for each record."""
+"""The kinds of those fields that are not PLAIN, for each class."""
 
 
 class _Make(Protocol):
@@ -86,7 +86,7 @@ class _Make(Protocol):
 
 
 class _Part(NamedTuple):
-    """A record of a package: its name, its class, a function that returns its fields, and their names and kinds."""
+    """A part of a package's state: its name, its class, a function that returns its fields, and their names and kinds."""
 
     name: str
     record: type[msgspec.Struct]

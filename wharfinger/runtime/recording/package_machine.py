@@ -51,7 +51,7 @@ class _Changes:
 
 
 _OPAQUE: Final = {"PackageRead": ("hooks",), "ObjectsKnown": ("objects",), "ChartApplied": ("objects",)}
-"""The fields that are written as marks, although their class is tuple, which the codec could write."""
+"""The fields that are written as marks, although they are tuples and the codec could write them."""
 _KEPT: Final = {
     "AppId": frozenset({"namespace", "instance"}),
     "ModuleId": frozenset({"name", "namespace"}),
@@ -162,7 +162,9 @@ PACKAGE_CODEC: Final = PackageCodec()
 
 
 def surroundings(package: Package, around: Around) -> list[object]:
-    """Return the form of the surroundings of an event. Must be called at once, because scopes may be cancelled later."""
+    """Return the form of the surroundings of an event. Call this at the time of the event, because scopes may be cancelled
+    later.
+    """
     operations, seen = around.operations, 0
     if operations is not None:
         if operations.update is not None:

@@ -2,8 +2,8 @@
 
 A record contains only the changes of a step. `Past.fold` applies one record after the other, so the state at any time is the
 result of all records until then. A Past has everything that an explanation needs: the status, the scheduler's entry and node,
-and the lanes of the queue. While the daemon records, it keeps one Past for each package (`Past.update`), so that the oldest
-records can be dropped.
+and the lanes of the queue. In the daemon, `Ring.base` makes the state before the oldest kept step with `Past.update`, so that
+older steps can be dropped (:mod:`~wharfinger.runtime.recording.ring`).
 """
 
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ follow.
 """
 _OF_PHASE: Final = (("files", ("definition",)), ("node", ("joined", "refused")))
 UNCHANGED: Final = "unchanged"
-"""The scheduler's part of a record if the record mentions a package, but did not change its node."""
+"""The scheduler's state in a record that mentions a package, but did not change its node."""
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class Past:
         if not isinstance(state, list) or not isinstance(state[2], dict):
             return
         lanes = state[2]
-        if isinstance(event, Enqueued) and event.lane in lanes:  # otherwise the node was not accepted
+        if isinstance(event, Enqueued) and event.lane in lanes:  # otherwise the task was not accepted
             waiting = self.tasks.setdefault(event.lane, [])
             if isinstance(waiting, list):
                 waiting.append([event.task, event.name])

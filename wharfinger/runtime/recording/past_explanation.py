@@ -3,7 +3,7 @@
 The statuses, the scheduler's nodes, and the queues of all packages are restored from the records. The explanation is made as
 by `wharfinger why` (:mod:`wharfinger.runtime.why.explanation`). Limits on concurrent work and the objects of releases are not
 recorded, so the chain of causes does not contain waits for them. If the records of another package in the chain begin only
-after the time, its first known state is used, and the explanation says so.
+after the earlier time, the first known state of that package is used, and the explanation says so.
 """
 
 from collections.abc import Iterable, Mapping

@@ -4,7 +4,7 @@
 mark  record
 ====  ================================================================================================================
 e     an event: its machine and key, the event with its time, the parts of the state that it changed, and its effects
-s     a whole state, from which the next events of a machine are stepped
+s     a whole state, to which the next events of its machine apply
 h     the head of a file: which daemon wrote it
 g     a gap: records are missing, and every machine begins from a whole state again
 ====  ================================================================================================================

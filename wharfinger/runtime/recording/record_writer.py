@@ -1,10 +1,11 @@
-"""The writer of records: it encodes the steps of state machines for a log, many at once.
+"""The writer of records: it encodes the steps of state machines for a log, many steps together.
 
 A whole state is written when a state machine is recorded for the first time in a file of the log. After that, only its steps are
 written, as long as each step begins with the state in which the previous step ended; the replay relies on this. Most steps of a
 task follow each other within a moment. So if several steps of a state machine are encoded together, the changes of its state are
-written only once, in the record of the last of these steps (`LATER`). Only the kinds of effects are written: a replay steps the
-state machine through all events, and so computes each state and each effect again.
+written only once, in the record of the last of these steps (`LATER`). Of the effects, only the kinds are written, except for
+effects of the scheduler. This is sufficient, because a replay steps the state machine through all events, and so computes each
+state and each effect again.
 
 Synchronous: no trio, no I/O. The log (`Log`) takes bytes, and decides when a new file begins.
 """
@@ -83,8 +84,8 @@ class _Known:
     """The facts about a recorded state machine: its last state, the file that has its whole state, and how often texts had been
     renewed when that state was recorded.
 
-    ``line`` is the record of the last event until the changes are added to it: those of the last ``steps`` steps together, from
-    the state ``since`` on. After that, it is None.
+    ``line`` is the record of the last event while it lacks the changes of the state; otherwise None. These are the changes that
+    the last ``steps`` steps together have made to the state ``since``.
     """
 
     machine: Machine
@@ -232,7 +233,7 @@ class RecordWriter:
             self._nodes.pop(key, None)
 
     def forget_all(self) -> None:
-        """Begin the next record of each state machine with a whole state."""
+        """Write a whole state before the next step of each state machine."""
         self._known.clear()
         self._graph = None
 
@@ -311,7 +312,7 @@ class RecordWriter:
 
 
 def _whole_graph(number: int, moment: float, graph: Graph, why: Why, texts_of: tuple[Mapping[str, str], ...]) -> bytes:
-    """Return the record of a scheduler's whole state. It is called in another thread, because it may take a second.
+    """Return the record of a scheduler's whole state. This function is called in another thread, because it may take a second.
 
     ``texts_of`` has the masked texts of each package, to which more texts may be added meanwhile.
     """
@@ -356,7 +357,7 @@ def _only(text: Text) -> TextOf:
 
 
 def _encoded(lines: Sequence[object]) -> Lines:
-    """Return the lines that can be encoded: all lines except those with a text that has half of a surrogate pair."""
+    """Return the lines that can be encoded. A line whose text contains a lone surrogate cannot be encoded."""
     try:
         return Lines(as_lines(lines), len(lines))
     except (UnicodeEncodeError, msgspec.EncodeError, TypeError):

@@ -3,8 +3,8 @@ to a log.
 
 An observer is called after each step of its state machine, before the effects are carried out, so the records are in the
 order of the steps. An observer only stores references to the step's state, event and effects, which are immutable; this takes
-a microsecond. `drain` keeps and encodes the stored steps later, many at once. If the recorder itself fails, the record is
-lost, the error is logged once, and lost records are counted.
+a microsecond. `drain` keeps and encodes the stored steps later, many steps together. If the recorder itself fails, the record
+is lost, the error is logged once, and lost records are counted.
 
 Texts are masked before they are kept anywhere (:mod:`wharfinger.runtime.recording.masking`). Records are made by the writer
 (:mod:`wharfinger.runtime.recording.record_writer`).
@@ -46,8 +46,8 @@ MOST_ASIDE: Final = 128
 memory.
 """
 MOST_ENCODED: Final = 512
-"""The limit on stored steps if there is a log, which drains them every moment. If the limit is reached, the steps are encoded
-at once, which takes some milliseconds.
+"""The limit on stored steps if there is a log, which calls `drain` before each write. If the limit is reached, the steps are
+encoded immediately, which takes some milliseconds.
 """
 
 

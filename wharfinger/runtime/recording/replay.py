@@ -1,5 +1,5 @@
-"""The replay: every state machine is stepped again from a recording, and every state and every effect is compared with the
-recorded one.
+"""The replay: every state machine is stepped again from a recording, and its states and effects are compared with the recorded
+ones.
 
 The canonical forms are compared byte by byte. A difference has one of three causes: the state machine of this version decides
 differently from the recorded version, a decision depended on something that is not in the recording, or a state was changed
@@ -7,8 +7,8 @@ without an event. The effects are compared after each event: effects of the sche
 only by their kinds. If the changes of several events were recorded together, they are compared after the last of these
 events.
 
-After a difference, the replay skips a state machine until its next whole state, because the differences until then would have
-the same cause.
+After a difference, the replay skips the events of this state machine until the recording has its complete state again, because
+the differences until then would have the same cause.
 """
 
 from collections.abc import Iterable, Iterator
@@ -159,8 +159,8 @@ class Replay:
 
 
 def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
-    """Process all records, and yield the differences. After a difference, a state machine is skipped until its next whole state.
-    Raises CanonicalError.
+    """Process all records, and yield the differences. After a difference, the events of that state machine are skipped until
+    the recording has its complete state again. Raises CanonicalError.
     """
     for record in records:
         difference = replay.take(record)
@@ -185,8 +185,9 @@ def _effects(
 def expanded(records: Iterable[Record]) -> Iterator[Record]:
     """Yield the records; each event has its own changes of the state, and its effects in full.
 
-    The writer records the changes of several events together (`LATER`), and only the kinds of effects. Each state machine is
-    a pure function, so it is stepped again from its last whole state. Raises CanonicalError if an event cannot be replayed.
+    For all state machines except the scheduler, the writer records the changes of several events together (`LATER`), and only
+    the kinds of effects. Each state machine is a pure function, so it is stepped again from its last whole state. Raises
+    CanonicalError if an event cannot be replayed.
     """
     machines: dict[tuple[str, str], tuple[object, Codec]] = {}
     for record in records:

@@ -56,9 +56,9 @@ LEAST_OF_ONE: Final = 8
 MOST_GONE: Final = 100
 
 _TOLD: Final = frozenset({BeginUpdate, BeginReconciliation, BeginDisable, BeginVote, RepeatVote, Tell, GiveWay})
-"""The effects of packages that are kept, because they show decisions."""
+"""The classes of those effects that a PackageStep keeps, because they show decisions."""
 _SIMPLE: Final = frozenset(kind for kind in PACKAGE_CODEC.kinds if PACKAGE_CODEC.is_simple(kind))
-"""The classes of events of packages that are kept as they are, because they refer to no large objects."""
+"""The classes of those events that a PackageStep keeps whole, because they refer to no large objects."""
 _BEFORE: Final[dict[str, object]] = {LIFECYCLE.name: None, JOURNAL.name: {}, QUEUE.name: QueueState()}
 """The states of state machines before their first event."""
 

@@ -1,4 +1,4 @@
 """PackageRepositories: scans of their packages, their status, and the index of each package.
 
-May import `scheduler`, `versions`, `resources`, `status`, and everything below them.
+This folder may import ``core`` and the folders below it in the layers of pyproject.toml.
 """

@@ -1,8 +1,9 @@
 """One scan of one package, which computes the package's index from the tags in a registry.
 
-A scan lists the tags with one request, and compares them with the last scan. If no tag is new, the scan only requests the
-digests of the followed tags: the channels, and the versions in use, whose tags may have moved. Details are read once for each
-of the newest versions, and again if the tag of a version has moved.
+A scan lists the tags with one request, and compares them with the last scan. If no tag is new, the scan requests only the
+digests of the followed tags (the channels, and the versions in use, because these tags may have moved) and of versions that
+could not be read before. Details are read once for each of the newest versions, and again if the tag of a version in use has
+moved.
 """
 
 from collections.abc import Iterable, Mapping
@@ -134,13 +135,13 @@ async def _target(
 
 
 def _other(digest: Digest, manifest: Manifest) -> str:
-    """Return the digest of a tag that points at an image index; "" if the tag has the manifest's own digest."""
+    """Return ``digest``, the digest of a tag, if the tag points at an image index; "" if it is the manifest's own digest."""
     return "" if digest == manifest.descriptor.digest else digest.text
 
 
 async def _config(registry: Registry, path: str, manifest: Manifest) -> JsonObject:
     """Return the configuration of a package: ``Chart.yaml`` of a chart, or the description of another package. Return an empty
-    one if it is larger than MAX_CONFIG.
+    object if the configuration is larger than MAX_CONFIG.
     """
     if manifest.config.size > MAX_CONFIG:
         return {}
@@ -150,7 +151,7 @@ async def _config(registry: Registry, path: str, manifest: Manifest) -> JsonObje
 
 
 def read_details(digest: Digest, config: JsonObject, *, tag: str = "") -> VersionDetails:
-    """Return the details in a configuration; fields with values of another type are left out."""
+    """Return the details in a configuration; fields with values of an unexpected type are left out."""
     requirements = find(config, "requirements")
     fits = isinstance(requirements, dict) and len(str(requirements)) <= MAX_REQUIREMENTS
     return VersionDetails(

@@ -3,8 +3,8 @@
 It is level-triggered. The name of a repository is put into one coalescing inbox when the repository, its login, or a resource
 that uses it changes, and when its interval ends. A worker then compares the wanted scans with the scans that were done
 (:mod:`~wharfinger.runtime.repositories.scan_plan`), scans, and writes the results. It scans the packages whose versions a
-resource follows. For a repository without such packages, it makes only one request, which checks that the repository accepts the
-login.
+resource follows. For a repository without such packages, it only checks that the repository can be used: that its folder
+exists, or that its server accepts the login.
 
 While resources use a repository, the finalizer IN_USE prevents its deletion, and the condition of the repository names these
 resources.
@@ -67,7 +67,9 @@ log = logging.getLogger(__name__)
 
 IN_USE_FINALIZER: Final = "wharfinger.dev/in-use"
 SCAN_REQUESTED: Final = "wharfinger.dev/scan-requested-at"
-"""The annotation of a PackageRepository whose new value requests a scan in which all details are read again."""
+"""The annotation with which a user requests a scan of a PackageRepository. A new value requests a scan that reads all details
+again.
+"""
 DEFAULT_INTERVAL: Final = timedelta(hours=6)
 LEAST_INTERVAL: Final = timedelta(seconds=10)
 WORKERS: Final = 4
@@ -97,7 +99,9 @@ class Repositories:
     open_source: SourceOpener
     now: Callable[[], datetime]
     on_index: Callable[[ObjectKey], None]
-    """The callback for a changed index, called with each resource that follows its package; it must not block."""
+    """The callback for a changed index. It is called with each resource that follows the package of the index, and must not
+    block.
+    """
     objects: IndexObjects
     references: References
     keys: WorkKeys
@@ -327,8 +331,8 @@ class Repositories:
         indexes: Sequence[PackageIndex] | None = None,
         is_first: bool = False,
     ) -> None:
-        """Write the status, if it differs. With ``is_first``, after the daemon's first scan of the repository, do not write it if
-        only the time of the scan differs.
+        """Write the status, if it differs. ``is_first`` is True after the daemon's first scan of the repository: then the
+        status is not written if only the time of the scan differs.
 
         Raises ClusterError.
         """
@@ -368,7 +372,7 @@ class Repositories:
         await self.objects.drop(name)
 
     def _source(self, name: str, obj: JsonObject) -> Source | None:
-        """Return the source of a repository with its login; None until the Secret of the login is looked up. Raises SpecError."""
+        """Return the source of a repository with its login; None until the login's Secret has been read. Raises SpecError."""
         repository = read_repository(obj, self.local_packages, self.token_folders)
         wanted = tuple(repository.secrets.values())
         self.references.want(name, wanted)
@@ -380,7 +384,7 @@ class Repositories:
         return with_secrets(repository, {each: self.references.get(each) for each in wanted})
 
     async def work(self) -> None:
-        """Reconcile names forever; a failed reconciliation is repeated after a pause."""
+        """Reconcile the repositories in the inbox, forever; a failed reconciliation is repeated after a pause."""
         while True:
             name = await self.keys.take()
             try:
@@ -444,8 +448,8 @@ def _times(written: JsonObject) -> JsonObject:
 
 
 def _identity(obj: JsonObject, source: Source) -> str:
-    """Return a text that changes with the spec, the source or its login, so that a change of it requires a scan: a checksum of
-    the spec, and a hash of the source with its login. The text does not show the login.
+    """Return a text that changes with the spec, the source and its login; if the text changes, a scan is needed. It consists of
+    a checksum of the spec and a hash of the source with its login, and does not show the login.
     """
     return f"{checksum([find(obj, 'spec')])} {hash(source)}"
 
@@ -465,9 +469,9 @@ async def open_repositories(
 ) -> AsyncIterator[Repositories]:
     """Run the controller while the body runs.
 
-    The informers must have listed. Raises ClusterError if the indexes cannot be read.
+    The informers must already have listed their objects. Raises ClusterError if the indexes cannot be read.
 
-    Without ``scanning``, another daemon scans, and this daemon watches the indexes that the other one writes.
+    Without ``scanning``, another daemon scans, and this daemon watches the indexes that the other daemon writes.
     """
     keys = WorkKeys()
     objects = IndexObjects(client)

@@ -39,7 +39,7 @@ def scan_verdict(indexes: Sequence[PackageIndex], problems: Mapping[str, str]) -
     count = sum(len(each.versions) for each in indexes)
     if not indexes:
         return Verdict(
-            "True", SCANNED, "the repository can be reached; no resource follows the versions of its packages"
+            "True", SCANNED, "the repository can be reached; no Application or Module follows versions of its packages"
         )
     return Verdict("True", SCANNED, f"{counted(count, 'version')} of {counted(len(indexes), 'package')}")
 

@@ -1,6 +1,6 @@
 """The Applications and Modules that use a PackageRepository, and the tags that they follow. Pure.
 
-A change of an object only updates the uses of this object, so a change costs the same with ten packages and with ten thousand.
+A change of a resource updates only the use by this resource, so it costs the same with ten packages and with ten thousand.
 """
 
 from collections import defaultdict

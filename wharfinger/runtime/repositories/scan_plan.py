@@ -6,8 +6,8 @@ event                                       scanned                         next
 the repository or its login is changed      everything                      after the interval
 its annotation asks for a scan              everything, all details again   after the interval
 the interval is over                        everything                      after the interval
-a package or a tag is followed that was     only that package               unchanged
-not followed before
+a resource begins to follow a package,      only that package               unchanged
+or a tag of a package
 a scan failed                               everything, all details if      after a pause that doubles, from FIRST_PAUSE_S to
                                             that scan was to read them      MAX_PAUSE_S, and is never above the interval
 ==========================================  ==============================  ================================================

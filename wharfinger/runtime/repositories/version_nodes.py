@@ -62,8 +62,8 @@ async def search_versions(
 ) -> SearchResult | None:
     """Return versions with which a package, or its version ``wanted``, can be on.
 
-    Return None in the same cases as `find_versions`. The versions of at most MAX_PACKAGES packages are read. If the search needs
-    more, the result names the packages that were not read.
+    Return None in the same cases as :func:`~wharfinger.runtime.scheduler.version_search.find_versions`. The versions of at most
+    MAX_PACKAGES packages are read. If the search needs more, the result names the packages that were not read.
     """
     known: dict[str, Sequence[Node]] = {}
     while True:

@@ -2,6 +2,6 @@
 
 The resources are Applications, Modules and PackageRepositories.
 
-This folder parses and checks API objects. It may import ``inspector`` and ``paths``, and does not depend on the state of
-packages.
+This folder parses and checks API objects, and does not depend on the state of packages. It may import ``versions`` and the
+folders below it in the layers of pyproject.toml.
 """

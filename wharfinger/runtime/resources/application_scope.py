@@ -5,9 +5,8 @@ allowed`` lets its Applications reach the whole cluster; only users who may edit
 serves one tenant can let all Applications reach the whole cluster (``--application-scope cluster``).
 
 One watch follows the namespaces that have the label. The scope is part of each Application's desired state, so adding or
-removing the label changes the desired state, and wakes parked tasks. Until the labels are known, each Application may reach
-only its own namespace. This module only knows the scope; :mod:`wharfinger.cluster.objects.scope` refuses objects outside of
-it.
+removing the label changes the desired state, and wakes parked tasks. Until the labels are known, no namespace counts as having
+the label. This module only knows the scope; :mod:`wharfinger.cluster.objects.scope` refuses objects outside of it.
 """
 
 from collections.abc import AsyncIterator, Callable

@@ -22,12 +22,12 @@ from wharfinger.runtime.resources.secret_data import secret_data
 
 FIELD: Final = "spec.archive.packages"
 PART_KEY: Final = "archive"
-"""The key, in the data of a Secret, of a part of an archive."""
+"""The key under which the data of a Secret has a part of an archive."""
 MAX_FILES: Final = 1_000
 MAX_PARTS: Final = 16
 
 CarriedArchives: TypeAlias = tuple[tuple[int, tuple[ObjectKey, ...]], ...]
-"""The number of an archive in the list, and the Secrets with its parts, in order."""
+"""For each archive that Secrets carry, its index in the list, and the Secrets with its parts, in order."""
 
 
 def read_archives(obj: JsonObject) -> tuple[tuple[ArchiveFile, ...], CarriedArchives]:

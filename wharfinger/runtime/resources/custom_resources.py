@@ -1,5 +1,5 @@
-"""Wharfinger's own CRDs. The main daemon applies them when it starts, and waits until the API server has established them. The
-daemon of another shard only checks that they exist.
+"""Wharfinger's own CRDs. The main daemon, which is the one without ``--shard``, applies them when it starts, and waits until
+the API server has established them. A daemon with ``--shard`` only checks that they exist and are not too old.
 """
 
 import logging

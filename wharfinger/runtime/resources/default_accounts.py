@@ -1,7 +1,7 @@
-"""The default service accounts of namespaces: the account of a package whose resource names none.
+"""The default service accounts of namespaces. A package uses the account of its release's namespace if its resource names none.
 
-A namespace with the label ``wharfinger.dev/service-account: NAME`` gives this account (of the same namespace) to all releases
-in the namespace: the releases of its Applications, and of Modules that name the namespace in ``spec.namespace``.
+The label ``wharfinger.dev/service-account: NAME`` of a namespace names an account in this namespace. This account applies to
+all releases in the namespace: the releases of its Applications, and of Modules that name the namespace in ``spec.namespace``.
 ``spec.serviceAccountName`` has priority. Only users who may edit namespaces can set the label. It is a label and not an
 annotation, so that a watch can select the namespaces that have it.
 

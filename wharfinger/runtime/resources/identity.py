@@ -92,9 +92,9 @@ def identity_variables(identity: PackageId) -> dict[str, str]:
 
 
 def package_id(name: str) -> PackageId:
-    """Return the package with a runtime name; for a Module, with the default namespace.
+    """Return the identity of the package with this runtime name. A Module gets the default namespace.
 
-    Raises IdentityError if it is not a runtime name.
+    Raises IdentityError if ``name`` is not a runtime name.
     """
     namespace, dot, instance = name.partition(".")
     if not dot and namespace:

@@ -1,4 +1,5 @@
-"""The lookup of a resource's references: the repository that a package comes from, with its login, and its settings.
+"""The lookup of the objects to which a package's resource refers: the repository with its Secrets, and the sources of the
+settings.
 
 Informers follow the referenced objects, so a lookup needs no request, and a change of a referenced object makes the
 controller reconcile the package.
@@ -18,7 +19,9 @@ from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSour
 
 
 class RepositoryUnusableError(Exception):
-    """The repository that a resource names does not exist or cannot be used; ``reason`` is the reason in its status."""
+    """The repository that a resource names does not exist or cannot be used; ``reason`` is the reason for the
+    status of the resource.
+    """
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -28,7 +31,7 @@ class RepositoryUnusableError(Exception):
 @dataclass(frozen=True, slots=True)
 class Lookup:
     """The lookup of references. ``local_packages`` are the folders in which repositories may lie, ``token_folders`` the folders
-    in which their tokens may lie.
+    in which their token files may lie.
     """
 
     repositories: Informer
@@ -56,7 +59,7 @@ class Lookup:
 
     def last_settings(self, spec: PackageSpec) -> ResolvedSettings:
         """Return a package's settings, with the referenced objects as they were last seen. Raises SettingsSourceError if a
-        source is missing or was not looked up yet.
+        source that is not optional is missing or was not looked up yet.
         """
         return resolve_settings(spec, {entry.source: self.references.get(entry.source) for entry in spec.settings_from})
 

@@ -2,8 +2,8 @@
 read the package's files.
 
 The daemon and an offline build both use these functions, so both get the same objects: the request for a render
-(`chart_request`), the changes that the user's overrides and maintenance make to its result (`with_overrides`), and the values
-about all packages that each package gets (`global_values`).
+(`chart_request`), the changes that the user's overrides and maintenance make to its result (`with_overrides`), and the
+values that are the same for all packages (`global_values`).
 """
 
 from collections.abc import Collection, Mapping
@@ -46,8 +46,8 @@ class Platform:
 def installed_definition(
     tree: Path, identity: PackageId, *, package: str, version: str, static: JsonObject | None
 ) -> Definition:
-    """Read the definition that a package has when a resource installs it, from the package's files; ``static`` are values of
-    a modules directory.
+    """Read a package's definition from its files. ``static`` are the values that a modules directory has for the package; None
+    if the package is not from a modules directory.
 
     Blocking. Raises PackageError, FormatError.
     """
@@ -108,7 +108,8 @@ def registry_address(source: Source | None) -> str:
 def global_values(
     kubernetes_version: str, modules: Mapping[str, Collection[str] | None], own: JsonObject | None = None
 ) -> JsonObject:
-    """Return the values that every package gets under ``global``: the Modules that are on, and the version of Kubernetes.
+    """Return the values that every package gets under ``global``: the Modules that are on, the kinds of their CRDs, the
+    version of Kubernetes, and the values of the Module ``global``.
 
     ``modules`` are the Modules that are on, by name and sorted, with the kinds of their CRDs. ``own`` are the values of the
     Module ``global``, if it exists.

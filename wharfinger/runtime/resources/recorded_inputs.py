@@ -58,7 +58,9 @@ class RecordedInputs:
         return checksum({**self.document, "digest": ""})
 
     def differs(self, content: str, digest: str) -> bool:
-        """Return whether this state has another content or another digest; an unknown digest ("") never counts as different."""
+        """Return whether this state has a content or a digest other than those given; an unknown digest ("") never counts as
+        different.
+        """
         return self.content != content or (bool(digest and self.digest) and self.digest != digest)
 
     @property

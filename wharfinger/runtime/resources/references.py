@@ -1,9 +1,9 @@
 """The Secrets and ConfigMaps that specs refer to; each is watched on its own, so that no other Secrets of the cluster are read.
 
 An owner (a package or a repository) requests objects. Each object is followed by one watch, however many owners request it,
-until no owner requests it any more. Owners are notified when an object was first looked up, when it changes, and when the
-lookup fails. The methods distinguish an object that was not looked up yet, an object that does not exist, and an object that
-the daemon may not read.
+until no owner requests it any more. Until an object is looked up for the first time, its owners are notified every PATIENCE_S.
+They are also notified when it is looked up, and when it changes. The methods distinguish an object that was not looked up yet,
+an object that does not exist, and an object that the daemon may not read.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -18,9 +18,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
 
 PATIENCE_S = 2.0
-"""The time without a first answer from the API server after which owners are notified, so that they report the problem in
-their status.
-"""
+"""The interval at which owners are notified until an object is looked up, so that they report the problem in their status."""
 
 
 @dataclass(slots=True)
@@ -42,8 +40,8 @@ class References:
         self._followed: dict[ObjectKey, _Followed] = {}
 
     def want(self, owner: str, keys: Iterable[ObjectKey]) -> None:
-        """Set the objects that ``owner`` requests, in place of those that it requested before; an owner that is gone passes
-        no keys.
+        """Set the objects that ``owner`` requests, in place of those that it requested before. For an owner that is gone,
+        ``keys`` is empty.
         """
         wanted = frozenset(keys)
         for key, followed in list(self._followed.items()):

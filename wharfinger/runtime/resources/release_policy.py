@@ -68,8 +68,8 @@ def read_release_policy(spec: JsonObject) -> ReleasePolicy:
 
 
 def read_deletion(spec: JsonObject) -> DeletionPolicy:
-    """Read the deletion policy, which is the only field that a removal needs, even if other fields are invalid. Raises
-    FormatError, which names the field.
+    """Read only the deletion policy, because a removal needs no other field, and must work even if other fields are invalid.
+    Raises FormatError, which names the field.
     """
     said = find_str(spec, DELETION_POLICY, default=DeletionPolicy.DELETE)
     if said not in set(DeletionPolicy):

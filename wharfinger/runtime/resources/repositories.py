@@ -6,10 +6,11 @@ A repository has one of six kinds: a registry (``spec.registry``), a Helm reposi
 create a PackageRepository could make the daemon read any file on that machine, so the paths must be below a folder that an
 option of the daemon names (``--local-packages``).
 
-Credentials come from a Secret: ``kubernetes.io/dockerconfigjson``, ``kubernetes.io/dockercfg``, or the keys ``username`` and
-``password`` (``kubernetes.io/basic-auth``); or from a token file on the daemon's machine, below a folder that another option
-names (``--registry-tokens``). Credentials are never part of the resource, nor of any message. Another Secret
-(``kubernetes.io/tls``) has the certificate of the CA to trust, and the client's certificate.
+Credentials come from a Secret or from a token file. The Secret has the type ``kubernetes.io/dockerconfigjson``,
+``kubernetes.io/dockercfg``, ``kubernetes.io/ssh-auth`` (for git over ssh) or ``kubernetes.io/basic-auth`` (with the keys
+``username`` and ``password``). The token file is on the daemon's machine, below a folder that another option names
+(``--registry-tokens``). Credentials are never part of the resource, nor of any message. Another Secret (``kubernetes.io/tls``)
+has the certificate of the CA to trust, and the client's certificate.
 """
 
 import os
@@ -50,7 +51,9 @@ _HOST: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?\Z")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The content of a PackageRepository; ``credentials`` is the Secret with the login, None for a registry without a login."""
+    """The content of a PackageRepository; ``credentials`` is the Secret with the login; None if the PackageRepository
+    names no such Secret.
+    """
 
     source: Source
     credentials: ObjectKey | None
@@ -66,7 +69,7 @@ class Repository:
 
     @property
     def secrets(self) -> dict[str, ObjectKey]:
-        """The Secrets that the repository names, by the name of the field."""
+        """The Secrets that the repository names, by the path of the field that names them."""
         named = {"credentialsSecret": self.credentials, "tlsSecret": self.tls}
         found = {f"spec.{self.field}.{field}": key for field, key in named.items() if key is not None}
         for number, parts in self.carried:
@@ -300,7 +303,7 @@ def _credentials(secret: JsonObject, registry: RegistryAddress, path: str) -> Cr
 
 
 def _ssh_key(secret: JsonObject, where: str) -> SshKey:
-    """Return the key of a Secret of the type ``kubernetes.io/ssh-auth``, with the host keys beside it."""
+    """Return the key of a Secret of the type ``kubernetes.io/ssh-auth``, with the host keys in the same Secret."""
     try:
         data = secret_data(secret)
         private, hosts = (data.get(key, b"").decode() for key in _SSH_KEYS)

@@ -1,7 +1,7 @@
 """The parser of Applications and Modules (``wharfinger.dev/v1alpha1``; their CRDs are in ``crds/``).
 
-The API server validates resources with the CRDs, but with an older CRD they may have invalid content nevertheless. So each
-function checks the fields that it reads, and a :class:`SpecError` names the field and the expected value.
+The API server validates resources with the CRDs. But if the cluster has older CRDs, a resource may still have invalid content.
+So each function checks the fields that it reads, and a :class:`SpecError` names the field and the expected value.
 """
 
 from dataclasses import dataclass, field
@@ -51,17 +51,17 @@ IGNORE_DEPENDENTS: Final = "wharfinger.dev/ignore-dependents"
 other packages.
 """
 ENABLED_BY_DEFAULT: Final = "wharfinger.dev/enabled-by-default"
-"""The annotation of a Module with the default from the module's files (``"true"`` or ``"false"``), which is used if
-``spec.enabled`` is not set.
+"""The annotation of a Module that states whether the Module is on by default according to its files (``"true"`` or
+``"false"``). It is used if ``spec.enabled`` is not set.
 """
 SETTINGS_MAP: Final = "wharfinger.dev/settings-map"
-"""The annotation of a Module that names the ConfigMap (``NAMESPACE/NAME``) with the Module's settings, into which its hooks
-write them.
+"""The annotation of a Module that names the ConfigMap (``NAMESPACE/NAME``) with the Module's settings. Settings that the
+Module's hooks change are written into this ConfigMap.
 """
 NO_RECONCILIATION: Final = "NoResourceReconciliation"
 """The only value of ``spec.maintenance``: applied objects are not reconciled."""
 NO_POOL: Final = "none"
-"""The value of ``spec.pool`` with which each run of a hook is a new process."""
+"""The value of ``spec.pool`` with which the daemon keeps no idle processes for the package's hooks."""
 DEFAULT_REPOSITORY: Final = "default"
 MAX_SETTINGS_SOURCES: Final = 64
 DEFAULT_SETTINGS_KEY: Final = "settings.yaml"
@@ -105,8 +105,9 @@ class Directives:
 
     ``requested``, ``forced`` and ``reset`` are values of annotations (``wharfinger.dev/reconcile-requested-at``,
     ``force-requested-at``, ``reset-requested-at``). Any change of a value is a request. ``requested`` requests a complete
-    reconciliation. ``forced`` requests one, too, with a new download and a run of all hooks. ``reset`` requests one, too, and
-    that one-time steps, the values patches of hooks, and the former values of immutable settings are forgotten.
+    reconciliation. ``forced`` requests the same, with a new download and a run of all hooks. ``reset`` requests the same, and
+    makes the daemon forget which one-time steps are done, the values patches of hooks, and the former values of immutable
+    settings.
     """
 
     requested: str = ""
@@ -131,7 +132,7 @@ class Directives:
     ignore_dependents: bool = False
     """True if the package may be changed or removed even if that breaks dependents."""
     default: bool | None = None
-    """The default of a Module whose ``spec.enabled`` is not set (ENABLED_BY_DEFAULT); None: the annotation is not set either."""
+    """The value of a Module's annotation ENABLED_BY_DEFAULT; None if the annotation is not set."""
     account: str = ""
     """The name of the service account, in the namespace of the release, that the package acts as; "" means the daemon itself."""
     cluster_scope: bool = False
@@ -143,8 +144,8 @@ class Directives:
     which its tag points.
     """
     kept_digest: str = ""
-    """The installed digest of the same version, if a moved tag must not be followed; it is used if the package is downloaded
-    again.
+    """The digest with which the wanted version is installed, if the package must not follow its tag to another digest; "" if
+    there is none. A new download gets the content with this digest.
     """
     patches: tuple[Patch, ...] = ()
     """Kustomize's patches of the rendered objects."""
@@ -157,11 +158,11 @@ class Directives:
     computed.
     """
     rolled_back: RollbackNote | None = None
-    """The rollback in force, with which all other fields are those of the former revision. None if there is none, so that
-    they are those of the resource.
+    """The rollback in force. The digest, the settings version, the overrides and the patches are then those of the former
+    revision. None if no rollback is in force.
     """
     static_values: JsonObject | None = field(default=None, hash=False)
-    """The values for a Module in its modules directory; the Module's own values override them.
+    """The values that a modules directory has for the Module; the Module's own values override them.
 
     None if the Module is not from a modules directory.
     """
@@ -182,7 +183,9 @@ class PackageSpec:
     status: JsonObject
     """The status that was last written."""
     enabled: bool | None = None
-    """A Module's ``spec.enabled``; None if it is not set, and for an Application, which is on as long as it exists."""
+    """The user's decision about a Module: ``spec.enabled``, or the daemon's default if neither this field nor the annotation
+    ENABLED_BY_DEFAULT is set. None if another rule decides, and for Applications, which have no such field.
+    """
     directives: Directives = Directives()
     policy: VersionPolicy = EXACT
     """The policy for updates: which versions are accepted, and when they are installed."""

@@ -77,7 +77,7 @@ def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject |
 
 
 def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -> ResolvedSettings:
-    """Return the ``settings`` that a conversion of ``before`` to ``version`` returned, with their secrets marked again.
+    """Mark the secrets in ``settings``, which are the result of a conversion of ``before`` to ``version``.
 
     A conversion program may split a text from a Secret, and put the pieces anywhere. So if the earlier settings had hidden
     values, all values are hidden now, except visible values that are unchanged at the same path.
@@ -121,7 +121,7 @@ def texts_at(value: JsonValue, paths: Iterable[tuple[str | int, ...]]) -> frozen
 def _texts(leaf: JsonValue) -> frozenset[str]:
     """Return the forms in which a value may occur in a text, without those that are too short to mask.
 
-    The forms are texts, and numbers as they are written in JSON and by Go's templates (``98765432``, ``9.8765432e+07``).
+    A text has one form. A number has the form of JSON and the form of Go's templates (``98765432``, ``9.8765432e+07``).
     """
     forms: set[str] = set()
     if isinstance(leaf, str):

@@ -1,8 +1,8 @@
 """The policy for failed upgrades of a package (``spec.upgrade``), and the annotation that requests a rollback.
 
 With ``rollbackOnFailure``, a package whose upgrade has failed returns to its former revision. An upgrade has failed if a stage
-failed permanently, if its stages failed more often than ``retries`` allows, or if the package is not Ready ``timeout`` after the
-upgrade began. Pure.
+failed permanently, if its stages failed more often than ``retries`` allows, or if the package does not become Ready within
+``timeout`` after the start of the upgrade. Pure.
 """
 
 import re
@@ -20,7 +20,7 @@ ROLLBACK: Final = "wharfinger.dev/rollback-to"
 a request.
 """
 FORMER: Final = "former"
-"""The value that requests a return to the revision that was deployed before the present one."""
+"""The value that requests a return to the previously deployed revision."""
 TIMEOUT: Final = "10m"
 RETRIES: Final = 3
 MAX_RETRIES: Final = 1_000
@@ -40,7 +40,7 @@ class UpgradePolicy:
 
     @property
     def digest(self) -> str:
-        """Return a checksum of the policy; "" if no upgrade is ever rolled back."""
+        """Return a checksum of the policy; "" if failed upgrades are not rolled back."""
         return checksum([self.timeout.total_seconds(), self.retries]) if self.rollback else ""
 
 

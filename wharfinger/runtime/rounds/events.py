@@ -36,8 +36,8 @@ class PackageTurned:
 
 @dataclass(frozen=True, slots=True)
 class RunBegan:
-    """The Module ``global`` is about to run. ``recorded`` is the recorded checksum of the values of an earlier process; empty
-    if there is none.
+    """The Module ``global`` is about to run. ``recorded`` is the checksum of the global values in the Module's record; empty if
+    there is none.
     """
 
     recorded: str
@@ -76,7 +76,8 @@ class FlagsRead:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A check of the round, after any event, when no effects are waiting.
+    """The state of the Module ``global`` and of the packages, at a check of the round. A check follows every event, once no
+    effects are waiting.
 
     ``active`` is True if the Module ``global`` is on, and is not being loaded, suspended or removed; ``started`` if its hooks
     are started; ``recorded`` if its record was read; ``idle`` if no package runs or will run by itself, and each installed
@@ -150,7 +151,7 @@ class Purpose(Enum):
 
     RUN_OTHERS = "the other packages run, with the values of the previous round"
     RUN_ALL = "all other packages run again, because the global values have changed"
-    BEGIN = "another round begins, because other packages are on"
+    BEGIN = "another round begins, because packages were switched on or off"
 
 
 class Simple(Enum):
@@ -177,7 +178,7 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class RunAnew:
-    """Record that all packages have to be applied again, because an earlier process applied them with other values."""
+    """Record that the package has to be applied again, because the global values have changed."""
 
     name: str
 

@@ -16,10 +16,10 @@ the afterAll hooks from running. After a restart, the first round also waits unt
 failed to load.
 
 If afterAll hooks changed the global values or a switch, another round begins, up to MAX_ROUNDS in a row. After that, the loop
-is reported as a failure, and no further round begins.
+is reported as a failure, and the hooks cause no further round.
 
-The switches that global hooks have set take effect when the beforeAll hooks of a round are done. If the Module is suspended
-or disabled, or another version of it is loaded, the round is interrupted: its afterAll hooks are cancelled, and it has no
+The switches that global hooks have set take effect when the beforeAll hooks of a round are done. If the Module is suspended or
+disabled, or another version of it is loaded, the round is interrupted: its afterAll hooks are cancelled, and the round has no
 further effect. The values with which all packages were run are recorded at the end of a round. So if a process ends during a
 round, the next process runs all packages.
 
@@ -27,16 +27,18 @@ From the moment when the Module is known until it has run once, no other package
 even before the Module is read. So if a global hook fails, new packages wait, and installed packages are kept as they are.
 Packages whose own settings change run by themselves, without a round.
 
-The effects of each event in each phase (``-``: nothing; ``→``: the next phase):
+The effects of the events in each phase (``-``: nothing; ``→``: the next phase). PackageTurned, ModuleExpected and FlagsRead have
+the same effects in every phase.
 
 ============  ======================  ======================  =======================  ===================================
 event         IDLE                    RUNNING                 SETTLING                 ENDING
 ============  ======================  ======================  =======================  ===================================
-RunBegan      → RUNNING               -                       → RUNNING                → RUNNING; a turn that waits is
-                                                                                       cancelled, one at work is superseded
+RunBegan      → RUNNING               a turn that failed is   → RUNNING                → RUNNING; a turn that waits is
+                                      cancelled                                        cancelled, one at work is superseded
 RunEnded      switch, survey [1]      switch, survey [1]      switch, survey [1]       cancel the turn; switch, survey [1]
-Looked        if other packages are   -                       when all is idle,        -
-              on, survey for another                          START_TURN → IDLE
+Looked        if packages were        -                       when all is idle,        -
+              switched on or off,                             START_TURN → IDLE
+              survey for another
               round
 Looked, not   -                       the superseded turn is  → IDLE                   the turn is cancelled → IDLE
 active                                cancelled
@@ -47,12 +49,13 @@ TurnAtWork,   -                       noted [2]               -                 
 TurnFailed
 TurnEnded     -                       the turn is over [2]    -                        → IDLE; another round if the hooks
                                                                                        changed what packages see [2]
-ModuleGone    all switches are off    → IDLE                  → IDLE                   the turn is cancelled → IDLE
+ModuleGone    all switches are        as in IDLE; a turn is   as in IDLE; → IDLE       as in IDLE; the turn is cancelled
+              removed                 cancelled; → IDLE                                → IDLE
 ============  ======================  ======================  =======================  ===================================
 
-[1] The survey comes after the switches. Its answer (Surveyed) has the packages that are on in this round. They run again if
-the values changed, and the next phase is SETTLING. [2] Only if the event is about the present turn, because a cancelled turn
-may still report.
+[1] The effect Survey asks the scheduler which packages are on, after the switches have changed. The answer is the event
+Surveyed. These packages run again if the values changed, and the next phase is SETTLING. [2] Only if the event is about the
+present turn, because a cancelled turn may still report.
 
 Invariants: at most one turn is not cancelled; a turn exists only in the phases RUNNING and ENDING; in the phase RUNNING, the
 turn is at work or has just failed; rounds that afterAll hooks caused are counted, up to MAX_ROUNDS.
@@ -197,8 +200,8 @@ def _surveyed(rounds: Rounds, on: frozenset[str], purpose: Purpose) -> Next:
             again: list[Effect] = []
             for name in sorted(on):
                 again += (RunAnew(name), Tell(Rescheduled(name, "GlobalValuesChanged")))
-            # This comes after all packages were rescheduled, because a suspended package completes its run at once, which
-            # would end the round.
+            # The check comes after all packages were rescheduled, because a suspended package completes its run immediately,
+            # and an earlier check would end the round.
             return replace(rounds, phase=Phase.SETTLING), (*again, Simple.LOOK)
         case _:
             assert_never(purpose)

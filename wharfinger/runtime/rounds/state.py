@@ -50,7 +50,9 @@ class Rounds:
     turned: "HashTrieSet[str]" = field(default_factory=HashTrieSet)
     """The packages that were switched on or off since the round began."""
     flags: Mapping[str, bool] = field(default_factory=lambda: NO_FLAGS)
-    """The switches of Modules that are in effect; until they are known, switches that keep installed Modules on."""
+    """The switches of Modules that are in effect. Until the switches of the global hooks are known, these switches keep all
+    installed Modules on.
+    """
     flags_known: bool = False
     """True if the switches are those of the global hooks."""
     seen: str = ""

@@ -1,4 +1,4 @@
-"""The metrics of the scheduler, and of the engine that computes its decisions and orders."""
+"""The metrics of the scheduler, and of the engine that orders the runs of packages."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -69,7 +69,8 @@ class FlagSet:
 
 @dataclass(frozen=True, slots=True)
 class ScriptVoted:
-    """An enabled script has ended. Its vote is False with a reason, True or None without an objection, or an error.
+    """The ``enabled`` script of a package has ended. ``enabled`` is False if the script votes against the package, for the
+    given ``reason``; True or None if it has no objection. ``error`` is set if the script gave no vote.
 
     ``provisional`` is True if the script ran while packages that it may read were not loaded yet; it has to run again.
     """

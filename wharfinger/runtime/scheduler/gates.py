@@ -10,12 +10,12 @@ Decisions are a function of the present nodes, never of the history: nodes are j
 nodes that they name. A knot (:mod:`wharfinger.runtime.scheduler.soft_edges`) is judged as a whole, after everything that it
 depends on. Two cases in a knot need special rules, so that no decision changes back and forth forever:
 
-* an any-of member that is placed *later* in the knot than the node that names it counts as soon as one pass over the knot has
-  enabled it; passes are repeated, for the affected nodes only, as long as they enable more nodes;
-* of two nodes that exclude each other, the node that is placed later is off.
+* If an any-of member is placed *later* in the knot than the node that names it, the member counts as on as soon as one pass
+  over the knot has enabled it. Passes over the affected nodes are repeated until no such member changes any more.
+* Of two nodes that exclude each other, the node that is placed later is off while the other one is on.
 
-So a decision depends only on the node and on the nodes that it names, and only the nodes that `Topology.affected_by` returns
-have to be judged again.
+So, outside of knots, a decision depends only on the node and on the nodes that it names. After a change of a node, only the
+nodes that `Topology.affected_by` returns have to be judged again.
 """
 
 import heapq
@@ -169,7 +169,7 @@ class _Judge:
         return turned
 
     def _later(self, name: str, knot: Knot) -> Iterator[int]:
-        """Return the positions of the members of a knot that come after a member, and whose decision depends on it."""
+        """Return the positions of the later members of a knot whose decisions depend on the member ``name``."""
         at = knot.position[name]
         yield from (where for each in self._topology.named_by[name] if (where := knot.position.get(each, at)) > at)
         for each in self._topology.edges[name].none_of:
@@ -177,7 +177,7 @@ class _Judge:
                 yield knot.position[each]
 
     def others(self, name: str) -> Others:
-        """Return the nodes on which the decision about a node outside of knots depends."""
+        """Return the nodes on which the decision about a node depends. The node must not be in a knot."""
         return Others(self._enabled(name), self._nodes, wanted=self._wanted(name))
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:

@@ -18,7 +18,7 @@ _VALUES: Final[dict[JsonValue, bool]] = {True: True, False: False, "true": True,
 
 
 def flags_in(patches: Iterable[JsonValue]) -> dict[str, bool]:
-    """Return the flags of the kept patches by the Module's name; the last patch of a flag counts."""
+    """Return the flags in the kept patches, by the name of the Module; the last patch of a flag counts."""
     found: dict[str, bool] = {}
     for patch in patches:
         steps = pointer_steps(find_str(patch, "path"))
@@ -34,7 +34,7 @@ def flags_in(patches: Iterable[JsonValue]) -> dict[str, bool]:
 
 
 def flag_document(patches: Iterable[JsonValue]) -> JsonObject:
-    """Return the flags in the form that they have in the document to which a patch is applied, beside ``global``."""
+    """Return the flags as fields of the document to which a patch is applied; in this document, they are beside ``global``."""
     document: JsonObject = {}
     for patch in patches:
         steps = pointer_steps(find_str(patch, "path"))

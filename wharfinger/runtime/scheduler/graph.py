@@ -18,8 +18,9 @@ these nodes are visited:
 
 - the *circle* of the changed node (the nodes on cycles through it), searched along the edges and against them at the same time;
 - its former knot: no other knot can change, because each cycle that appears or disappears contains the changed node;
-- dependents, as far as a rank or an effective order changes, each once, in the order of their former ranks. The edges between
-  nodes outside of the circle and the knot are unchanged, so the former ranks of these nodes still give a valid order.
+- dependents, and their dependents, until neither the rank nor the effective order of a node changes. Each of them is visited
+  once, in the order of their former ranks. The edges between nodes outside of the circle and the knot are unchanged, so the
+  former ranks of these nodes still give a valid order.
 """
 
 import heapq

@@ -8,15 +8,15 @@ whose body depends on the phase of the node:
 
 =========  ===========================================================================================  ====================
 Idle       to be scheduled, once everything it waits for is active and no lower order holds it back     Blocked, or Outside
-Scheduled  run N was ordered; a Completed event with another number is outdated and changes nothing     Outside
+Scheduled  run N was ordered, or has failed (Terminal); an event about another run changes nothing      Outside, or Terminal
 Active     run N is complete. A node that is off is Active too, so that it never holds back any other   Terminal
 =========  ===========================================================================================  ====================
 
-A body that lacks something is parked, either on the packages that are not active, or on the vote of the node's script, or on the
-highest tier below the node that is not released (:mod:`wharfinger.runtime.scheduler.tiers`). Only a change of one of these wakes
-the node. With ``Outside``, a node waits for the run of its package; no node waits for time to pass. The engine of the scheduler
-runs without draining (:mod:`wharfinger.runtime.fixpoint`): a missing dependency is reported at once, and its arrival wakes the
-node.
+A body that lacks something is parked, either on the packages that are not active, or on the vote of the node's script, or on
+the highest unreleased tier below the node's order (:mod:`wharfinger.runtime.scheduler.tiers`). Only a change of one of these
+wakes the node. With ``Outside``, a node waits for the run of its package; no node waits for time to pass. The engine of the
+scheduler runs without draining (:mod:`wharfinger.runtime.fixpoint`): a missing dependency is reported immediately, and its
+arrival wakes the node.
 
 Invariants:
 
@@ -116,7 +116,7 @@ def what_if(graph: Graph, name: str, node: Node | None) -> dict[str, Decision]:
     """
     turn = _Turn(graph, None)
     turn.take_in(NodeRemoved(name) if node is None else NodeAdded(node))
-    turn.everything = graph.paused  # there are no decisions yet, so no decision can change
+    turn.everything = graph.paused  # decisions may be missing or outdated then, so all of them are made
     return turn.decisions()
 
 
@@ -132,8 +132,8 @@ class _Turn:
         self.subscribers, self.engine = graph.subscribers, graph.engine
         self.effects: list[Effect] = []
         self.suspects: set[str] = set()
-        """The names, of existing nodes or not, whose decisions may have changed, so that the decisions that depend on them
-        are made again.
+        """The names, with or without a node, whose decisions may have changed. The decisions that depend on them are made
+        again.
         """
         self.everything = False
         """True if the decisions about all nodes may have changed."""

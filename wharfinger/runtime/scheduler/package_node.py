@@ -16,7 +16,7 @@ def node_of(identity: PackageId, definition: Definition, wanted: Directives) -> 
     """Return the scheduler's node of a loaded package: its own requirements, and those in its resource's
     ``spec.dependsOn``.
 
-    The Module of global hooks comes before all other packages.
+    The Module ``global`` comes before all other packages.
     """
     on = isinstance(identity, AppId) or wanted.default is True
     return Node(

@@ -33,7 +33,7 @@ class PendingDecisions:
     _entries: dict[str, PackageOrders] = field(default_factory=dict)
 
     def put(self, effects: Iterable[Effect]) -> None:
-        """Add effects. Each replaces an earlier effect of its kind for the same package."""
+        """Add effects. A new decision, or a new request to run or to disable, replaces the earlier one for the same package."""
         for effect in effects:
             entry = self._entries.get(effect.name)
             if entry is None:
@@ -41,8 +41,8 @@ class PendingDecisions:
                 self._waiting.append(effect.name)
             match effect:
                 case Decided(allowed=allowed):
-                    # A Disable that waits is dropped, because its reason no longer holds. If there is another reason, another
-                    # Disable follows.
+                    # If the package may be on again, a Disable that waits is dropped, because its reason no longer holds. If
+                    # there is another reason, another Disable follows.
                     order = None if allowed and isinstance(entry.order, Disable) else entry.order
                     self._entries[effect.name] = PackageOrders(effect.name, effect, order)
                 case Schedule() | Disable():

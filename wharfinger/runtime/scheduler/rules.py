@@ -5,8 +5,8 @@ dependencies; any-of, none-of and exclusive groups; for Modules, the bundle of t
 user's intent; the enabled script. All rules from Kubernetes to the groups are *gates*: they vote FORBID or not at all.
 
 Where a rule has a range, an installed version is compared without its prerelease and build metadata: 1.2.0-rc1 satisfies
-``>=1.2.0``. A text that is not a version (``latest``) does not satisfy any required range, and counts as part of every
-excluded range.
+``>=1.2.0``. A text that is not a version (``latest``) satisfies a required range only if this range contains all versions, and
+counts as part of every excluded range.
 
 Messages name the subject, the requirement and the version or state that was found; members are sorted, so that a status does
 not change back and forth. Messages distinguish a package that is not installed from a package that is off, because the
@@ -30,9 +30,9 @@ _MOST_NAMED: Final = 5
 class Facts:
     """The versions and properties of the platform.
 
-    Versions are empty if they are unknown. ``bootstrapped`` is True if the cluster is bootstrapped, so that packages of all
-    orders may be on. ``edition`` and ``bundle`` are those of the platform; if ``bundle`` is empty, no Module is enabled by a
-    bundle.
+    Versions are empty if they are unknown. ``bootstrapped`` is True if the bootstrap of the cluster is finished; before that,
+    packages of the order DEFAULT_ORDER are off. ``edition`` and ``bundle`` are those of the platform; if ``bundle`` is empty,
+    no Module is enabled by a bundle.
     """
 
     kubernetes: str = ""
@@ -44,8 +44,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class ScriptVote:
-    """The vote of an enabled script: False with the script's reason, True or None (no objection), or an error if the script
-    could not be run.
+    """The vote of a package's ``enabled`` script. ``enabled`` is False if the script votes against the package, for the given
+    ``reason``; True or None if it has no objection. ``error`` is set if the script gave no vote.
 
     ``provisional`` is True if packages that the script reads were not loaded yet. A provisional vote against the package
     keeps it off, but does not uninstall it.
@@ -89,10 +89,9 @@ well.
 class Others:
     """The other nodes against which a node is judged.
 
-    ``enabled`` has the versions of the nodes that are on, ``installed`` has all nodes. ``wanted`` has the Modules that take
-    precedence in the node's exclusive group, and are on or paused. In a knot, ``late`` has the versions of any-of members
-    that count although they are placed later, and ``refusers`` has the nodes that are placed before the node, exclude it, and
-    are on.
+    ``enabled`` has the versions of the nodes that are on, ``installed`` has all nodes. ``wanted`` has the wanted Modules that
+    take precedence over the node in its exclusive group. In a knot, ``late`` has the versions of any-of members that count as
+    on although they are placed later, and ``refusers`` has the nodes that are placed before the node, exclude it, and are on.
     """
 
     enabled: Mapping[str, str]

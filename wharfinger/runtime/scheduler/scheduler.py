@@ -1,7 +1,7 @@
 """The scheduler: the state machine together with its state, queries of the state, and the check of new packages.
 
-Its behaviour is described in :mod:`wharfinger.runtime.scheduler.machine`. It is synchronous and has no I/O: the caller that
-applies an event carries out the returned effects in their order, and applies their results as further events.
+The module :mod:`wharfinger.runtime.scheduler.machine` describes its behavior. The scheduler is synchronous and has no I/O: the
+caller that applies an event carries out the returned effects in their order, and applies their results as further events.
 """
 
 from collections.abc import Callable
@@ -159,8 +159,8 @@ class Scheduler:
         """Raise an error if a package could not be on, before any work on it begins. Nothing is changed (spec/runtime §4.8).
 
         Only the gates are checked, in the present state: the versions of Kubernetes and of the platform, the end of the
-        bootstrap, dependencies and groups. The intent of users is not considered. Raises ConstraintsError with the
-        message of the first gate, or CycleError if the package would close a cycle.
+        bootstrap, dependencies, any-of and none-of groups. The intent of users is not considered. Raises ConstraintsError with
+        the message of the first gate, or CycleError if the package would close a cycle.
         """
         graph = self._graph
         standing = graph.decisions().get if graph.paused else graph.standing
@@ -176,7 +176,7 @@ class Scheduler:
         return node_snapshot(self._graph, name) if name in self._graph.entries else None
 
     def holders(self, order: int) -> tuple[str, ...]:
-        """Return the packages with this effective order for which packages with a higher order still wait, sorted."""
+        """Return the packages of this effective order for which packages of higher orders wait, sorted."""
         return holders(self._graph, order)
 
     def nodes(self) -> tuple[NodeSnapshot, ...]:

@@ -21,9 +21,7 @@ from wharfinger.runtime.scheduler_details import (
 )
 
 HeldBy: TypeAlias = Callable[[int], tuple[str, ...]]
-"""A function that returns the holders of an order's tier: the nodes of this order for which nodes with a higher order still
-wait.
-"""
+"""A function that returns the holders of an order's tier: the nodes of this order for which nodes of higher orders wait."""
 
 _MOST_NAMED: Final = 5
 """The largest number of holders of a tier that a message names."""
@@ -90,7 +88,7 @@ def _named(lack: LackSnapshot, held_by: HeldBy) -> str:
 
 
 def holders(graph: Graph, order: int) -> tuple[str, ...]:
-    """Return the nodes with this effective order for which nodes with a higher order still wait, sorted."""
+    """Return the nodes of this effective order for which nodes of higher orders wait, sorted."""
     effective = graph.topology.effective
     return tuple(
         sorted(name for name, entry in graph.entries.items() if effective[name] == order and not entry.released)

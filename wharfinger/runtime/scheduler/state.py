@@ -50,7 +50,7 @@ Phase: TypeAlias = Idle | Scheduled | Active
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A node, its phase, and the last reported decision about it. ``vote_due`` is True if the package's script has not voted
+    """A node, its phase, and the last decision about it. ``vote_due`` is True if the package's script has not voted
     since the node was added.
 
     ``since`` is the time when the node entered its phase, got a new decision, or was parked on the ids in ``lacks``. ``run``
@@ -75,8 +75,8 @@ class Entry:
 
     @property
     def released(self) -> bool:
-        """Return whether packages with a higher order no longer wait for this one, because it is active, or because it has
-        failed or waits only for failed packages.
+        """Return whether packages of higher orders do not wait for this package: it is active, its run has failed, or it is
+        stuck.
         """
         return isinstance(self.phase, Active) or self.hopeless
 

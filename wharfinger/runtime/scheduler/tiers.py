@@ -1,8 +1,9 @@
-"""The barriers between orders: a node may run once no node of a lower effective order is still waiting or running.
+"""The barriers between orders: a node may run once all nodes of lower effective orders are released. A node is released if it
+is active, if its run has failed, or if it waits, directly or not, for a package whose run has failed.
 
-A tier is an id of the fixpoint engine without a body. A node is parked on the highest tier below its own order
-that is not released. So the release of a tier wakes only the nodes that wait for this tier, however many tiers there are. A
-node *holds* the tier of its order until the node is released. The holders of each tier are counted, so that adding or
+A tier is an id of the fixpoint engine without a body. A node *holds* the tier of its order until the node is released. A tier
+without holders is released. A node is parked on the highest unreleased tier below its own order. So the release of a tier wakes
+only the nodes that wait for this tier, however many tiers there are. The holders of each tier are counted, so that adding or
 releasing a node needs no search.
 """
 

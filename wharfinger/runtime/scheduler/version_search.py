@@ -45,7 +45,7 @@ _REQUIREMENTS: Final = frozenset(
         Reason.NONE_OF_UNMET,
     }
 )
-"""The reasons that another version of a package may remove."""
+"""The reasons for a package to be off that may not hold for another version."""
 
 Candidates = Callable[[str], Sequence[Node]]
 """A function that returns the nodes of a package in its other versions, the preferred versions first."""
@@ -126,9 +126,9 @@ def find_versions(
     between: Callable[[], None] = lambda: None,
 ) -> SearchResult | None:
     """Search for a set of versions with which a package can be on; with ``wanted``, the package has that version in the set.
-    Return None if the scheduler is paused, or does not know the package. Without ``wanted``, also return None if the package is
-    not off because of its requirements, or if no other versions are known. At most ``limit`` sets are judged. ``between`` is
-    called before each set is judged; an exception from it ends the search.
+    Return None if the scheduler is paused, or does not know the package. Without ``wanted``, search only if the package is off
+    because of its requirements; also return None if no other versions are known. At most ``limit`` sets are judged. ``between``
+    is called before each set is judged; an exception from it ends the search.
     """
     entry = graph.entries.get(name)
     if graph.paused or entry is None or (wanted is None and not _is_refused(entry)):

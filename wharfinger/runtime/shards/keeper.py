@@ -1,9 +1,9 @@
 """The keeper of a shard: it decides which resources this daemon acts on, and claims, hands over or observes the other
 resources.
 
-Before an Application moves to another shard, its work is stopped; it is handed over once none of its work runs here any more.
-An Application of another shard is observed as a neighbour. After the owner of a resource was written, the resource is ignored
-until the watch reports a newer state of it, because the known state still names the former owner.
+Before an Application moves to another shard, this daemon stops all work on it. The Application is handed over once no work on
+it runs here any more. An Application of another shard is observed as a neighbour. After the owner of a resource was written,
+the resource is ignored until the watch reports a newer state of it, because the known state still names the former owner.
 """
 
 from collections.abc import Callable, Mapping
@@ -92,7 +92,7 @@ class ShardKeeper:
                 if self._runtime.leave(identity):
                     await self._give(name, key, obj)
             case Verdict.AWAITED | Verdict.FOREIGN:
-                if self._runtime.leave(identity):  # this happens only if somebody else has changed the owner
+                if self._runtime.leave(identity):  # work has to be stopped only if somebody else has changed the owner
                     self.neighbours.seen(name, obj)
                 if verdict is Verdict.AWAITED:
                     self._want(owner_of(obj) or MAIN)

@@ -8,7 +8,7 @@ is seen late by some daemons, never makes two daemons act on one Application.
 =======================  ===========================  ==================================================================
 owner                    the label names              verdict
 =======================  ===========================  ==================================================================
-none                     this shard                   CLAIM; for the main shard OURS, because its finalizer is the claim
+none                     this shard                   CLAIM; for the main shard OURS, because the finalizer is the claim
 this shard               this shard                   OURS
 this shard               another shard                HAND_OVER, or OURS if it is being deleted: a removal is finished here
 another shard            this shard                   AWAITED: the owner hands it over, or its Lease is seized

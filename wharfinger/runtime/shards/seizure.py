@@ -1,9 +1,9 @@
 """The takeover of Applications from a shard that has no daemon.
 
-Usually the daemon of the owner hands Applications over. If the owner has no working daemon, this daemon takes the Lease of
-the owner's shard, like a daemon of that shard: only once the holder has released the Lease, or has not renewed it for its
-whole duration. While this daemon has the Lease, no daemon of the other shard works or writes, so the owner can be changed.
-After that, the Lease is released at once.
+Usually the daemon of the shard that owns an Application hands it over. If that shard has no working daemon, this daemon takes
+the Lease of that shard. Like a daemon of that shard, it can take the Lease only once the holder has released it, or has not
+renewed it for its whole duration. While this daemon has the Lease, no daemon of the other shard works or writes, so the owner
+can be changed. After that, the Lease is released immediately.
 """
 
 import logging
@@ -64,7 +64,7 @@ class Seizures:
         return tuple(self._wanted)
 
     def want(self, owner: str) -> None:
-        """Request the takeover of Applications from an owner that does not hand them over itself. Returns at once."""
+        """Request the takeover of Applications from an owner that does not hand them over itself. Returns immediately."""
         if owner and (problem := shard_problem(owner)):  # an invalid name would also be an invalid name for a Lease
             log.warning(
                 "Applications have an invalid owner, and are not taken over; correct or remove their status.shard: %s",

@@ -10,15 +10,15 @@ Programs read two kinds of conditions, which answer different questions:
   uninstalled.
 * ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed`` and ``ConfigurationApplied`` say which state the *installed*
   package has reached. Each of these conditions has a mapper, a function that returns a new report or nothing. If it returns
-  nothing, the condition is kept unchanged, with the generation for which it was reported; a condition that was never reported is
-  absent. A mapper checks for failures before successes. The phase of the package determines which stages are checked for
-  failures. Until the package is complete for the first time, all stages are checked. While another version is wanted, only the
-  stages that affect the running version are checked. After that, all stages except for the settings are checked, because refused
-  settings break nothing. Work in progress does not count as a failure, so a routine check of a package changes none of these
-  conditions.
+  nothing, the condition is kept unchanged, with the generation for which it was reported; a condition that was never reported
+  is absent. A mapper checks for failures before successes. The condition and the phase of the package determine which stages
+  are checked for failures. For example, ``Installed`` checks all stages until the package is complete for the first time. While
+  another version is wanted, ``Managed`` checks only the stages that affect the running version. After that, it checks all
+  stages except for the settings, because refused settings break nothing. Work in progress does not count as a failure, so a
+  routine check of a package changes none of these conditions.
 
-* ``Installed`` becomes True with the first success, and stays True until the package is gone, even if the package fails or is
-  paused.
+* ``Installed`` becomes True when all stages are done for the first time, and stays True until the package is gone, even if the
+  package fails or is paused.
 * A paused package (a requirement is not met any more, or the package is not wanted any more) is not checked: Scaled, Managed
   and ConfigurationApplied are Unknown.
 * If a user suspends a package, every condition is kept, but Reconciling and Stalled are False.
@@ -245,7 +245,9 @@ KINDS: Final = ("Ready", "Reconciling", "Stalled", *MAPPERS)
 
 
 def _blocker(status: PackageStatus, chain: tuple[Stage, ...]) -> Condition | None:
-    """Return the first stage of a chain that has failed. A stage that is at work or waits has not failed."""
+    """Return the condition of the first stage of a chain that has failed; None if none has failed. A stage that is at work or
+    waits has not failed.
+    """
     return next((status.stages[stage] for stage in chain if status.stages[stage].truth is Truth.FALSE), None)
 
 

@@ -212,7 +212,7 @@ def open_condition(status: PackageStatus) -> Condition | None:
 
 
 def is_gated(status: PackageStatus) -> bool:
-    """Return whether the package is off only because a requirement is not met, or because it is not wanted.
+    """Return whether the package is loaded, but off, because a requirement is not met or because the package is not wanted.
 
     Only a change outside of the package can help then.
     """

@@ -5,7 +5,7 @@ meaning. A reason has
 
 * a *text*: its meaning in one line, which is shown if the reporter gave no more exact message;
 * a *tip*: the action that a user can take, empty if no action is needed;
-* *again*: the event for which the next attempt waits. Tips do not name this event, because :func:`advice` adds it.
+* *again*: the event for which the next attempt waits. Tips do not mention the next attempt, because :func:`advice` does.
 
 An unknown reason (written by an older or a newer process) is shown as it is, with a tip that fits every problem.
 """

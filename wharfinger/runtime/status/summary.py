@@ -22,8 +22,9 @@ the resource itself is wrong        Failed         Degraded                     
 the change would break dependents   Degraded       Degraded                               Degraded
 ==================================  =============  =====================================  ==================
 
-Three cases take precedence over the table, in this order: the package is being removed, or its removal is held back
-(Removing); the resource is wrong, or its change would break dependents; a user has suspended the package (Suspended).
+Three cases take precedence over the other rows, in this order: the package is being removed, or its removal is held back
+(Removing); the resource is wrong, or its change would break dependents (the last two rows); a user has suspended the package
+(Suspended).
 """
 
 from enum import StrEnum

@@ -61,7 +61,7 @@ def fresh(generation: int, now: datetime) -> PackageStatus:
 
 
 def restored(generation: int, written: JsonObject, now: datetime) -> PackageStatus:
-    """Return the status of a package that an earlier process managed, from the status that it wrote: an installed package stays
+    """Return the status of a package, restored from the status that an earlier process wrote. An installed package stays
     installed.
 
     Another program may have changed the written status, so fields that `external` would not write in this form are ignored.
@@ -89,10 +89,10 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
 
 
 def update_started(status: PackageStatus, generation: int, now: datetime, *, version: str = "") -> PackageStatus:
-    """Start every stage again, except for Scaled, because the running objects keep running, and RequirementsMet, which is the
-    scheduler's decision.
+    """Start every stage again except for Scaled and RequirementsMet. The running objects keep running, and only the scheduler
+    changes RequirementsMet.
 
-    ``version`` is the version to install; without it, the wanted version is not known.
+    ``version`` is the version to install; "" if it is not known.
     """
     stages = {
         stage: condition if stage in (Stage.SCALED, Stage.REQUIREMENTS) else _started(stage, condition, now)
@@ -138,7 +138,7 @@ def versions_unknown(status: PackageStatus, generation: int, message: str, now: 
 
 
 def rolling_out(status: PackageStatus, message: str, now: datetime) -> PackageStatus:
-    """Record that ready objects are being updated, scaled or replaced by others: the package is Reconciling, and still Ready.
+    """Record that ready objects are being updated, scaled or replaced. The package is Reconciling, and still Ready.
 
     A package that was not Ready becomes Ready only when all of its objects are ready.
     """
@@ -278,7 +278,7 @@ def tracking(status: PackageStatus, completed: Iterable[str], remaining: Iterabl
 
 
 def warned(status: PackageStatus, warnings: Iterable[str], now: datetime) -> PackageStatus:
-    """Replace the warnings, which are facts that are not failures, but that users should know. At most MAX_WARNINGS are kept."""
+    """Replace the warnings. They state facts that users should know, although nothing failed. At most MAX_WARNINGS are kept."""
     each = list(dict.fromkeys(_one_line(warning) for warning in warnings))
     more = len(each) - MAX_WARNINGS
     shown = (*each[:MAX_WARNINGS], f"and {more} more") if more > 0 else tuple(each)

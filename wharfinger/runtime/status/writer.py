@@ -1,12 +1,12 @@
-"""The writer of statuses, which decides when a status is written: urgent changes at once, and other changes at most every
+"""The writer of statuses, which decides when a status is written: urgent changes immediately, and other changes at most every
 PAUSE_S, or less often while many statuses change.
 
 A package that is being installed reports every object that it waits for. Each report makes a new status, and each write is a
 request to the API server that wakes all watchers. So a changed status only requests a check of its package. At the check, the
 controller compares the status of that moment with the written one; if they differ, it asks the writer whether a write is due.
 
-The state machine of one package is pure (`step`). `StatusWriter` has the states by name, and requests checks by adding names
-to the inbox:
+The state machine of one package is pure (`step`). `StatusWriter` has the state of each package by name, and requests a check by
+adding the name to the controller's work queue:
 
 ==========  ==============================  =====================  ==========================================
 event       when                            new state              effects
@@ -27,23 +27,23 @@ Looked      always                          unchanged              check again a
 
 * No change is lost: every visible change is followed by a check, at which the status of that moment is written. If a write
   fails, the controller checks the package again, until the written status does not differ any more.
-* At most one minor change is written in a PAUSE_S. Urgent changes are written at once. A change is urgent if it leaves or enters
-  one of the states Ready, RolledBack, Failed, Degraded, Suspended, Disabled and Removing, or if it is the first status of a
-  generation. The next two rules are exceptions.
-* If a Ready package is only verified again, as after a restart, its changed status is not written at once (`Left`), because
-  most verifications find the package Ready again, so that nothing has to be written. While the controller plans a check of
-  such packages anyway (`planned_until_s`), `Left` requests no check. The same rule holds for a rollout of a Ready package,
-  because many rollouts end within moments. If the status keeps changing during the verification or the rollout, it is written
-  once in MAX_PAUSE_S.
+* At most one minor change is written in a PAUSE_S. Urgent changes are written immediately. A change is urgent if it leaves or
+  enters one of the states Ready, RolledBack, Failed, Degraded, Suspended, Disabled and Removing, or if it is the first status
+  of a generation. The next two rules are exceptions.
+* If a Ready package is only verified again, as after a restart, its changed status is not written immediately (`Left`), because
+  most verifications find the package Ready again, so that nothing has to be written. While the controller plans a check of such
+  packages anyway (`planned_until_s`), `Left` requests no check. The same rule holds for a rollout of a Ready package, because
+  many rollouts end within moments. If the status keeps changing during the verification or the rollout, it is written once in
+  MAX_PAUSE_S.
 * If a Ready package begins to work on another generation, its status is written after BEGUN_S (`Begun`), however many packages
   change. If the work is complete by then, the only write is the one for Ready. Until the status is written, its observed
   generation is older than the generation of the resource, so programs that wait for Ready keep waiting.
 * A change that is not visible in the written status requests no check.
 * Every package is checked again RESYNC_S after its last check, so the effect of a missed event does not last.
 * The pause is PAUSE_S while few packages change. If many packages change all the time, the pause of each is longer, up to
-  MAX_PAUSE_S, so that the minor changes of all packages together cause about MINOR_PER_S writes a second. So during a
-  successful install, the status is written twice: when the install begins, and when the package is Ready. Progress is written
-  in between only if the install takes long.
+  MAX_PAUSE_S, so that the minor changes of all packages together cause about MINOR_PER_S writes a second. During a successful
+  install, the status is written when the install begins, and when the package is Ready. Progress is written in between only if
+  the install takes longer than the pause.
 * At most _SWEEP states are stored, or twice as many as there are packages whose minor changes have to wait, if that is more.
 """
 
@@ -59,7 +59,7 @@ from wharfinger.runtime.status.summary import State, summarize
 PAUSE_S: Final = 2.0
 MAX_PAUSE_S: Final = 60.0
 BEGUN_S: Final = 1.0
-"""The time after which the status of a Ready package that works on another generation says so."""
+"""The time after which the status of a Ready package shows that the package works on another generation."""
 MINOR_PER_S: Final = 5.0
 RESYNC_S: Final = 600.0
 _SWEEP: Final = 64
@@ -124,7 +124,7 @@ Event: TypeAlias = Changed | Left | Begun | Differs | Looked
 
 @dataclass(frozen=True, slots=True)
 class LookIn:
-    """Request a check of the package after a delay; 0 means at once."""
+    """Request a check of the package after a delay; 0 means immediately."""
 
     delay_s: float
 
@@ -216,7 +216,9 @@ class StatusWriter:
 
     @contextmanager
     def in_hand(self, name: str) -> Iterator[None]:
-        """Suppress checks of the package's status within the block, because the status is written after the block anyway."""
+        """Suppress requests for an immediate check of the package within the block, because the status is written after the
+        block anyway.
+        """
         self._in_hand.add(name)
         try:
             yield

@@ -1,9 +1,9 @@
 """The apply of a package's chart: the chart is rendered if its inputs have changed, and the result is applied as one release.
 If nothing has changed, both steps are skipped.
 
-An applied release is identified by its inputs (everything on which a render depends, except whether it is an install or an
-upgrade) and by the release engine's fingerprint of the result. While both are unchanged, helm is not run, and no request is made
-to the API server. A restarted daemon finds the inputs in the record of the release, and checks the objects without rendering the
+An applied release is identified by its inputs (everything on which a render depends, except the kind of the
+operation, install or upgrade) and by the release engine's fingerprint of the result. While the inputs and the fingerprint are
+unchanged, helm is not run, and no request is made to the API server. A restarted daemon finds the inputs in the record of the release, and checks the objects without rendering the
 chart again. A revision that a user made with helm is kept until a new state is requested.
 """
 
@@ -61,9 +61,10 @@ LEFT_TO_PEOPLE: Final = (
 
 
 async def applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
-    """Return ``done``, the journal's note of the revision that a killed process applied, if the cluster still has that revision;
-    otherwise None. Later revisions do not matter if the daemon made all of them, because later passes of the same run make
-    revisions, too.
+    """Return ``done`` if the cluster still has the revision that it names; otherwise None.
+
+    ``done`` is the journal's note of a revision that a killed process applied; None if there is no note. Later revisions do not
+    matter if the daemon made all of them, because later passes of the same run make revisions, too.
     """
     if done is None:
         return None
@@ -87,8 +88,8 @@ async def apply(
 ) -> int:
     """Render and apply the chart unless nothing has changed; return the deployed revision.
 
-    ``start`` is called before the first effect, if there is any. If the release gets a new revision, ``stamp`` is written to
-    its record; see `wharfinger.runtime.lifecycle.applied_stamp`.
+    ``start`` is called before the chart is rendered or applied, and is not called if nothing has changed. If the release gets a
+    new revision, ``stamp`` is written to the revision's record; see `wharfinger.runtime.lifecycle.applied_stamp`.
     """
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
@@ -134,7 +135,7 @@ async def _apply_render(
     unchanged: bool,
     stamp: str,
 ) -> int:
-    """Apply the recorded render of these inputs, or a new render; return the revision that is deployed afterwards."""
+    """Apply the render that a release record has for these inputs, or else a new render; return the deployed revision."""
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
 
@@ -203,14 +204,14 @@ def _reachable(instance: Instance, objects: Sequence[JsonObject]) -> Reachable:
 
 
 def _warn_of_unread(instance: Instance, host: Host, wanted: Wanted) -> None:
-    """Report a warning about settings that no template of a plain chart reads."""
+    """Report a warning about settings that no template reads, if the package is a plain chart."""
     found = unread_settings(wanted.use, instance.desired.settings.settings) if wanted.layout is Layout.CHART else ()
     host.emit(instance, WarnedOf(UNREAD, tuple([f"spec.settings.{each.path}: {each.message}" for each in found])))
 
 
 def _way_back(instance: Instance, host: Host) -> Callable[[tuple[str, ...]], None] | None:
-    """Return a function that reports a warning about changes that cannot be undone; None if failed upgrades are not rolled
-    back.
+    """Return a function that reports a warning about changes that a rollback cannot undo. Return None if a failed upgrade would not
+    be rolled back: the option is off, a rollback is already in force, or there is no revision to return to.
     """
     ready = instance.record.state.ready if instance.record is not None else None
     directives = instance.desired.directives

@@ -1,7 +1,7 @@
-"""The deletion of objects that a package's hooks made, together with its release.
+"""The deletion of the objects that a package's hooks made, after the package's release was uninstalled.
 
-The kinds of these objects are in the package's recorded state, which is written before the first object is made; the objects
-have the label of :mod:`~wharfinger.cluster.releases.hook_made`. An object with ``helm.sh/resource-policy: keep`` is kept.
+The package's recorded state has the kinds of these objects; a kind is recorded before the first object of this kind is made.
+Each object has the mark of :mod:`~wharfinger.cluster.releases.hook_made`. An object with ``helm.sh/resource-policy: keep`` is kept.
 Data is kept unless the package's deletion policy says otherwise, like all data of a release.
 """
 
@@ -73,7 +73,7 @@ def _to_delete(
 
 
 async def _kinds(made: frozenset[str], tools: Tools) -> list[ResourceType]:
-    """Return the kinds that are still served: if a kind's definition is gone, so are its objects."""
+    """Return the kinds that the API server still serves. If a kind's definition is gone, the kind's objects are gone, too."""
     found: list[ResourceType] = []
     for entry in sorted(made):
         api_version, _, kind = entry.rpartition("/")

@@ -1,10 +1,10 @@
 """The settings with which a package is configured: the wanted settings, converted to the newest version of its schema.
 
-Settings are written for some version of a schema. They are always converted before they are used: by Configure, by the
-enabled script, and by hooks during a removal. The settings that were configured before, by an earlier version of the package
+Settings are written for some version of a schema. They are always converted before Configure, the enabled script, or the hooks
+of an uninstall use them. The settings that were configured before, by an earlier version of the package
 or by an earlier process, are converted to the same version before old and new settings are compared. So a setting that a
-conversion only renamed or rewrote does not count as changed. If the old settings cannot be converted (because a version was
-withdrawn, or because their version is not known), the settings are not compared, and no change is refused.
+conversion only renamed or rewrote does not count as changed. If the old settings cannot be converted (for example, because
+their version is not known), the old and new settings are not compared, so no change of a setting is refused.
 """
 
 import logging
@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 
 async def newest_settings(instance: Instance, tools: Tools, host: Host) -> ResolvedSettings:
-    """Return the wanted settings, converted to the newest version. From then on, every text in them that may come from a
-    Secret counts as secret. Raises ConversionError.
+    """Return the wanted settings, converted to the newest version of the schema. Report them, so that their texts that may come
+    from a Secret are masked from now on. Raises ConversionError.
     """
     wanted = instance.desired.settings
     filters = tools.filters.of(instance.id.name)
@@ -39,8 +39,8 @@ async def comparable_settings(
     """Return earlier settings of schema version ``version`` (0 if it is not known), converted to the newest version of
     ``definition``.
 
-    Return None if they cannot be converted. Raises only transient ConversionErrors, because users cannot resolve permanent
-    ones.
+    Return None if they cannot be converted. A permanent ConversionError is only logged, because users cannot correct the
+    earlier settings. Raises transient ConversionErrors.
     """
     chain = definition.conversions
     if settings is None or version not in range(1, chain.current + 1):
@@ -57,7 +57,7 @@ async def comparable_settings(
 
 
 async def adopt_wanted(instance: Instance, tools: Tools, host: Host) -> None:
-    """Set the values for the hooks of a removal, if the package is not configured.
+    """Set the values for the hooks that run when the release is uninstalled, if the package is not configured.
 
     The values are made from the wanted settings without checks, and are not recorded as configured. Raises ConversionError,
     SettingsError, FormatError.

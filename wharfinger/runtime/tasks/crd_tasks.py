@@ -1,9 +1,10 @@
 """The tasks EnsureCRDs, AwaitCRDs and EnsureWebhooks: they apply objects that must be in the cluster before the objects that
 use them (spec/runtime §5, §5.2).
 
-EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is part
-of the reconciliation: the package's own definitions must be established, and for each other package the first attempt to ensure
-its definitions must have ended (:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were
+EnsureCRDs runs in a lane of its own as soon as its package is loaded and on; if it fails, it is retried or parked there.
+AwaitCRDs is part of the reconciliation: it waits until the package's own definitions are established, and then, for at most
+ESTABLISHED_S, until the first attempts of other packages to ensure their definitions have ended
+(:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were
 started, and applies conversion webhooks before the objects that they convert: it renders the chart, and applies only its
 ``ConversionWebhook`` objects, as objects of the release. It also publishes the webhooks of the package's hooks.
 """
@@ -45,9 +46,9 @@ CONVERSION_WEBHOOK: Final = "ConversionWebhook"
 
 
 async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstablished:
-    """Apply the package's CRDs and wait, for one attempt's time, until they are established.
+    """Apply the package's CRDs, and wait for at most ESTABLISHED_S until they are established.
 
-    A failed attempt also ends the wait of other packages for the first attempt.
+    Other packages wait only for the first attempt. Their wait ends when the attempt ends, even if it has failed.
     """
     attempt = tools.crd_phase.attempt(instance.id.name)
     try:
@@ -81,8 +82,8 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
 
 
 async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
-    """Wait until this package's definitions are established, and then, for at most ESTABLISHED_S, until one attempt was made for
-    the definitions of each other package.
+    """Wait until this package's definitions are established. Then wait, for at most ESTABLISHED_S, until the first attempts of
+    other packages that are under way have ended.
     """
     others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
     if (
@@ -128,8 +129,8 @@ async def _publish_webhooks(instance: Instance, tools: Tools, host: Host) -> Non
 async def _check_may_publish(instance: Instance, tools: Tools, bound: BoundWebhooks) -> None:
     """Check that the package's service account itself may write the webhooks in ``bound``.
 
-    The daemon writes them with its own rights, and a webhook sees and changes objects to which the account may have no access.
-    Raises ForbiddenError and other ClusterErrors.
+    The daemon writes them with its own rights. Without this check, a hook could use a webhook to see and change objects to which
+    the account has no access. Raises ForbiddenError and other ClusterErrors.
     """
     if instance.account is None and not tools.require_account:
         return
@@ -155,7 +156,7 @@ async def _check_may_publish(instance: Instance, tools: Tools, bound: BoundWebho
                 403,
                 "Forbidden",
                 f'{resource.plural}.{resource.group} is forbidden: User "{user}" cannot {verb} resource "{resource.plural}" '
-                f'in API group "{resource.group}" at the cluster scope: the webhooks of its hooks need this',
+                f'in API group "{resource.group}" at the cluster scope: the webhooks of the package\'s hooks need this',
             )
 
 
@@ -170,7 +171,7 @@ async def withdraw_webhooks(instance: Instance, tools: Tools, *, conversions: bo
 
 
 async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Apply the chart's conversion webhooks. Most packages have no such webhooks, and are not rendered here."""
+    """Apply the chart's conversion webhooks. A chart whose templates do not mention such webhooks is not rendered here."""
     if not await _mentions_webhooks(instance, tools, host) or await is_left_to_users(instance, tools):
         return
     host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "applying the package's conversion webhooks"))
@@ -190,7 +191,7 @@ async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bool:
-    """Return whether the chart of a loaded package may make conversion webhooks."""
+    """Return whether the templates of a loaded package's chart mention conversion webhooks."""
     tree = instance.files.tree
     if instance.loaded().chart is None or tree is None:
         return False
@@ -210,10 +211,10 @@ async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bo
 
 
 async def remove_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete conversion webhooks that EnsureWebhooks applied, but that no release record names, because no run was completed.
+    """Delete the package's remaining conversion webhooks: if no run was completed, EnsureWebhooks has applied them, but no release
+    record contains them.
 
-    If the package is loaded and has no conversion webhooks, do nothing, because the discovery of the kind would cost a
-    request.
+    Do nothing if the package is loaded and has no conversion webhooks, because the discovery of the kind would cost a request.
     """
     is_loaded = (
         instance.files.definition is not None

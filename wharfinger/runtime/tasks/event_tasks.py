@@ -1,8 +1,8 @@
-"""Hook runs in lanes of their own: events, schedules, and synchronizations that the package does not wait for.
+"""Runs of hooks in separate lanes: runs for events, runs on a schedule, and Synchronizations for which the package does not wait.
 
-These tasks exist only while the package's hooks are started, because they have the scope of the hooks. A failure is retried
-with the lane's backoff, and is shown in the package's status until the next success in that lane. A bug is also reported and
-retried, because otherwise the lane would stop and drop events.
+These tasks exist only while the package's hooks are started, because they belong to the scope of the hooks. A failure is
+retried with the lane's backoff, and is shown in the package's status until the next success of the hook in that lane. An
+unexpected error (a bug) is also reported and retried, because otherwise the lane would stop and drop events.
 """
 
 import logging
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 def lane_of(queue: str) -> str:
-    """Return the lane for a hook's ``queue`` setting, which is never the package's main lane."""
+    """Return the lane for a hook's ``queue`` setting. It is never the main lane of the package, even for ``main``."""
     return f"hooks/{queue}"
 
 
@@ -163,7 +163,7 @@ async def synchronize(
 
 
 def _log_allowed(instance: Instance, hook: Hook, error: Expected) -> None:
-    """Log a failure that the binding allows, and that the package's status therefore does not show."""
+    """Log a failure that the package's status does not show, because the binding allows failures."""
     why = classify(error, instance.masked).message
     log.warning("%s: %s failed; its binding allows failures: %s", instance.id, hook.name, why)
 

@@ -1,8 +1,8 @@
 """The tasks of the Module ``global``: its run, with the beforeAll hooks, and its afterAll hooks. All other packages run after the
 beforeAll hooks and before the afterAll hooks.
 
-The Module has no chart: its reconciliation only runs hooks. BeforeAll hooks wait until every package that is being loaded has
-been loaded once, because they see all Modules. See :mod:`~wharfinger.runtime.rounds.machine` for the order.
+The Module has no chart: its reconciliation only runs hooks. BeforeAll hooks see all Modules, so they wait until the first attempt
+to load each package that is being loaded has ended. See :mod:`~wharfinger.runtime.rounds.machine` for the order.
 """
 
 import logging
@@ -45,7 +45,7 @@ async def run_global(instance: Instance, tools: Tools, host: Host) -> Verified:
 
 
 class Turns(Protocol):
-    """The part of the rounds of global hooks that the task of the afterAll hooks uses.
+    """The methods of the rounds of global hooks that `AfterAllTask` calls.
 
     A *turn* is one run of the list of afterAll hooks. Its ``scope`` identifies the turn in reports.
     """
@@ -65,10 +65,11 @@ class Turns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AfterAllTask:
-    """The afterAll hooks, one after the other; the first failure ends the list, and the whole list is run again.
+    """The task that runs the afterAll hooks one after the other. The first failure ends the attempt; the next attempt runs all
+    hooks again.
 
-    The list is not run again if another round waits for the end of the turn, because that round may resolve the failure, and
-    runs the hooks again at its own end. ``values`` is the checksum of the global values with which all packages were run.
+    There is no next attempt if another round has begun meanwhile: that round may resolve the failure, and runs the afterAll
+    hooks at its own end. ``values`` is the checksum of the global values with which all packages were run.
     """
 
     instance: Instance

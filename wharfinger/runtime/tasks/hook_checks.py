@@ -1,8 +1,9 @@
 """The checks of settings and of readiness, which an executable with several hooks can provide in addition to its hooks.
 
-A check is a run that changes nothing: its exit status is the answer, its stderr the reason (spec hook-protocol §1.5).
-Settings are checked when the package is configured, after they were checked with the schema. Readiness is checked once the
-workloads are ready, repeatedly until the check succeeds. A package has at most one check of each kind.
+A check is a run of the executable that changes nothing. The exit status of the run is the answer, and its stderr is the reason
+for a failure (spec hook-protocol §1.5). The check of settings runs when the package is configured, after the settings were
+validated with the schema. The check of readiness runs once the workloads are ready, and is repeated until it succeeds. A package
+has at most one check of each kind.
 """
 
 from typing import Final
@@ -35,8 +36,8 @@ async def check_by_hook(instance: Instance, tools: Tools, host: Host, settings: 
 
 
 async def await_ready_by_hook(instance: Instance, tools: Tools, host: Host) -> None:
-    """Run the package's readiness hook, if the package has one, until it succeeds; the reason of each failure is reported as
-    NotReady.
+    """Run the package's readiness hook, if the package has one, until it succeeds. Each failure is reported with the reason
+    ``NotReady``.
     """
     hook = _of_kind(instance, HookKind.READINESS)
     if hook is None:

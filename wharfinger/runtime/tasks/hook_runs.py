@@ -1,9 +1,10 @@
 """Runs of a package's hooks: this module connects hooks with values, object patches, metrics and the recorded state.
 
-The steps after a run (spec/runtime §7.3): first, object patches are applied; after a failed run, only patches that are marked
-for this case, with which hooks report failures. After a successful run, the metrics are published, and the values patches are
-checked with the schemas, recorded, and only then become visible (:mod:`~wharfinger.runtime.tasks.values_patches`). If any of
-these steps fails, the hook has failed, and is run again with new snapshots.
+After a run (spec/runtime §7.3), the object patches are applied first. If the run has failed, only the object patches that are
+marked for this case are applied: with them, a hook can report its failure. If the run has succeeded, the metrics are published
+next. Then the values patches are checked with the schemas and recorded, and only then do they become visible
+(:mod:`~wharfinger.runtime.tasks.values_patches`). If any of these steps fails, the hook has failed, and is run again with new
+snapshots.
 """
 
 import logging
@@ -53,7 +54,7 @@ HOOK_AGENT: Final = "hook"
 MAX_PROBLEMS: Final = 10
 """The limit on the number of failed operations of one run that are reported."""
 _BOUND: Final = (
-    f"a hook may log {BURST_LINES} lines or {BURST_CHARS // 1024} KiB at once, and {LINES_PER_S:g} lines or "
+    f"a hook may log {BURST_LINES} lines or {BURST_CHARS // 1024} KiB in a burst, and {LINES_PER_S:g} lines or "
     f"{CHARS_PER_S / 1024:g} KiB a second after that"
 )
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -61,7 +62,7 @@ _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": loggi
 
 @dataclass(slots=True)
 class Cause:
-    """The reason for a run: its binding and the queue, for metrics; and whether a failure of the run is allowed."""
+    """The reason for a run: the binding and the queue, which metrics name, and whether a failure of the run is allowed."""
 
     binding: str
     queue: str = MAIN_QUEUE
@@ -79,8 +80,8 @@ It is called when the run starts, so that the snapshots are as new as possible (
 async def run_hook(instance: Instance, tools: Tools, host: Host, hook: Hook, telling: Telling, cause: Cause) -> bool:
     """Run one hook once, and apply its output; return True if it changed the values.
 
-    ``telling`` returns the hook's contexts, and is called once. Raises HookRunError if the hook failed, and the errors of
-    applying its output.
+    ``telling`` returns the hook's contexts, and is called once. Raises HookRunError if the hook failed, or the error that
+    occurred while its output was applied.
     """
     instance.hook_begins()
     cause.begun = trio.current_time()  # the time is set again once the hook has a slot
@@ -134,8 +135,9 @@ async def review_by_hook(
     unless ``dry_run`` is true; it must not change values.
 
     The run is not queued, and needs no slot for hooks, because the work that has these slots may be waiting for the hook's
-    answer. It has ``slot`` until the hook has ended, but not while its object patches are applied, because they may need other
-    reviews. The caller limits the time. Raises HookRunError if the hook failed, and the errors of applying its output.
+    answer. The run has ``slot`` until the hook has ended. It does not keep ``slot`` while its object patches are applied, because
+    these changes may be reviewed by other hooks, which need slots, too. The caller limits the time. Raises HookRunError if the
+    hook failed, or the error that occurred while its output was applied.
     """
     outcome: list[HookOutcome] = []
     try:
@@ -184,8 +186,8 @@ def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
 
 
 def with_snapshots(instance: Instance, hook: Hook, binding: str) -> Telling:
-    """Return the context of a hook that runs before or after an operation (``beforeHelm``, ``afterAll`` …), with all
-    snapshots of the hook.
+    """Return a function that makes the context of a hook that runs before or after an operation (``beforeHelm``, ``afterAll``
+    …). The context has all snapshots of the hook.
     """
     return lambda: (helm_binding(binding, snapshots_of(instance, hook)),)
 
@@ -197,8 +199,8 @@ async def wait_hooks_quiet(instance: Instance) -> None:
 
 
 class HookLog:
-    """The log of a hook's output in one run, written while the hook runs. Lines are masked, and limited to the log budget
-    that the hook has left.
+    """The log of a hook's output in one run, written while the hook runs. Secrets are masked. Lines beyond the log budget that the
+    hook has left are left out.
     """
 
     def __init__(self, instance: Instance, hook: Hook, cause: Cause | None = None) -> None:
@@ -211,7 +213,7 @@ class HookLog:
             self._about |= {"binding": cause.binding, "queue": cause.queue}
 
     def record(self, record: LogRecord) -> None:
-        """Log one more record, which is a line of text or an object, or count it if it is left out."""
+        """Log one record: a line of text or an object. If the log budget is used up, count the record as left out instead."""
         size = len(record.message) + (len(canonical_json(dict(record.fields))) if record.fields else 0)
         budget, admitted = self._budget().admit(size, trio.current_time())
         self._budgets[self._hook] = budget
@@ -265,7 +267,7 @@ async def _run(
 
 
 async def _logged(tools: Tools, run: HookRun, lines: HookLog, span: HookSpan) -> HookOutcome:
-    """Run the hook in its span; at the end, also after a failure, log how much of its output was left out."""
+    """Run the hook in its tracing span. At the end, also after a failure, log how many lines were left out."""
     try:
         with span as opened:
             outcome = await tools.hook_runner.run(replace(run, traceparent=opened.traceparent))
@@ -309,7 +311,7 @@ def _run_of(
 
 
 def _span(instance: Instance, tools: Tools, hook: Hook, cause: Cause | None = None) -> HookSpan:
-    """Open the span of a run of a hook, within the span of its task."""
+    """Open the tracing span of a run of a hook, within the span of its task."""
     binding, queue = (cause.binding, cause.queue) if cause is not None else ("", "")
     return hook_span(tools.tracer, HookNames(instance.id.name, hook.name, binding, queue), current_span())
 
@@ -318,8 +320,8 @@ def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:
     """Return the kind of process in which a hook runs, and the name of its WorkerPool or ""; ``of_package`` is the package's
     ``spec.pool``.
 
-    With NO_POOL, the daemon keeps no processes for the package's hooks. The package's WorkerPool is used only for hooks whose own
-    configuration names no pool.
+    If ``of_package`` is NO_POOL, the daemon keeps no processes for the package's hooks. Otherwise it names a WorkerPool, which is
+    used only for hooks whose own configuration names no pool.
     """
     pool, worker_pool = hook.config.pool, hook.config.worker_pool
     if of_package == NO_POOL:
@@ -363,7 +365,7 @@ async def _mark(instance: Instance, tools: Tools, operations: Sequence[Operation
 def _publish(instance: Instance, tools: Tools, hook: Hook, operations: Sequence[MetricOperation]) -> None:
     if not operations:
         return
-    masked = TextRedactor(instance.secrets).redact  # in a thread, because there may be tens of thousands of labels
+    masked = TextRedactor(instance.secrets).redact  # made once, because there may be tens of thousands of labels
     for warning in tools.metrics.apply(instance.id.name, hook.name, operations, masked=masked):
         log.warning("%s: metrics: %s", hook.name, masked(warning))
 

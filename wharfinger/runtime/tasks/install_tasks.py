@@ -1,9 +1,9 @@
 """The tasks Download, Install and Load, which fetch, unpack and read a version.
 
 The installed version is not requested again: the recorded state has its digest, and the store knows whether its files are
-undamaged, so a restart needs no registry. The registry is asked for another version or another source, and if an annotation
-requests a new download. A folder on this machine is always checked, because its files may have changed; it is copied only if they
-have changed.
+undamaged, so a restart needs no registry. The registry is asked only if the version, the source or the pinned digest has changed,
+if the files are missing or damaged, or if an annotation requests a new download. A folder on this machine is always checked,
+because its files may have changed; the folder is copied only if they have changed.
 """
 
 import logging
@@ -65,8 +65,8 @@ MAX_WARNINGS: Final = 20
 
 
 async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
-    """Resolve the version to the digest of a manifest, and download every blob of this manifest to disk, verified while
-    streaming.
+    """Resolve the version to the digest of a manifest, and download the blobs of this manifest to the disk, unless the wanted
+    version is already there. Each blob is verified while it is streamed.
     """
     source = _source(instance)
     state = (await instance.recorded(tools)).state
@@ -92,8 +92,8 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
 
 
 async def _installed(instance: Instance, tools: Tools, source: Source, state: PackageState) -> Manifest | None:
-    """Return the manifest of the recorded version, if its files are on the disk. The files of a folder must have the recorded
-    digest.
+    """Return the manifest of the recorded version, if its files are on the disk. If the package comes from a folder, the folder
+    must still have the recorded digest.
     """
     if isinstance(source, FolderSource):
         wanted = instance.desired.directives
@@ -129,7 +129,9 @@ def _may_return(instance: Instance, record: StateRecord) -> bool:
 
 
 def former_name(name: str) -> str:
-    """Return the name in the store for the former files of a package; no package can have this name, because of its two dots."""
+    """Return the name under which the store keeps the files of a package's former revision. No package can have this name, because
+    it contains two dots.
+    """
     return f"{name}..former"
 
 
@@ -149,7 +151,7 @@ async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
 
 
 async def _wanted_digest(instance: Instance, registry: Registry, repository: str) -> Digest:
-    """Return the digest that is pinned or kept, or else the digest to which the tag of the version points."""
+    """Return the pinned digest, the digest that is kept although the tag has moved, or else the digest of the version's tag."""
     if pinned := instance.desired.directives.digest or instance.desired.directives.kept_digest:
         return Digest(pinned)
     return (await registry.resolve(repository, tag_of_version(instance.desired.version))).digest
@@ -174,7 +176,7 @@ async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manife
 
 
 def _kept(manifest: Manifest) -> str:
-    """Return a manifest as a text for the journal; empty if it is too large, so that it has to be requested again."""
+    """Return a manifest as a text for the journal. If the text is too large, return "": a restart then fetches again."""
     text = encode_json(manifest_fields(manifest)).decode()
     return text if len(text) <= MAX_RESULT else ""
 
@@ -313,7 +315,7 @@ async def _definition(instance: Instance, tools: Tools, tree: Path) -> Definitio
 
 
 def _content_key(instance: Instance) -> Hashable:
-    """Return everything on which a definition depends, except for static values."""
+    """Return everything on which a definition depends, except for the values of `Directives.static_values`."""
     desired, digest = instance.desired, instance.fetched().descriptor.digest
     return digest, is_global(instance.id), desired.package, desired.version, desired.directives.static_values is None
 
@@ -337,7 +339,7 @@ async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> Vo
     """Run the package's own enabled script, and report its vote; a failure counts as a vote against the package (spec/runtime
     §4.2).
 
-    The script does not run if its answer for the same inputs is kept (:mod:`~wharfinger.runtime.package.enabled_vote`).
+    The script does not run if its last run had the same inputs (:mod:`~wharfinger.runtime.package.enabled_vote`).
     """
     definition, tree = instance.loaded(), instance.files.tree
     if not definition.enabled_script or tree is None:
@@ -374,7 +376,7 @@ async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> Vo
 
 
 def _fingerprint(source: Source, instance: Instance) -> str:
-    """Return the fingerprint of an update: all inputs that decide which files are fetched."""
+    """Return the fingerprint of an update: a checksum of all inputs that decide which files are fetched."""
     wanted = instance.desired.directives
     asked: list[JsonValue] = [
         instance.desired.package,

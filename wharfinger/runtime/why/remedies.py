@@ -165,9 +165,9 @@ def of_shares() -> str:
     registries and packages.
     """
     return (
-        "wait until running work of the package's namespace, of its registry, or of packages that were slow lately ends: the "
-        "free slots are reserved for other work; `wharfinger run --max-namespace-share` and `--max-registry-share` set how "
-        f"many slots are reserved; {STATISTICS}"
+        "the free slots are reserved for other namespaces, registries and packages; wait for the end of other work in the "
+        "package's namespace, of its registry, or of packages that were slow lately; `wharfinger run --max-namespace-share` "
+        f"and `--max-registry-share` set how many slots are reserved; {STATISTICS}"
     )
 
 
