@@ -56,7 +56,7 @@ def test_without_windows_there_is_no_opening() -> None:
         ({"timeZone": "../etc"}, "spec.update.timeZone"),
         ({"windows": [{"from": "24:00"}]}, "spec.update.windows[0].from: expected a time such as 22:30, found '24:00'"),
         ({"windows": [{"to": "4"}]}, "spec.update.windows[0].to"),
-        ({"windows": [{"days": ["Monday"]}]}, "spec.update.windows[0].days: expected Mon, Tue"),
+        ({"windows": [{"days": ["Monday"]}]}, "spec.update.windows[0].days: expected one of Mon, Tue"),
         ({"windows": [{"from": "04:00", "to": "04:00"}]}, "expected an end that differs from the start"),
         ({"windows": [{}] * 51}, "expected at most 50 windows, found 51"),
     ],

@@ -1,4 +1,5 @@
-"""The offer of a package to the scheduler: its node, and the vote of its enabled script, which is needed before a run. Pure.
+"""The offer of a package to the scheduler: the package's node, and the vote of its enabled script, which the scheduler needs
+before a run. Pure.
 
 These functions are a part of the state machine; the docstring of :mod:`~wharfinger.runtime.package.machine` has a table of
 the events for which they are called.

@@ -229,7 +229,7 @@ def _shows_event_hook(status: PackageStatus) -> bool:
 
 
 def _with_event_hooks(package: Package, around: Around) -> PackageStatus:
-    """Return the status in which the stage of the hooks is done, unless an event hook's last run in a lane failed."""
+    """Return the status with the stage of the hooks done, or failed if the last run of an event hook in a lane failed."""
     if not package.hooks.failing:
         return statuses.succeeded(package.status, Stage.HOOKS, around.now)
     _, left = min(package.hooks.failing.items())

@@ -91,7 +91,8 @@ class DesiredPackage(msgspec.Struct, frozen=True):
     attempt: Attempt = NO_ATTEMPT
     account: str | None = None
     """The service account that a removal acts as; None means the account in the directives. It is not stored in the directives,
-    because the flight recorder writes a number in place of directives, so the state machine must not make new directives.
+    because the state machine must not make new directives: the flight recorder records directives only by a number
+    (:mod:`~wharfinger.runtime.recording.marks`).
     """
 
 

@@ -1,4 +1,4 @@
-"""The changes of a package's state by facts. Pure.
+"""The changes of a package's state by facts (:mod:`~wharfinger.runtime.package.facts`). Pure.
 
 ==================  =============================================  ==========================================================
 part of the state   changed by                                     rule

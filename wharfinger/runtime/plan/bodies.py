@@ -108,8 +108,8 @@ class PlanBodies:
         return tuple(node_id(spec.id) for spec in self._wanted.values())
 
     async def run(self, who: Id, level: Level, _loop: tuple[Id, ...], /) -> Outcome:
-        """Run a node, as the module explains. ``_loop`` is not used, because cycles are found as in the daemon's scheduler,
-        which distinguishes hard and soft edges.
+        """Run a node, as the docstring of the module explains. ``_loop``, a cycle that the engine has found, is not used: the
+        engine does not distinguish hard and soft edges, so cycles are found as in the daemon's scheduler.
         """
         if who.kind == _DEFINITION:
             return await self._read_package(who)
@@ -186,7 +186,7 @@ class PlanBodies:
         return node_id(spec.id if spec is not None else package_id(name))
 
     def _circle(self, name: str) -> set[str]:
-        """Return every unjudged package that a package reaches, itself included."""
+        """Return a package, and every unjudged package that it names, directly or through other unjudged packages."""
         found = {name}
         to_see = [name]
         while to_see:

@@ -1,9 +1,10 @@
 """Applications and Modules from files, for a plan: the files that a user would give to ``kubectl apply -f``.
 
-Files are read as kubectl reads them: YAML or JSON, with several documents, and with lists. If a path is a folder, the files
-directly in it whose names end in ``.yaml``, ``.yml`` or ``.json`` are read. No API server checks the documents, so each document
-is validated here with the CRD (``crds/``) that an API server would use; unknown fields are reported, too. Then the document is
-read as in the daemon. Documents of other kinds, and objects that are being deleted, are ignored and counted.
+Files are read as kubectl reads them: YAML or JSON, with several documents, and with objects that are lists, such as List. If a
+path is a folder, the files directly in it whose names end in ``.yaml``, ``.yml`` or ``.json`` are read. No API server checks
+the documents, so each document is validated here with the CRD (``crds/``) that an API server would use; unknown fields are
+reported, too. Then the document is read as in the daemon. Documents of other kinds, and objects that are being deleted, are
+ignored and counted.
 
 All problems are found in one run. Each problem names its file and the number of its document. Documents are counted from 1, and
 empty ones are not counted.

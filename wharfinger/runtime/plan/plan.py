@@ -50,9 +50,9 @@ class PlannedPackage:
     """One Application or Module.
 
     ``place`` is the file and the document that it was read from. ``turn`` is its position, counted from 1, in the sequence in
-    which packages would run; 0 if it would not run. ``tier`` is its order (packages of a lower order are done first), and
-    ``after`` has the packages that it waits for, sorted. ``reason`` is for programs, ``message`` for people. ``explanation`` is
-    None for a package that would be on.
+    which packages would run; 0 if it would not run. ``tier`` is its order, or the order of a dependency if that is higher;
+    packages of a lower tier run first. ``after`` has the packages that it waits for. ``reason`` is for programs, ``message``
+    for people. ``explanation`` is None for a package that would be on.
     """
 
     name: str

@@ -90,7 +90,7 @@ def named(requests: Iterable[JudgedRequest], user: str) -> dict[Access, frozense
 
 
 def all_names(rights: "Rights", names: Mapping[Part, Names]) -> dict[Access, frozenset[str]]:
-    """Return the names for all parts together; an access that any part needs for all objects is left out."""
+    """Return the names for all parts together. If some part needs an access for all objects, that access is left out."""
     found: dict[Access, frozenset[str]] = {}
     whole: set[Access] = set()
     for part, accesses in rights.items():

@@ -39,7 +39,7 @@ from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.hook_runs import HOOK_AGENT
 
 SETTLE_S: Final = 10.0
-"""The time in seconds to wait until hooks run for the objects that were created."""
+"""The time limit in seconds of the wait for hooks to run for the objects that were created."""
 WAITING: Final = frozenset({Reason.NOT_READY, Reason.WORKLOAD_FAILED})
 """The reasons in the status of packages whose objects are applied, but not healthy."""
 LOOK_S: Final = 0.05

@@ -203,7 +203,7 @@ def unmasked(text: str) -> str:
 
 
 class Codec:
-    """The canonical form of the records and enumerations of one machine, by their tags.
+    """The codec of one state machine: it writes and reads the machine's records and enumerations in the canonical form.
 
     ``kept`` are the fields whose texts are names or checksums, which are not masked. ``opaque`` are the fields whose form
     only `other` can make.

@@ -25,13 +25,13 @@ from wharfinger.runtime.versions.rollback_note import RollbackNote
 MARK: Final = "~"
 """The tag of a mark."""
 MOST_OBJECTS: Final = 40
-"""The number of objects of one package above which the objects that its state no longer refers to are forgotten."""
+"""If one package has more objects than this, those to which its state no longer refers are forgotten."""
 
 
 @dataclass(slots=True, eq=False)
 class StandIn:
-    """An object that takes the place of a marked object when a recording is read. It has the number, the kind, and the
-    recorded attributes. Stand-ins are compared by identity.
+    """An object that takes the place of a marked object when a recording is read. It has the number, the kind, and the recorded
+    attributes of the marked object. Stand-ins are compared by identity.
     """
 
     number: int

@@ -21,7 +21,7 @@ from typing import Final
 from wharfinger.formats.redaction.redaction_text import MARK, SHORTEST_SECRET, TextRedactor
 
 MOST_TEXTS: Final = 2_000
-"""The number of texts of one package above which they are forgotten, once a record is complete."""
+"""If more texts of one package than this are kept, all of them are forgotten before the next records are written."""
 MOST_NUMBERS: Final = 100_000
 """The limit on the number of masked parts that have a number."""
 _NUMBERED: Final = re.compile(re.escape(MARK) + r"([0-9]{1,9})")

@@ -19,8 +19,8 @@ from wharfinger.runtime.scheduler.graph import Node
 from wharfinger.runtime.status.package_status import PackageStatus
 
 MENTION: Final = "mention"
-"""The tag of an event of another package that concerned this one; the tag of that event and the name of the other package
-follow.
+"""The tag of a form that stands for an event of another package, if that event concerned this package. The form also has the
+tag of the event, and the name of the other package.
 """
 _OF_PHASE: Final = (("files", ("definition",)), ("node", ("joined", "refused")))
 UNCHANGED: Final = "unchanged"

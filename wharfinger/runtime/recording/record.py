@@ -39,7 +39,7 @@ class Why(StrEnum):
     CONTINUES = "continues"
     """A new file begins."""
     RENEWED = "renewed"
-    """The masked form of texts has changed."""
+    """The masked form of texts may have changed."""
     REPLACED = "replaced"
     """The state was replaced without an event; for example, a package was created again."""
     UNEXPLAINED = "unexplained"
@@ -50,8 +50,8 @@ class Why(StrEnum):
 class EventRecord:
     """One step of a machine.
 
-    ``key`` is the package, followed by ``#`` and a number for a queue; it is empty for the scheduler. ``at`` is the time of the
-    event; for the state machine of a package, it also has the surroundings.
+    ``key`` is the package; for a queue, ``#`` and the number of the queue follow; for the scheduler, it is empty. ``at`` is the
+    time of the event; for the state machine of a package, it also has the surroundings.
     """
 
     number: int

@@ -152,7 +152,7 @@ class RecordWriter:
         self._begun: tuple[object, JsonValue] = None, None
         """The last initial state of a queue, and its form. Almost all queues begin in the same state."""
         self._nodes: dict[str, tuple[Node, JsonValue]] = {}
-        """The node that each package last offered, and the form of that event; only forms without masked texts are kept."""
+        """The node that each package last offered, and the form of that event, which contains no masked texts."""
         self._graph: tuple[Graph, int, int] | None = None
         """The last recorded state of the scheduler, its file, and how often texts were renewed at that time."""
 

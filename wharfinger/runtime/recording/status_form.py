@@ -21,10 +21,10 @@ from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
 OTHERS: Final = tuple(name for name in PackageStatus.__struct_fields__ if name not in ("stages", "external"))
-"""The fields except for the conditions, in their order."""
+"""The fields of a status except for the conditions, in the order of the class."""
 _FIELDS: Final = cast("Callable[[PackageStatus], tuple[object, ...]]", attrgetter(*OTHERS))
 _NAMES: Final = frozenset({"version", "digest", "namespace", "wanted"})
-"""The fields whose texts are names, which are not masked."""
+"""The fields whose texts are not masked, because they are names."""
 _VALUES: Final = Codec(
     {each.__name__: each for each in (Condition, ExternalCondition, Truth, Progress, VersionNote, RollbackNote)},
     {

@@ -15,7 +15,9 @@ from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.status.summary import summarize
 
 STATUS: Final = "status"
-"""The name of the status in a history, where it is listed like a state machine; in a recording it is a part of the package."""
+"""The name of the status in a history, which lists the status like a state machine. In a recording, the status is a part of the
+package's state.
+"""
 
 _PHASES: Final = {
     "Running": "runs",
@@ -33,7 +35,7 @@ _SCOPES: Final = tuple(operation.value for operation in (
     Operation.REMOVAL,
 ))  # fmt: skip
 _QUIET: Final = frozenset({"Enqueued", "Completed", "Interrupted", "RetryDue", "Begin", "Start", "Complete", "Finish"})
-"""Events of queues and journals that only carry out decisions."""
+"""The tags of those events of queues and journals that only carry out decisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +289,7 @@ def _status(changed: JsonObject, more: JsonObject) -> Words:
 _CARRIED_OUT: Final = frozenset(
     {"Progressed", "Succeeded", "Tracked", "Released", "Placed", "Changed", "DecisionReported"}
 )
-"""Events of a package whose effect the status shows."""
+"""The tags of those events of a package whose effect is visible in the status."""
 
 
 def _package(tag: str, fields: list[JsonValue], effects: list[JsonValue]) -> Words:

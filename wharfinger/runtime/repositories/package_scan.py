@@ -87,8 +87,8 @@ async def scan_package(
         before.repository, before.package, versions, known_tags, targets, channels[:MAX_CHANNELS], details
     )
     if index != before:
-        # The versions are parsed in this thread, because the first choice of a version needs them, and to parse ten thousand
-        # of them takes long.
+        # The versions are parsed here, in another thread, because the first choice of a version needs them, and ten thousand of
+        # them take long.
         await trio.to_thread.run_sync(lambda: index.parsed)
     return index
 

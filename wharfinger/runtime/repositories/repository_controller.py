@@ -81,7 +81,7 @@ no resource follows. All versions of such a package are listed.
 """
 MAX_LOOKED_UP: Final = 100
 LOOKED_UP_S: Final = 300.0
-"""The time in seconds for which the result of such a lookup is kept."""
+"""The time in seconds for which the result of a lookup (`Repositories.look_up`) is kept."""
 FAILED_S: Final = 30.0
 """The time in seconds until the next lookup of a package, if the last one failed or took too long."""
 _CHECKED: Final = "checked-by-wharfinger"

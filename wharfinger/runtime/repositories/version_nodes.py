@@ -1,8 +1,8 @@
 """The other versions of a package as nodes of the scheduler, and the search among them for versions that would work.
 
 The requirements of a version are those in the index of its package. Versions without details in the index (old versions, and
-versions in repositories whose details are only in the packages themselves) cannot be judged, and are left out. The index of a
-package is read only when the search needs the package, so requests are made only for packages that take part in a conflict.
+versions whose details are only in the files of the package) cannot be judged, and are left out. The index of a package is read
+only when the search needs the package, so requests are made only for packages that take part in a conflict.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

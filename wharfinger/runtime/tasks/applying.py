@@ -1,10 +1,10 @@
 """The apply of a package's chart: the chart is rendered if its inputs have changed, and the result is applied as one release.
 If nothing has changed, both steps are skipped.
 
-An applied release is identified by its inputs (everything on which a render depends, except the kind of the
-operation, install or upgrade) and by the release engine's fingerprint of the result. While the inputs and the fingerprint are
-unchanged, helm is not run, and no request is made to the API server. A restarted daemon finds the inputs in the record of the release, and checks the objects without rendering the
-chart again. A revision that a user made with helm is kept until a new state is requested.
+An applied release is identified by its inputs (everything on which a render depends, except the kind of the operation, install
+or upgrade) and by the release engine's fingerprint of the result. While the inputs and the fingerprint are unchanged, helm is
+not run, and no request is made to the API server. A restarted daemon finds the inputs in the record of the release, and checks
+the objects without rendering the chart again. A revision that a user made with helm is kept until a new state is requested.
 """
 
 from collections.abc import Callable, Sequence
@@ -210,8 +210,8 @@ def _warn_of_unread(instance: Instance, host: Host, wanted: Wanted) -> None:
 
 
 def _way_back(instance: Instance, host: Host) -> Callable[[tuple[str, ...]], None] | None:
-    """Return a function that reports a warning about changes that a rollback cannot undo. Return None if a failed upgrade would not
-    be rolled back: the option is off, a rollback is already in force, or there is no revision to return to.
+    """Return a function that reports a warning about irreversible changes. Return None if a failed upgrade would not be rolled
+    back: the option is off, a rollback is already in force, or there is no revision to return to.
     """
     ready = instance.record.state.ready if instance.record is not None else None
     directives = instance.desired.directives

@@ -1,8 +1,8 @@
 """The deletion of the objects that a package's hooks made, after the package's release was uninstalled.
 
 The package's recorded state has the kinds of these objects; a kind is recorded before the first object of this kind is made.
-Each object has the mark of :mod:`~wharfinger.cluster.releases.hook_made`. An object with ``helm.sh/resource-policy: keep`` is kept.
-Data is kept unless the package's deletion policy says otherwise, like all data of a release.
+Each object has the mark of :mod:`~wharfinger.cluster.releases.hook_made`. An object with ``helm.sh/resource-policy: keep`` is
+kept. Data is kept unless the package's deletion policy says otherwise, like all data of a release.
 """
 
 import logging

@@ -129,8 +129,8 @@ async def _publish_webhooks(instance: Instance, tools: Tools, host: Host) -> Non
 async def _check_may_publish(instance: Instance, tools: Tools, bound: BoundWebhooks) -> None:
     """Check that the package's service account itself may write the webhooks in ``bound``.
 
-    The daemon writes them with its own rights. Without this check, a hook could use a webhook to see and change objects to which
-    the account has no access. Raises ForbiddenError and other ClusterErrors.
+    The daemon writes them with its own rights. Without this check, a hook could use a webhook to see and change objects to
+    which the account has no access. Raises ForbiddenError and other ClusterErrors.
     """
     if instance.account is None and not tools.require_account:
         return
@@ -211,8 +211,8 @@ async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bo
 
 
 async def remove_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete the package's remaining conversion webhooks: if no run was completed, EnsureWebhooks has applied them, but no release
-    record contains them.
+    """Delete the package's remaining conversion webhooks: if no run was completed, EnsureWebhooks has applied them, but no
+    release record contains them.
 
     Do nothing if the package is loaded and has no conversion webhooks, because the discovery of the kind would cost a request.
     """

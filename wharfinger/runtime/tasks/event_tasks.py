@@ -1,4 +1,5 @@
-"""Runs of hooks in separate lanes: runs for events, runs on a schedule, and Synchronizations for which the package does not wait.
+"""Runs of hooks in separate lanes: runs for events, runs on a schedule, and Synchronizations for which the package does not
+wait.
 
 These tasks exist only while the package's hooks are started, because they belong to the scope of the hooks. A failure is
 retried with the lane's backoff, and is shown in the package's status until the next success of the hook in that lane. An

@@ -1,8 +1,8 @@
-"""The tasks of the Module ``global``: its run, with the beforeAll hooks, and its afterAll hooks. All other packages run after the
-beforeAll hooks and before the afterAll hooks.
+"""The tasks of the Module ``global``: its run, with the beforeAll hooks, and its afterAll hooks. All other packages run after
+the beforeAll hooks and before the afterAll hooks.
 
-The Module has no chart: its reconciliation only runs hooks. BeforeAll hooks see all Modules, so they wait until the first attempt
-to load each package that is being loaded has ended. See :mod:`~wharfinger.runtime.rounds.machine` for the order.
+The Module has no chart: its reconciliation only runs hooks. BeforeAll hooks see all Modules, so they wait until the first
+attempt to load each package that is being loaded has ended. See :mod:`~wharfinger.runtime.rounds.machine` for the order.
 """
 
 import logging

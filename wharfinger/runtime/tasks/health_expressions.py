@@ -1,7 +1,8 @@
-"""The evaluation of health rules (CEL) in worker processes, which also evaluate the rules in settings schemas. A worker that takes
-too long is killed.
+"""The evaluation of health rules (CEL) in worker processes, which also evaluate the rules in settings schemas. A worker that
+takes too long is killed.
 
-A worker gets an expression as the only rule of a schema without types. If the worker returns no finding, the expression is true.
+A worker gets an expression as the only rule of a schema without types. If the worker returns no finding, the expression is
+true.
 """
 
 from collections.abc import Iterable
@@ -46,9 +47,10 @@ class HealthExpressions:
 
 
 async def check_health_rules(health: Iterable[HealthRule], rules: Rules) -> None:
-    """Check that all expressions can be compiled. Objects with an invalid rule would count as in progress forever.
+    """Check that all expressions can be compiled. Otherwise, objects with an invalid rule would stay in progress forever.
 
-    Raises ReleasePolicyError, which names the first invalid expression, and RulesError if the expressions cannot be checked now.
+    Raises ReleasePolicyError, which names the first invalid expression, and RulesError if the expressions cannot be checked
+    now.
     """
     for rule in health:
         for name, expression in (("current", rule.current), ("inProgress", rule.in_progress), ("failed", rule.failed)):

@@ -2,8 +2,8 @@
 
 A check is a run of the executable that changes nothing. The exit status of the run is the answer, and its stderr is the reason
 for a failure (spec hook-protocol §1.5). The check of settings runs when the package is configured, after the settings were
-validated with the schema. The check of readiness runs once the workloads are ready, and is repeated until it succeeds. A package
-has at most one check of each kind.
+validated with the schema. The check of readiness runs once the workloads are ready, and is repeated until it succeeds. A
+package has at most one check of each kind.
 """
 
 from typing import Final
@@ -27,7 +27,9 @@ READY_AGAIN_S: Final = 5.0
 
 
 async def check_by_hook(instance: Instance, tools: Tools, host: Host, settings: JsonObject, values: JsonObject) -> None:
-    """Run the package's own check of the effective settings, if the package has one. Raises SettingsError if the check fails."""
+    """Run the package's own check of the effective settings, if the package has one. Raises SettingsError if the check
+    fails.
+    """
     hook = _of_kind(instance, HookKind.SETTINGS_CHECK)
     if hook is None:
         return

@@ -135,9 +135,9 @@ async def review_by_hook(
     unless ``dry_run`` is true; it must not change values.
 
     The run is not queued, and needs no slot for hooks, because the work that has these slots may be waiting for the hook's
-    answer. The run has ``slot`` until the hook has ended. It does not keep ``slot`` while its object patches are applied, because
-    these changes may be reviewed by other hooks, which need slots, too. The caller limits the time. Raises HookRunError if the
-    hook failed, or the error that occurred while its output was applied.
+    answer. The run has ``slot`` until the hook has ended. It does not keep ``slot`` while its object patches are applied,
+    because these changes may be reviewed by other hooks, which need slots, too. The caller limits the time. Raises HookRunError
+    if the hook failed, or the error that occurred while its output was applied.
     """
     outcome: list[HookOutcome] = []
     try:
@@ -186,8 +186,8 @@ def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
 
 
 def with_snapshots(instance: Instance, hook: Hook, binding: str) -> Telling:
-    """Return a function that makes the context of a hook that runs before or after an operation (``beforeHelm``, ``afterAll``
-    …). The context has all snapshots of the hook.
+    """Return the function that makes the context for a binding such as ``beforeHelm`` or ``afterAll``. The context has all
+    snapshots of the hook.
     """
     return lambda: (helm_binding(binding, snapshots_of(instance, hook)),)
 
@@ -199,8 +199,8 @@ async def wait_hooks_quiet(instance: Instance) -> None:
 
 
 class HookLog:
-    """The log of a hook's output in one run, written while the hook runs. Secrets are masked. Lines beyond the log budget that the
-    hook has left are left out.
+    """The log of a hook's output in one run, written while the hook runs. Secrets are masked. Lines beyond the log budget that
+    the hook has left are left out.
     """
 
     def __init__(self, instance: Instance, hook: Hook, cause: Cause | None = None) -> None:
@@ -320,8 +320,8 @@ def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:
     """Return the kind of process in which a hook runs, and the name of its WorkerPool or ""; ``of_package`` is the package's
     ``spec.pool``.
 
-    If ``of_package`` is NO_POOL, the daemon keeps no processes for the package's hooks. Otherwise it names a WorkerPool, which is
-    used only for hooks whose own configuration names no pool.
+    If ``of_package`` is NO_POOL, the daemon keeps no processes for the package's hooks. If it names a WorkerPool, this
+    pool is used only for hooks whose own configuration chooses no other pool.
     """
     pool, worker_pool = hook.config.pool, hook.config.worker_pool
     if of_package == NO_POOL:

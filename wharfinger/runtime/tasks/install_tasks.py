@@ -1,9 +1,9 @@
 """The tasks Download, Install and Load, which fetch, unpack and read a version.
 
 The installed version is not requested again: the recorded state has its digest, and the store knows whether its files are
-undamaged, so a restart needs no registry. The registry is asked only if the version, the source or the pinned digest has changed,
-if the files are missing or damaged, or if an annotation requests a new download. A folder on this machine is always checked,
-because its files may have changed; the folder is copied only if they have changed.
+undamaged, so a restart needs no registry. The registry is asked only if the wanted package, version, source or digest has
+changed, if the files are missing or damaged, or if an annotation requests a new download. A folder on this machine is always
+checked, because its files may have changed; the folder is copied only if they have changed.
 """
 
 import logging
@@ -129,8 +129,8 @@ def _may_return(instance: Instance, record: StateRecord) -> bool:
 
 
 def former_name(name: str) -> str:
-    """Return the name under which the store keeps the files of a package's former revision. No package can have this name, because
-    it contains two dots.
+    """Return the name under which the store keeps the files of a package's former revision. No package can have this name,
+    because it contains two dots.
     """
     return f"{name}..former"
 
@@ -176,7 +176,9 @@ async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manife
 
 
 def _kept(manifest: Manifest) -> str:
-    """Return a manifest as a text for the journal. If the text is too large, return "": a restart then fetches again."""
+    """Return a manifest as a text for the journal. Return "" if the text is too large; after a crash, the manifest is then
+    requested again.
+    """
     text = encode_json(manifest_fields(manifest)).decode()
     return text if len(text) <= MAX_RESULT else ""
 
@@ -339,7 +341,7 @@ async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> Vo
     """Run the package's own enabled script, and report its vote; a failure counts as a vote against the package (spec/runtime
     §4.2).
 
-    The script does not run if its last run had the same inputs (:mod:`~wharfinger.runtime.package.enabled_vote`).
+    The script does not run again if its last answer was for the same inputs (:mod:`~wharfinger.runtime.package.enabled_vote`).
     """
     definition, tree = instance.loaded(), instance.files.tree
     if not definition.enabled_script or tree is None:

@@ -2,19 +2,18 @@
 
 ::
 
-    update          Disable (what is loaded, keeping the release) → Download → Install → Load
+    update          Disable (stops the hooks of the loaded version) → Download → Install → Load
     CRDs            EnsureCRDs, in a lane of its own
     reconciliation  Configure → AwaitCRDs → Startup → EnsureWebhooks → Run → WaitReady
-    pause, disable  Disable (keeping the release, or uninstalling it)
+    pause, disable  Disable (keeps the release at a pause, otherwise uninstalls it)
     suspend         Suspend, or LoadStored if nothing is loaded
     vote            EnabledScript, in a lane of its own
-    removal         Uninstall (with the hooks that surround it) → Purge → Undeploy
-    move            Leave → Undeploy (from the disk only)
+    removal         Uninstall (with beforeDeleteHelm and afterDeleteHelm hooks) → Purge → Undeploy
+    move            Leave → Undeploy (deletes files on the disk only)
 
 A task may be run again at any time: after a crash, the pipeline starts from the first task, and finds that most of the work
-is done. :mod:`~wharfinger.runtime.tasks.stage_task` defines a task; the work of each is in
-:mod:`~wharfinger.runtime.tasks.install_tasks`, :mod:`~wharfinger.runtime.tasks.start_tasks` and
-:mod:`~wharfinger.runtime.tasks.run_tasks`.
+is done. :mod:`~wharfinger.runtime.tasks.stage_task` defines a task. The other modules of this folder have the functions that do
+the work of the tasks.
 """
 
 from dataclasses import dataclass
@@ -66,7 +65,7 @@ class Pipeline:
         )
 
     def suspend(self) -> tuple[StageTask, ...]:
-        """Return the tasks that suspend a package; it stays present for other packages in its installed version."""
+        """Return the tasks that suspend a package. Other packages still see it in its installed version."""
         if self.instance.files.definition is None and self.instance.status.installed_since is not None:
             return (self._task("LoadStored", load_stored, Stage.LOADED, ends_stage=False, parks=False),)
         return self._rest("Suspend", pause)
@@ -93,7 +92,9 @@ class Pipeline:
         )
 
     def disable(self, *, keep: bool) -> tuple[StageTask, ...]:
-        """Return the task that stops a loaded version; with ``keep``, its objects in the cluster are kept."""
+        """Return the task that stops a loaded version. If ``keep`` is true, the release is kept; otherwise it is
+        uninstalled.
+        """
         work, steps = pause if keep else disable_and_uninstall, self._steps(Operation.DISABLE)
         return (self._task("Disable", work, Stage.REQUIREMENTS, steps, ends_stage=False, parks=False),)
 

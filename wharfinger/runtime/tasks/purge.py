@@ -1,5 +1,5 @@
-"""The task Purge, which deletes objects that a package's controllers left in its namespace, after the release is uninstalled
-(spec/runtime §8.7).
+"""The task Purge. After a package's release is uninstalled, it deletes objects that the package's workloads left behind in the
+package's namespace (spec/runtime §8.7).
 
 A package declares in its values the kinds that its workloads make at run time::
 
@@ -7,10 +7,10 @@ A package declares in its values the kinds that its workloads make at run time::
       - {kind: PersistentVolumeClaim, version: v1}
       - {kind: Database, version: db.example.com/v1}
 
-A version without a group means every group that has the kind in this version. Objects of these kinds in the package's
-namespace that carry its instance label are deleted when its release is gone. Invalid entries of the declaration are logged
-and skipped, because a retry would read the same entries. Objects are purged only when an Application is removed: a Module may
-share its namespace with other packages.
+A version without a group means every group that has the kind in this version. When the release is gone, the task deletes the
+objects of these kinds in the package's namespace whose label ``app.kubernetes.io/instance`` names the release. Invalid entries
+of the declaration are logged and skipped, because a retry would read the same entries. Objects are purged only when an
+Application is removed, because a Module may share its namespace with other packages.
 """
 
 import logging
@@ -36,7 +36,9 @@ PURGE: Final = "purge"
 
 
 async def purge(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete the objects of the kinds that the package declares. Raises ClusterError, but only after all deletions were tried."""
+    """Delete the objects of the kinds that the package declares. Raises ClusterError, but only after all deletions were
+    tried.
+    """
     steps = instance.journalled()
     declared = isinstance(instance.id, AppId) and bool(instance.configuration.values.get(DECLARATION))
     if not declared or instance.removal.disowned or steps.done(PURGE) is not None:
@@ -69,8 +71,8 @@ async def _purge_kind(instance: Instance, tools: Tools, resource: ResourceType, 
 
 
 def _is_orphan(obj: JsonObject, instance: Instance) -> bool:
-    """Return whether an object is to be deleted: it has no policy to keep it, is not being deleted, and belongs to no other
-    release.
+    """Return whether an object is to be deleted: no policy keeps it, it is not being deleted already, and it belongs to no
+    other release.
     """
     owner = owner_of(obj)
     foreign = bool(owner.name) and (owner.name, owner.namespace) != (instance.id.release, instance.id.namespace)
@@ -93,7 +95,7 @@ async def _kinds(instance: Instance, tools: Tools) -> list[ResourceType]:
 
 def _names(served: str, kind: str, version: str) -> bool:
     """Return whether a kind such as ``apps/v1/Deployment`` is the declared kind in the declared version. A declared version
-    ``v1`` matches every group, ``apps/v1`` only the group ``apps``.
+    ``v1`` matches every group; ``apps/v1`` matches only the group ``apps``.
     """
     api_version, _, name = served.rpartition("/")
     return name == kind and (

@@ -42,17 +42,17 @@ from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 
 RENDER_LABEL: Final = "wharfinger.dev/render"
 FORMAT: Final = 1
-"""The version of the format. It must be raised if equal inputs give another render than before; then each chart is rendered
-again once.
+"""A number in the fingerprint of the inputs. It must be raised if this version of the daemon makes another render from the same
+inputs than earlier versions; each chart is then rendered again once.
 """
 PLATFORM: Final = ("global", "Platform")
-"""The keys of the values below which the daemon lists the Modules that are on. The values of a plain chart have no such keys,
-because they all come from the user.
+"""The top-level keys of the values under which a chart finds data about the platform, such as the Modules that are on. In a
+plain chart, these keys have no special meaning, because all its values come from the chart and the user.
 """
 OF_THE_PLATFORM: Final = ("enabledModules", "discovery", "modules")
 
 _DIGEST_BYTES: Final = 15
-"""The length of a digest. Two digests in hexadecimal and the mark just fit into the value of a label."""
+"""The length of a digest. Two digests in hexadecimal, the dot and _LOOKED just fit into the value of a label."""
 _LOOKED: Final = ".l"
 _SEAL: Final = re.compile(r"([0-9a-f]{30})\.([0-9a-f]{30})(\.l)?")
 
@@ -77,7 +77,7 @@ def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
 
     * the kind of the operation, an install or an upgrade;
     * the program that renders;
-    * API versions of the cluster and values of the platform that no template reads, because they change with every other package;
+    * API versions of the cluster and values of the platform that no template reads: they often change with other packages;
     * patches and overrides, which are applied to a render afterwards.
 
     Raises FormatError for values that have no canonical form.
@@ -104,10 +104,11 @@ def pack_base(rendered: Rendered) -> bytes:
 
 
 def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
-    """Yield the revisions whose seal has these inputs, the newest first. The revisions may be summaries.
+    """Yield the revisions whose seal has these inputs, the newest first. A revision may be without its content
+    (`Release.whole`).
 
-    The search ends at a revision that the daemon deployed with another seal, because the renders before it are out of date.
-    Revisions that users made do not end the search.
+    The search ends at a revision that the daemon deployed without a seal of these inputs, because the renders before it are out
+    of date. Revisions that users made do not end the search.
     """
     for release in reversed(history):
         found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
@@ -125,7 +126,7 @@ def of_revision(history: Sequence[Release], revision: int, inputs: str) -> tuple
 
 
 def unsealed(history: Sequence[Release]) -> Release | None:
-    """Return the last revision if an older daemon deployed it without a seal."""
+    """Return the last revision if the daemon deployed it without a seal; otherwise None."""
     last = history[-1] if history else None
     is_ours = last is not None and last.holder and last.status is ReleaseStatus.DEPLOYED
     return last if last is not None and is_ours and RENDER_LABEL not in last.labels else None

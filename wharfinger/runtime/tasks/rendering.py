@@ -1,12 +1,13 @@
-"""The objects that a package is to have in the cluster: the request for a render, and its result.
+"""The request for a render of a package's chart, and the result: the objects that the package is to have in the cluster.
 
-The request contains everything on which a render depends. Three kinds of changes are made to the result (`overlaid`): the user's
-patches (`spec.patches`), the user's replicas and resources (`spec.resourceRequests`), and under maintenance a label that says
-that the objects are not reconciled.
+The request contains everything on which a render depends. Three kinds of changes are made to the result (`overlaid`): the
+user's patches (`spec.patches`), the user's replicas and resources (`spec.resourceRequests`), and under maintenance a label that
+says that the objects are not reconciled.
 
 The render in a record of the release is used again as long as its inputs are the same, whatever these changes are
-(:mod:`wharfinger.runtime.tasks.recorded_render`). There is one exception: a chart that looked up objects in the cluster is
-rendered again each time, except for the first time after a start of the daemon, because the lookups may have other results.
+(:mod:`wharfinger.runtime.tasks.recorded_render`). There is one exception: if a chart looked up objects in the cluster, the
+lookups may have other results now, so the chart is rendered again. Only its first render after a start of the daemon is taken
+from the record.
 """
 
 from collections.abc import Sequence
@@ -146,8 +147,8 @@ async def recorded(
 ) -> Recorded | None:
     """Return the render that a record of the release has for the same inputs; None if no record has it.
 
-    ``unchanged`` is True if the requested state was already applied. In that case, a last revision without a seal is also
-    used, if it has the same values. Raises PackageError or ClusterError.
+    ``unchanged`` is True if the requested state was already applied. In that case, the render of the last revision is used even
+    without a seal, if the revision has the same values. Raises PackageError or ClusterError.
     """
     release = await _newest_sealed(wanted, instance, tools, history)
     if release is not None:
@@ -162,7 +163,7 @@ async def _newest_sealed(
     """Return the newest record of these inputs that matches its seal. A seal that Helm copied to a user's revision does not
     match, unless the revision has the same manifest.
 
-    If the package returns to a revision, the record of this revision comes first.
+    If the package is rolled back to a revision, the record of this revision is preferred.
     """
     back = wanted.directives.rolled_back
     for found in of_revision(history, back.revision, wanted.inputs) if back is not None and wanted.inputs else ():
@@ -222,7 +223,7 @@ def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded |
 
 
 async def _chart_use(instance: Instance, tools: Tools, host: Host) -> ChartUse:
-    """Return the inputs on which the chart can depend; each chart is searched only once."""
+    """Return the inputs that the chart's templates can read. The result of the search is kept for later calls."""
     digest, tree = instance.fetched().descriptor.digest.text, instance.files.tree
     if tree is None:
         raise PackageError(f"package {instance.desired.package} is not unpacked")
@@ -319,7 +320,9 @@ def new_recorded(wanted: Wanted, found: Rendered) -> Recorded:
 def release_request(
     wanted: Wanted, found: Recorded, over: Rendered, definition: Definition, instance: Instance, stamp: str = ""
 ) -> ReleaseRequest:
-    """Return the request for the release engine; ``over`` is ``found`` with overrides applied. Blocking. Raises ReleaseError."""
+    """Return the request for the release engine; ``over`` is ``found`` with overrides applied. Blocking. Raises
+    ReleaseError.
+    """
     request, directives = wanted.request, wanted.directives
     labels = {PACKAGE_LABEL: instance.id.name}
     if directives.maintenance:
@@ -350,10 +353,11 @@ def release_request(
 async def recorded_request(
     wanted: Wanted, definition: Definition, instance: Instance, history: Sequence[Release]
 ) -> ReleaseRequest | None:
-    """Return the request that an earlier process made for these inputs, from its record, without parsing the manifest.
+    """Return the request that an earlier process made for these inputs. It is made from the release record, whose manifest is
+    not parsed.
 
-    Return None if the record is not the last revision, or if more than the manifest in it was applied: hooks, CRDs, or
-    overrides.
+    Return None if this process has already checked the release, if the last revision was not made from these inputs, or if more
+    than the manifest in the record was applied: hooks, CRDs, overrides, patches, or the changes for maintenance.
     """
     directives, request = wanted.directives, wanted.request
     last = next(matching(history, wanted.inputs), None) if wanted.inputs else None
@@ -382,16 +386,15 @@ async def recorded_request(
 
 
 def _is_whole_render(release: Release, chart: Path) -> bool:
-    """Return whether the render in a record matches its seal, and the chart has no CRDs. Blocking."""
+    """Return whether the render in a record matches its seal, and the chart has no subcharts, which may have CRDs. Blocking."""
     return is_sealed(release) and not has_subchart_crds(chart)
 
 
 def of_foreign_revision(revision: int, by: str) -> str:
-    """Return the warning about a revision that another writer made or removed."""
+    """Return the warning about a revision that another writer made."""
     return (
-        f"release: {by} changed the release last (revision {revision}), not Wharfinger, so the daemon does "
-        "not change it until the package changes, or until the annotation wharfinger.dev/force-requested-at "
-        "requests it"
+        f"release: {by} changed the release last (revision {revision}), so the daemon does not change the release "
+        "until the package changes, or until the annotation wharfinger.dev/force-requested-at requests it"
     )
 
 
@@ -401,14 +404,16 @@ def is_of_revision(warning: str, revision: int) -> bool:
 
 
 def applying_reason(laggards: Laggards, reason: str) -> str:
-    """Return the reason for work that waits for these objects: ``reason``, or the reason that the API server does not
-    establish a CRD.
+    """Return the reason to report while an apply waits for these objects: DefinitionsNotEstablished if the API server takes too
+    long to establish a CRD, otherwise ``reason``.
     """
     overdue = any(isinstance(state, InProgress) and state.overdue for state in laggards.values())
     return Reason.DEFINITIONS_NOT_ESTABLISHED if overdue else reason
 
 
 def waiting_for(laggards: Laggards) -> str:
-    """Return a text such as ``Deployment.apps prod/web: 1 of 2 available; ...``, with at most SHOWN_LAGGARDS objects, sorted."""
+    """Return a text such as ``Deployment.apps prod/web: 1 of 2 available; ...``, with at most SHOWN_LAGGARDS objects,
+    sorted.
+    """
     lines = [f"{key}: {state.message}" for key, state in sorted(laggards.items())]
     return listed(lines, SHOWN_LAGGARDS, "; ")

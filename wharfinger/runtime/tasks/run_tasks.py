@@ -1,4 +1,5 @@
-"""The tasks that run a package (Run, WaitReady), and the tasks that stop or remove it (Disable, Uninstall, Undeploy).
+"""The tasks that run a package (Run, WaitReady), and the tasks that stop or remove it (Disable, Suspend, Leave, Uninstall,
+Undeploy).
 
 Run has four steps: beforeHelm hooks, a render by Helm, an apply as one release, and afterHelm hooks. The last three steps are a
 *pass*. If afterHelm hooks change the values, another pass follows, up to MAX_ROUNDS passes; after that, the loop is reported
@@ -123,7 +124,9 @@ async def _run_until_settled(instance: Instance, tools: Tools, host: Host, input
 
 
 def _last_round(steps: Steps) -> int:
-    """Return the number of the pass to check after a restart: the last pass that was applied, or 1 if the journal names none."""
+    """Return the number of the pass to check after a restart: the last pass that was applied, or 1 if the journal names
+    none.
+    """
     return next((number for number in range(MAX_ROUNDS, 1, -1) if steps.done(f"apply/{number}") is not None), 1)
 
 
@@ -146,8 +149,8 @@ async def _apply_round(
         host.emit(instance, Released(int(revision)))
         return applied
     applied = checksum(instance.configuration.values)
-    # With hooks, the run is not complete when the release is applied. The steps of afterHelm hooks belong to the apply of their
-    # round, so the apply is journalled even if it has no effect.
+    # If the package has hooks, the run is not complete when the release is applied. The journal's steps of afterHelm hooks
+    # belong to the apply of their pass, so the apply is journalled even if it has no effect.
     stamp = "" if instance.files.hooks else stamp_of(inputs, applied)
     with steps.taking(step) if instance.files.hooks else steps.taking_if_started(step) as taken:
         deployed = await apply(instance, tools, host, definition, start=taken.start, unchanged=unchanged, stamp=stamp)
@@ -177,8 +180,8 @@ async def await_ready(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
-    """Record the revision as the one to which the package can return. Do so only if failed upgrades are rolled back, if there
-    was a rollback, or if such a revision is recorded already.
+    """Record the revision as the one to which a rollback returns. Do nothing unless the rollback of failed upgrades is on, a
+    rollback is in force, or such a revision is recorded already.
     """
     wanted = instance.desired.directives
     record = await instance.recorded(tools)
@@ -209,7 +212,7 @@ async def stop_hooks(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def pause(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop the hooks, and keep the release: objects in the cluster are kept, and conversions continue."""
+    """Stop the hooks, and keep the release: the objects are kept, and conversion webhooks still answer API servers."""
     await withdraw_webhooks(instance, tools, conversions=False)
     await end_hooks(instance, tools, host)
 
@@ -233,7 +236,7 @@ async def disable_and_uninstall(instance: Instance, tools: Tools, host: Host) ->
 
 
 async def uninstall(instance: Instance, tools: Tools, host: Host) -> None:
-    """Uninstall the release because the package is removed. A release that the daemon did not write for this package is kept."""
+    """Uninstall the release of a package that is removed. A release that the daemon did not write for this package is kept."""
     if instance.files.definition is None and instance.has_release:
         await _load_for_removal(instance, tools, host)
     if instance.files.definition is not None:
@@ -322,7 +325,7 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
             )
         if not result.found:
             _log_left_over(instance, result)
-    # A later release with this name must be corrected, and not count as suspended.
+    # Drift of a later release with this name must be corrected, so the name must not count as suspended any more.
     tools.releases.resume(Owner(name, namespace))
     if ours or applied:
         await run_hooks("afterDeleteHelm")
@@ -334,7 +337,7 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
 
 
 def _log_left_over(instance: Instance, result: UninstallResult) -> None:
-    """Log for each remaining object of a release without a record whether it was deleted or kept."""
+    """Log whether each remaining object was deleted or kept, after an uninstall of a release that has no record."""
     for key in result.deleted:
         log.info(
             "%s: deleted %s: the object belonged to this package's release, whose record is gone", instance.id, key
@@ -344,7 +347,7 @@ def _log_left_over(instance: Instance, result: UninstallResult) -> None:
 
 
 async def _load_for_removal(instance: Instance, tools: Tools, host: Host) -> None:
-    """Load a package after a restart for its removal, because its hooks have to run.
+    """Load a package that is removed after a restart of the daemon, because the package's hooks have to run.
 
     A package that cannot be read is removed without its hooks.
     """

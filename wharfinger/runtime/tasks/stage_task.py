@@ -1,8 +1,8 @@
-"""A task of the pipeline, whose outcome is the outcome of its stage.
+"""A task of the pipeline, which reports its outcome as the outcome of a stage of the package.
 
 An expected failure is reported in the status, and raised as TaskFailed, so that the queue retries or parks the task. Any
-other failure is a bug: it is reported as such, and raised unchanged for the queue. A task reports through its operation's
-scope, so a superseded task cannot report any more.
+other failure is a bug: it is reported as such, and raised unchanged for the queue. If another operation supersedes the
+task's operation, the scope of the task's operation is cancelled, and later reports of the task are ignored.
 """
 
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class ScopedHost:
         return not self.scope.cancelled and self.host.run_later(instance, task, lane)
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """Run a hook for the events that wait in its inbox."""
+        """Enqueue a run of a hook for the events that wait in its inbox."""
         self.host.tell_hook(hooks, inbox)
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
@@ -68,7 +68,9 @@ class ScopedHost:
 
 @dataclass(frozen=True, slots=True)
 class StageTask:
-    """A task whose outcome is the outcome of its stage. If ``stage`` is None, the task is part of a removal."""
+    """A task that reports its outcome as the outcome of its stage. A success ends the stage only if ``ends_stage`` is true. If
+    ``stage`` is None, the task is part of a removal.
+    """
 
     name: str
     stage: Stage | None

@@ -1,11 +1,13 @@
-"""The tasks Configure, Startup and Disable: they turn settings into values, start the hooks, and stop them.
+"""The tasks Configure and Startup, which turn settings into values and start the hooks, and the functions that other tasks use
+to run hooks at stages of the package and to stop the hooks.
 
-Startup depends on the layout. For packages with a ``package.yaml``, the watches of bindings start first, and then the
-onStartup hooks run, each hook once for each version: a hook that is recorded as done is not run again, not even after a
-crash. A binding whose hook has already seen all objects (:mod:`~wharfinger.runtime.tasks.synchronizations`) is not
-synchronized again. For addon-operator's modules, the onStartup hooks run first, and everything is repeated at every start, as
-addon-operator's contract requires. In both layouts, every kubernetes binding is synchronized before its events are released.
-After a failure, the next Startup does only the missing steps.
+Startup depends on the layout. For packages with a ``package.yaml``, the watches of bindings start first, and then the onStartup
+hooks run, each hook once for each version: a hook that is recorded as done is not run again, not even after a crash. A binding
+whose hook has already seen all objects (:mod:`~wharfinger.runtime.tasks.synchronizations`) is not synchronized again. For
+addon-operator's modules, the onStartup hooks run first, and everything is repeated at every start, as addon-operator's contract
+requires. These are the defaults; options of the daemon can set another policy
+(:mod:`~wharfinger.runtime.lifecycle.restart_policy`). In both layouts, every kubernetes binding is synchronized before its
+events are passed to the hook. After a failure, the next Startup does only the missing steps.
 """
 
 import logging
@@ -100,7 +102,7 @@ async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject
 
 
 async def startup(instance: Instance, tools: Tools, host: Host) -> None:
-    """Start the hooks, once after each load of the package. If any hook was stopped, all hooks are started again."""
+    """Start the hooks, once after each load of the package. If the hooks were stopped since then, start all of them again."""
     if not instance.files.hooks:
         return
     early = instance.loaded().layout is Layout.MODULE_FOLDER
@@ -202,7 +204,7 @@ async def _synchronize_all(instance: Instance, tools: Tools, host: Host, hooks: 
         for hook in instance.files.hooks
         for number, bindings in enumerate(contexts.synchronized_together(hook.config))
     ]
-    # A readiness hook runs later, and gets no Synchronization. The list is made before the first run, because all entries of
+    # A readiness hook runs later, and gets no Synchronization. This set is made before the first run, because all entries of
     # a hook are removed from the record as soon as the hook is notified for one binding.
     known = {
         key

@@ -2,8 +2,8 @@
 
 With a Synchronization, a hook gets all objects of a binding. For packages with a ``package.yaml``, a restart repeats the
 Synchronization only if the objects differ from those that the hook had seen when the last process ended. The package's
-recorded state has a checksum for each binding: of the binding's configuration, and of the results of its filter for each
-object.
+recorded state has one checksum for each binding. It covers the configuration of the binding, and the result of the binding's
+filter for each object.
 
 The record must never contain objects that a hook has not seen. So it is written when a package's hooks are idle (after their
 Synchronization, or when the daemon stops), and the entries of a hook are removed *before* the hook is notified of further
@@ -17,7 +17,9 @@ from wharfinger.runtime.package.instance import Instance, Tools
 
 
 def binding_key(hook: Hook, binding: KubernetesBinding) -> str:
-    """Return a key such as ``hooks/pods.sh#0``, with the binding's number, because bindings of a hook may have the same name."""
+    """Return a key such as ``hooks/pods.sh#0``, with the binding's number, because bindings of a hook may have the same
+    name.
+    """
     number = next(number for number, one in enumerate(hook.config.kubernetes) if one is binding)
     return f"{hook.name}#{number}"
 

@@ -34,7 +34,7 @@ def opened(instance: Instance, values: JsonObject) -> JsonObject:
 
 
 def closed(instance: Instance, values: JsonObject, before: JsonObject) -> JsonObject:
-    """Return the values without those of the two objects that `opened` added and that are still empty after the patches."""
+    """Return the values without the objects that `opened` added, if they are still empty after the patches."""
     if not is_global(instance.id):
         return values
     return {key: value for key, value in values.items() if value != {} or key not in _SHOWN or key in before}

@@ -1,8 +1,8 @@
-"""The changes of hooks to values and settings, which are checked with the schemas, then recorded, and then become visible.
+"""The changes that hooks make to values and settings. A change is checked with the schemas, then recorded, and then visible.
 
 A *values patch* is kept in the package's recorded state, and is applied on top of all other values from then on. A
-*configuration values patch* changes the user's settings, and therefore the resource. addon-operator allows this for its
-module folders, so for them such a patch is written into ``spec.settings`` of the Module, or into the ConfigMap with the
+*configuration values patch* changes the user's settings, and therefore the resource. addon-operator allows this for hooks of
+module folders, so such a patch of their hooks is written into ``spec.settings`` of the Module, or into the ConfigMap with the
 Module's settings. Hooks of packages with a ``package.yaml`` may not change settings, because these belong to the author of
 the resource.
 """
@@ -74,7 +74,7 @@ async def _patched(
     root = definition.camel
     flags = (
         flag_document(record.state.patches) if is_global(instance.id) else {}
-    )  # the key of a module's values may equal the name of a flag
+    )  # other Modules have no flags, and the key of their values may equal the name of a flag
     before: JsonObject = {**flags, root: opened(instance, instance.configuration.values)}
     try:
         document = apply_values_patch(before, patch, root=root, flags=is_global(instance.id))

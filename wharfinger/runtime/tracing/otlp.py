@@ -2,8 +2,8 @@
 
 The SDK's batch processor, which has its own thread and timer, is not used. In its place, a trio task exports: ended spans are
 kept in a bounded queue, and each batch is sent by one call of the exporter in a worker thread. So the daemon controls all
-threads, and its stop waits at most FLUSH_S for the last batch. While the receiver is unavailable, one warning is logged, and
-spans that do not fit into the queue are lost; the daemon's work is never delayed.
+threads, and its stop waits at most FLUSH_S for the last spans. While the receiver is unavailable, one warning is logged, and
+spans are lost: those in failed batches, and those that do not fit into the queue. The daemon's work is never delayed.
 
 The receiver, headers, certificates, the sampler and resource attributes come from OpenTelemetry's environment variables
 (``OTEL_…``).
@@ -56,7 +56,7 @@ class _Span:
         return f"00-{found.trace_id:032x}-{found.span_id:016x}-{int(found.trace_flags):02x}"
 
     def ended(self, *, succeeded: bool) -> None:
-        """Record the end of the hook, and whether it succeeded."""
+        """Mark the span as failed if the hook failed."""
         if not succeeded:
             self.span.set_status(Status(StatusCode.ERROR, "the hook failed"))
 
@@ -108,12 +108,12 @@ class SpanQueue(SpanProcessor):
                 count,
             )
         elif self._fails and not fails:
-            log.info("traces are exported again; %d spans were dropped meanwhile", self.dropped)
+            log.info("traces are exported again; since the start, %d spans did not fit into the queue", self.dropped)
         self._fails = fails
 
 
 class OtlpTracer:
-    """Spans by OpenTelemetry's SDK; see `open_tracer`."""
+    """The tracer that makes spans with OpenTelemetry's SDK; see `open_tracer`."""
 
     def __init__(self, provider: TracerProvider) -> None:
         self._tracer = provider.get_tracer("wharfinger", wharfinger.__version__)

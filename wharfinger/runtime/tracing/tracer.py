@@ -1,4 +1,5 @@
-"""The protocol of traces, and the spans of hooks without a tracer. The implementation is :mod:`~wharfinger.runtime.tracing.otlp`.
+"""The protocol of a tracer, and the span that a hook's run gets if there is no tracer. The tracer itself is in
+:mod:`~wharfinger.runtime.tracing.otlp`.
 
 A span has only names (of packages, tasks, hooks, bindings and queues), and whether the run failed. It has no message, because a
 message may contain a secret.

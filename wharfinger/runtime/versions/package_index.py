@@ -27,7 +27,7 @@ MAX_CHANGES: Final = 20
 """The limit on the number of entries in the changelog of a version."""
 MAX_TEXT: Final = 500
 _SIGNATURE: Final = "sha256-"
-"""The pattern of tags under which programs such as cosign store signatures and attestations."""
+"""The beginning of the tags under which programs such as cosign store signatures and attestations."""
 _WHOLE: Final = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?![0-9.])")
 MAX_OBJECT: Final = 900_000
 """The limit on the size of a PackageIndex object in bytes; if an index is larger, its oldest versions are left out."""
@@ -35,7 +35,7 @@ MAX_OBJECT: Final = 900_000
 
 @dataclass(frozen=True, slots=True)
 class VersionDetails:
-    """The details of one version, from its manifest and its configuration.
+    """The details of one version, from its OCI manifest and the configuration blob that the manifest names.
 
     ``requirements`` are those of the ``package.yaml``, unparsed; ``deprecated`` is the reason for a deprecation, or empty.
     """
@@ -144,8 +144,8 @@ def index_object(index: PackageIndex) -> JsonObject:
 
 
 def read_index(repository: str, package: str, status: JsonObject) -> PackageIndex:
-    """Read the ``status`` of a PackageIndex. Another program may have changed it, so list entries of an unexpected type are left
-    out. Raises FormatError for any other field of an unexpected type.
+    """Read the ``status`` of a PackageIndex. Another program may have changed it, so versions and names of channels that are
+    not strings are left out. Raises FormatError if another field has an unexpected type.
     """
     texts = [each for each in find_list(status, "versions") if isinstance(each, str)]
     versions, _ = split_tags(texts)

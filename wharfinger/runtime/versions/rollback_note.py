@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 FAILED: Final = "UpgradeFailed"
 REQUESTED: Final = "Requested"
 NO_WAY_BACK: Final = "NoWayBack"
-"""The reason if no rollback was possible, so that the package stays in the failed state that its resource asks for."""
+"""The reason if no rollback was possible, so that the daemon continues with the version that the resource asks for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 A window has days, a start and an end. Its days are the days on which it starts; without days, it starts every day. If the end
 is not after the start, the window ends on the following day. Local times follow the daylight saving time of the zone: a time
-that a change of the clock skips is read with the offset before the change; of a time that occurs twice, the first occurrence
-counts.
+that a change of the clock skips is read with the offset before the change; if a time occurs twice, the first occurrence counts.
 """
 
 import re
@@ -91,7 +90,7 @@ def _window(entry: JsonValue, where: str) -> Window:
 def _days(named: list[JsonValue], where: str) -> frozenset[int]:
     for day in named:
         if day not in DAYS:
-            raise FormatError(f"{where}: expected {', '.join(DAYS)}, found {day!r:.80}; correct it")
+            raise FormatError(f"{where}: expected one of {', '.join(DAYS)}, found {day!r:.80}; correct it")
     return frozenset(DAYS.index(str(day)) for day in named) or frozenset(range(len(DAYS)))
 
 

@@ -61,8 +61,8 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The result. ``version`` is "" if no version can be chosen. ``pending`` is the version that waits, and ``at`` the time
-    until which it waits. ``digest`` is the digest to install; "" means the digest to which the version's tag points.
+    """The result of `choose`. ``version`` is "" if no version can be chosen. ``pending`` is the version that waits, and ``at``
+    the time until which it waits. ``digest`` is the digest to install; "" means the digest to which the version's tag points.
     """
 
     version: str
@@ -134,7 +134,7 @@ def _of_channel(
 
 
 def _update(policy: VersionPolicy, version: str, installed: str, now: datetime, passed: str, approved: str) -> Choice:
-    """Return the choice, given the best ``version``, which is not the installed one."""
+    """Return the choice between the installed version and ``version``, the best of the other versions."""
     if not installed:
         return Choice(version, Why.UPDATE, f"{version} is the newest version of {policy.follows}{passed}")
     if approved:

@@ -1,9 +1,10 @@
 """The policy for versions: the versions that a resource accepts, and when the package is updated to another version.
 
-A resource names its version in one of three ways: exactly (``spec.packageVersion``), by a range (``spec.versionRange``), or
-by a channel of the repository (``spec.releaseChannel``). A range or a channel is *followed*: a new version in the repository
-is an update, and ``spec.update`` decides when it is installed. The first installation does not count as an update. An exact
-version needs no policy, because a user changes the resource to request another version.
+A resource names its version in one of three ways: exactly (``spec.packageVersion``), by a range (``spec.versionRange``), or by
+a channel of the repository (``spec.releaseChannel``). A range or a channel is *followed*: a new version in the repository is an
+update, and ``spec.update`` decides when it is installed. The first installation does not count as an update. To change an exact
+version, a user changes the resource; for an exact version, the policy only says what happens if the version's tag moves to
+other content (``spec.update.movedTag``, ``spec.packageDigest``).
 """
 
 import re
@@ -33,7 +34,7 @@ class Mode(StrEnum):
     MANUAL = "manual"
     """A newer version is installed once a user has approved it."""
     WINDOWS = "windows"
-    """A newer version is installed in the next update window."""
+    """A newer version is installed while an update window is open."""
 
 
 class MovedTag(StrEnum):

@@ -29,13 +29,14 @@ def _nobody(_name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The input of an explanation. A package is looked up only when the chain reaches it, because most packages are never needed.
+    """The input of an explanation. A package is looked up only when the chain reaches it, because most packages are never
+    needed.
 
-    ``holders`` returns the packages that hold a tier, given the tier's order. ``leaving`` returns, for a package, its
-    dependents that are being removed, which the scheduler does not know any more. ``by_resource`` returns, for a package, the
-    dependencies that only its resource's ``spec.dependsOn`` names. ``trying_crds`` are the packages that apply their CRDs
-    first, while all other packages wait. ``asks_daemon`` is True if the facts come from a daemon, which may not have accepted
-    every existing resource.
+    ``holders`` returns, for an order, the packages of this order for which packages of higher orders wait. ``leaving`` returns,
+    for a package, its dependents that are being removed, which the scheduler does not know any more. ``by_resource`` returns,
+    for a package, the dependencies that only its resource's ``spec.dependsOn`` names. ``trying_crds`` are the packages whose
+    first attempt to apply their CRDs is under way, and for which all other packages wait. ``asks_daemon`` is True if the facts
+    come from a daemon, which may not have accepted every existing resource.
     """
 
     now: datetime

@@ -4,9 +4,10 @@
 Each package has causes (:mod:`~wharfinger.runtime.why.causes`): roots, and causes that come through other packages. The
 reported chain is the shortest one to a root that a user can act on. Among equally short chains, the first in the order of
 causes is reported. The causes of a package have this order: states that take precedence over all stages, a failed attempt to
-stop the package, a refused change, the votes of the gates in the order of the rules, the packages that it waits for, and its
-stages in the order of the pipeline. The packages through which a cause comes are ordered by name. If users can act on no
-root, the shortest chain to work in progress is reported. Other causes of the packages in the chain are reported beside it.
+stop the package or to run its enabled script, a refused change, the votes of the gates in the order of the rules, the packages
+that it waits for, and its stages in the order of the pipeline. The packages through which a cause comes are ordered by name. If
+users can act on no root, the shortest chain to work in progress is reported. Other causes of the packages in the chain are
+reported beside it.
 
 For example, if a tier waits for ten packages, of which nine are being downloaded and one has a failing hook, the chain leads to
 the failing hook. While a new version is being loaded, the votes of the gates about the previous version are ignored. A package
@@ -84,8 +85,8 @@ def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
 
 
 def _failing(package: PackageSnapshot) -> list[str]:
-    """Return the failing objects of a package: objects of an upgrade in progress, and objects that are corrected or deleted
-    without a request. For a correction, the line names the fields, and the managers that have set them.
+    """Return the lines about objects of a package that the daemon fails to apply or delete, during an upgrade or later. If the
+    daemon corrects drift of an object, the line names the fields, and the managers that have set them.
     """
     fields = {subject: changed for subject, _, changed in (text.partition(": ") for text in package.drift)}
     found = (text.partition(": ") for text in package.failing)
@@ -98,8 +99,8 @@ def _failing(package: PackageSnapshot) -> list[str]:
 def _warnings(package: PackageSnapshot) -> list[str]:
     """Return the warnings in a package's status, which may name the cause of a failure, such as a helm uninstall by a user.
 
-    If objects fail, no warnings are returned: they are about the same problem, and only the lines of the failing objects have
-    the time of the next attempt.
+    If objects fail, no warnings are returned, because the lines about the failing objects describe the same problem, and only
+    these lines have the time of the next attempt.
     """
     return [one_line(f"{package.name}: warning: {text}") for text in package.warnings if not package.failing]
 

@@ -1,9 +1,9 @@
 """The causes in the scheduler: the votes against a package, and the packages and tiers for which its node waits.
 
-Each vote against a package is a cause, in the order of the rules; a missing dependency comes through the missing package.
-Everything for which a node waits is also a cause: another package, the packages of a tier that has not been released, or the
-vote of its own script. If the snapshot of a node has neither votes nor things that the node waits for (because it comes from
-another version of Wharfinger), the message of the decision is the only cause.
+Each vote against a package is a cause, in the order of the rules; the cause for a missing dependency comes through the missing
+package. Everything for which a node waits is also a cause: another package, the packages of a tier that has not been released,
+or the vote of its own script. If the snapshot of a node has neither votes nor things that the node waits for (because it comes
+from another version of Wharfinger), the message of the decision is the only cause.
 """
 
 from collections.abc import Iterator
@@ -61,8 +61,8 @@ def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | Non
 
 
 def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Cause | None:
-    """Return the cause if the scheduler refused a change. A refused change is recorded only in the condition, and not in the
-    node.
+    """Return the cause if the scheduler refused a change. Only the condition RequirementsMet shows a refused change; the node
+    does not show it.
 
     A package that would close a cycle does not become a node. A package whose changed resource would close a cycle keeps
     running as before.
@@ -141,8 +141,8 @@ def _needs(known: Known, start: str, name: str) -> bool:
 
 
 def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
-    """Return the votes that keep a node off: every Forbid; and, unless the user has disabled the package, the last other vote if
-    it is a Disable.
+    """Return the votes that keep a node off: every Forbid, and the last of the other votes if it is a Disable. This Disable is
+    left out if the user has disabled the package.
 
     The decisive vote comes first: the user's Forbid if there is one, otherwise the first Forbid in the order of the rules.
     """

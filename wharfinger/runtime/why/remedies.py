@@ -1,7 +1,8 @@
 """The remedies for root causes, each as one line. A remedy names the command to run or the field to change.
 
 The tips of :mod:`~wharfinger.runtime.status.reasons` are shared by status and explanations. This module adds commands to the
-tips, and has the remedies for problems without a reason: work that takes long, or a package that does not exist.
+tips, and has the remedies for problems that have no code in ``reasons``: work that takes long, or a package that does not
+exist.
 """
 
 from typing import Final, NamedTuple
@@ -165,7 +166,7 @@ def of_shares() -> str:
     registries and packages.
     """
     return (
-        "the free slots are reserved for other namespaces, registries and packages; wait for the end of other work in the "
+        "the free slots are reserved for other namespaces, registries and packages; wait for the end of other work of the "
         "package's namespace, of its registry, or of packages that were slow lately; `wharfinger run --max-namespace-share` "
         f"and `--max-registry-share` set how many slots are reserved; {STATISTICS}"
     )
@@ -173,7 +174,7 @@ def of_shares() -> str:
 
 def of_circle(circle: str) -> str:
     """Return the remedy for packages that wait for each other."""
-    return f"install another version of one of {circle} that does not need the next package"
+    return f"break the circle {circle}: install a version of one of these packages that does not need the next one"
 
 
 def of_more(name: str) -> str:

@@ -1,9 +1,9 @@
-"""The causes in a package's own stages and tasks: failures, and the stage at work with the reason for its wait.
+"""The causes in a package's own stages and tasks: failures, and work in progress with the things that it waits for.
 
-A removal, a resource that cannot be used, and ``spec.suspend`` take precedence over all stages. After these, the first
-stage that is not done is reported: its failure, or the task that works on it. A failure in a separate lane (event hooks,
-CRDs) is also reported. A workload that is not ready is reported only once all earlier stages are done, because until then the
-workload may be about to be replaced.
+A removal, a resource that cannot be used, and ``spec.suspend`` take precedence over all stages. After these, the failure of
+each stage is reported, including failures in separate lanes (event hooks, CRDs). If no stage has failed, the task that works
+on the first stage that is not done is reported. A workload that is not ready is reported only once all earlier stages are
+done, because until then the workload may be about to be replaced.
 """
 
 from collections.abc import Iterator
