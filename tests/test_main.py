@@ -427,6 +427,16 @@ def test_a_name_may_come_after_the_options(
 
 
 @pytest.mark.parametrize(
+    "words",
+    [("diff", "a.b", "--odd"), ("diff", "tree", "--against"), ("diff", "--against", "main"), ("diff", "a", "-o", "x")],
+)
+def test_wrong_usage_of_diff_is_not_reported_as_a_difference(words: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(list(words))
+    assert caught.value.code == 1
+
+
+@pytest.mark.parametrize(
     "words", [("get", "packages", "a.b", "c.d"), ("version", "more"), ("get", "packages", "--odd")]
 )
 def test_surplus_arguments_are_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:

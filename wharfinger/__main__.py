@@ -161,7 +161,10 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose error for a wrong word suggests the nearest known word. Its subparsers have this class, too."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the error, and exit with code 2. For a wrong word, suggest the nearest known word, or else list all of them."""
+        """Print the error, and exit. For a wrong word, suggest the nearest known word, or else list all of them.
+
+        The exit code is 2; only `wharfinger diff` exits with 1, because its code 2 means that there are differences.
+        """
         import difflib  # noqa: PLC0415 - seldom needed
 
         wrong = _WRONG_WORD.match(message)
@@ -172,7 +175,9 @@ class _Parser(argparse.ArgumentParser):
             close = close or next(iter(difflib.get_close_matches(word.lower(), known, n=1)), "")
             if close:
                 message = f"{wrong['argument']}: no {word!r} here; did you mean {close!r}?"
-        super().error(message)
+        self.print_usage(sys.stderr)
+        code = EXIT_FAILED if self.prog == f"{_PROGRAM} {LIVE_DIFF.name}" else 2
+        self.exit(code, f"{self.prog}: error: {message}\n")
 
 
 def is_live_diff(arguments: Sequence[str]) -> bool:

@@ -119,7 +119,7 @@ def test_the_documented_limits_are_the_actual_ones() -> None:
         f"| characters of a name (of a metric, a label, a group) | {limits.name} |",
         f"| characters of a label's value | {limits.value:,} |",
         f"| buckets of a histogram | {MAX_BUCKETS} |",
-        f"Beyond {MAX_ROWS:,} series",
+        f"more than {MAX_ROWS:,} series of one name",
         f"{RUN_ROWS} combinations in total, and {MAX_PACKAGE_ROWS} of one package",
     ):
         assert said in text.replace("\n", " "), said

@@ -23,8 +23,8 @@ after two, and so on down to two operations; one of these two is kept for first 
 in the line of changes keeps its position.
 
 The bound, which tests/cluster/reconciler/test_fairness.py checks: the first attempt at a row of an owner that has nothing else
-to do begins within `patience_s * (2 + ceil(2 * U / concurrency))` seconds after its change was read, where U counts the owners that
-have had no turn when the change is read, and that come before this attempt begins.
+to do begins within `patience_s * (2 + ceil(2 * U / concurrency))` seconds after its change was read. U counts the other new
+owners: they had no turn before the change was read, and their first rows were written before this attempt begins.
 """
 
 import heapq

@@ -2,7 +2,7 @@
 
 After a restart nearly all releases are unchanged. An upgrade would make the row of every object once more, and find each of
 them equal to the restored row. The restored rows were made from the last record. Therefore only that record and
-the drift policies are compared with the request here. If it is not certain that the record and the request agree, the upgrade is made.
+the drift policies are compared with the request here. If it is not certain that they agree, the upgrade is made.
 """
 
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult

@@ -107,7 +107,7 @@ _OUTCOMES: Final = (
 
 
 class RunMetrics:
-    """The counts since the start of the daemon, for packages that still exist, and for the runs in the common row."""
+    """The counts of runs: for each package since its hooks were started, and in the common row since the start of the daemon."""
 
     def __init__(self) -> None:
         self._rows: dict[_Key, _Row] = {}
@@ -124,7 +124,7 @@ class RunMetrics:
             row.max_rss = run.max_rss_bytes
 
     def forget(self, package: str) -> None:
-        """Remove the rows of a removed package. Its runs in the common row stay counted."""
+        """Remove the rows of a package whose hooks are stopped. Its runs in the common row stay counted."""
         if self._of_package.pop(package, 0):
             self._rows = {key: row for key, row in self._rows.items() if key.package != package}
 

@@ -196,7 +196,7 @@ class Reason(StrEnum):
     ANY_OF_UNMET = (
         "AnyOfDependenciesUnmet",
         Again.OTHERS,
-        "the package requires one package of a group, but all packages of the group are off or missing",
+        "the package requires one package of a group, but all packages of the group are off, missing, or installed in another version",
         "install or enable one of the named packages",
     )
     NONE_OF_UNMET = (

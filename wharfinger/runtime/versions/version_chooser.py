@@ -150,8 +150,8 @@ def _update(policy: VersionPolicy, version: str, installed: str, now: datetime, 
             at = policy.windows.opening(now)
             if at is not None and at <= now:
                 return Choice(version, Why.UPDATE, f"{version} is the newest version of {policy.follows}{passed}")
-            when = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at is not None else "never"
-            text = f"{version} is available, and waits for the window that opens at {when}{passed}"
+            when = f"the window that opens at {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at is not None else "a window"
+            text = f"{version} is available, and waits for {when}{passed}"
             return Choice(installed, Why.AWAITS_WINDOW, text, pending=version, at=at)
         case _:
             assert_never(policy.mode)
