@@ -116,7 +116,7 @@ async def said_enabled(world: World, name: str, *, enabled: bool | None) -> None
 
 @pytest.mark.slow
 async def test_modules_without_spec_enabled_follow_the_bundle(tmp_path: Path) -> None:
-    """Such a Module is on if the daemon's edition has this Module, and its bundle of this edition contains it."""
+    """Such a Module is on if it is available in the daemon's edition, and the daemon's bundle contains it in this edition."""
     async with open_world(tmp_path) as world:
         await publish(world, "inside", PART_OF_IT)
         await world.create_module("inside")
@@ -181,7 +181,7 @@ async def test_modules_without_spec_enabled_are_on_if_there_is_no_bundle(tmp_pat
 
 
 def is_decided(world: World) -> bool:
-    """Return whether the scheduler knows both Modules, and has enabled the Module of the bundle."""
+    """Return whether the scheduler knows the Module ``outside``, and has enabled the Module ``inside``."""
     scheduler = world.runtime.scheduler
     return scheduler.enabled("inside") and scheduler.node("outside") is not None
 

@@ -43,7 +43,7 @@ def install(folder: Path, kubeconfig: Path, package: str) -> Kubectl:
     packages = folder / "packages"
     with daemon(folder, kubeconfig, "--local-packages", str(packages)) as running:
         running.wait_line("ready:")
-        # The charts contain CRDs.
+        # Without this label, an Application may not apply CRDs.
         kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")
         kubectl.apply(folder / "manifest", application(package, f"{{folder: {{path: '{packages}'}}}}"))
         running.wait_line("default/app: Ready")

@@ -120,7 +120,9 @@ async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_p
 
 
 async def test_a_missing_or_wrong_registry_password_is_reported_until_corrected(tmp_path: Path) -> None:
-    """A missing Secret and a wrong password lead to different reasons. Once the Secret is correct, the package becomes Ready."""
+    """A missing Secret and a wrong password are reported with different reasons. Once the Secret is correct, the package becomes
+    Ready.
+    """
     async with open_world(tmp_path, with_password=True) as world:
         await world.push("web", "1.0.0")
         await world.repository(credentials="login")
@@ -162,7 +164,7 @@ async def test_a_registry_secret_without_a_login_is_reported(tmp_path: Path) -> 
         await world.create("prod", "shop")
         refused = await world.until("prod", "shop", has_reason("RepositoryInvalid"))
         assert "has no login for 127.0.0.1" in find_str(refused, "status", "summary", "message")
-        # A repository that does not need a login any more does not use the Secret.
+        # A repository without ``credentialsSecret`` ignores the Secret, so the registry refuses the request.
         await world.client.merge_patch(
             ObjectKey(PACKAGE_REPOSITORY, "", "default"), {"spec": {"registry": {"credentialsSecret": None}}}
         )
@@ -173,7 +175,7 @@ STOPS: dict[str, JsonObject] = {
     "RepositoryNotFound": {},
     "SettingsSourceMissing": {"settingsFrom": [{"kind": "Secret", "name": "database", "key": "mode", "path": "mode"}]},
 }
-"""By reason: the part of a spec that prevents its reconciliation."""
+"""For each reason that prevents a reconciliation: the fields that the spec needs, so that `take_away` can cause this reason."""
 
 
 async def take_away(world: World, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Modules in the controller, and conflicts of packages that would have the same release."""
+"""Modules in the controller, and conflicts between packages that would have the same release."""
 
 import logging
 from pathlib import Path
@@ -96,7 +96,7 @@ async def test_a_module_without_a_release_may_be_moved(tmp_path: Path) -> None:
 
 
 async def conflict(world: World) -> None:
-    """Install a Module, and create an Application that would have the same release name and namespace. It is refused."""
+    """Install a Module, and create an Application with the same release name and namespace. Wait until it is refused."""
     await world.push("web", "1.0.0")
     await world.repository()
     await world.create_module("web", spec={"namespace": "prod", "settings": {"text": "module"}})
@@ -149,7 +149,7 @@ async def test_deleting_a_refused_application_deletes_nothing_of_the_release(tmp
 @pytest.mark.sampled
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_a_refused_package_deletes_nothing_of_a_release_without_records(tmp_path: Path, restarted: bool) -> None:
-    """A user who may write Secrets and Applications in a namespace must not be able to delete a Module's other objects."""
+    """A user who may write only Secrets and Applications in a namespace must not be able to delete the objects of a Module."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0", {"templates/role.yaml": CLUSTER_ROLE})

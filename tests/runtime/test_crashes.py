@@ -12,9 +12,9 @@ These invariants hold for every moment of death:
   runs once more.
 * A hook that was running is dead, with its descendants, before the next daemon is ready, and so before the hook runs again.
 
-A moment is before or after one write of operation steps (``before 3``), after an object of the package was written to the
-cluster (``answered 3``), or in the middle of a run of a hook (``during 3``). The environment variable WHARFINGER_CRASH_ROUNDS
-says how often the daemon is killed at each moment.
+A moment is before or after one write of operation steps to the journal (``before 3``, ``after 3``), after an object of the
+package was written to the cluster (``answered 3``), or in the middle of a run of a hook (``during 3``). The environment variable
+WHARFINGER_CRASH_ROUNDS says how often the daemon is killed at each moment.
 """
 
 import os
@@ -32,7 +32,9 @@ from tests.scale import FULL
 pytestmark = pytest.mark.unmeasured
 
 WRITES = {Phase.INSTALL: 16, Phase.UPGRADE: 16, Phase.SETTINGS: 11, Phase.REMOVAL: 11}
-"""The number of writes of operation steps in an undisturbed phase. `test_the_list_of_kill_moments_is_complete` checks it."""
+"""The number of writes of operation steps to the journal in an undisturbed phase. `test_the_list_of_kill_moments_is_complete`
+checks it.
+"""
 REQUESTS = {Phase.INSTALL: 14, Phase.UPGRADE: 12, Phase.SETTINGS: 8, Phase.REMOVAL: 8}
 """The number of writes to the cluster for the package in an undisturbed phase."""
 KILLS = int(os.environ.get("WHARFINGER_CRASH_ROUNDS", "1"))

@@ -208,8 +208,9 @@ async def test_the_ignore_dependents_annotation_overrides_the_guard(tmp_path: Pa
 
 @pytest.mark.slow
 async def test_simultaneous_removals_follow_the_reverse_order_of_dependencies(tmp_path: Path) -> None:
-    """Five packages are deleted, and each package before its dependents: ``roof`` needs ``left`` and ``right``, both of these
-    need ``ground``, and ``shop`` needs ``roof``.
+    """A user deletes each of five packages before its dependents, but the daemon removes the dependents first.
+
+    ``roof`` needs ``left`` and ``right``, both of these need ``ground``, and ``shop`` needs ``roof``.
     """
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -232,8 +233,8 @@ async def test_simultaneous_removals_follow_the_reverse_order_of_dependencies(tm
 
 @pytest.mark.slow
 async def test_a_removal_waits_for_the_begun_removal_of_a_dependent(tmp_path: Path) -> None:
-    """The dependent is only a conditional one. The removal waits for it nevertheless, because its hooks may still use the
-    package.
+    """``shop`` has only a conditional dependency on ``database``. The removal of ``database`` waits nevertheless, because hooks of
+    ``shop`` may still use it.
     """
     async with open_world(tmp_path) as world:
         await world.repository()

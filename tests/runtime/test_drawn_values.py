@@ -111,8 +111,8 @@ async def test_maintenance_changes_no_generated_values(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_overrides_of_the_first_revision_survive_a_restart_without_new_random_values(tmp_path: Path) -> None:
-    """The objects have overrides from the first revision on. When the overrides change, daemons on other hosts use the chart's
-    own manifest in the record, and do not render again.
+    """The objects have overrides from the first revision on. When the overrides change, daemons on other hosts apply them to the
+    original render in the record, and do not render again.
     """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -144,7 +144,9 @@ async def test_overrides_of_the_first_revision_survive_a_restart_without_new_ran
 
 @pytest.mark.slow
 async def test_later_runs_in_the_installing_process_generate_nothing(tmp_path: Path) -> None:
-    """A new render would be one for an upgrade. The render cache has none of these, so a new render would generate new values."""
+    """The render cache contains only the render of the install. A later render would be for an upgrade, and would generate new
+    values.
+    """
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         before = await begin(world, FILES)
         for word in ("one", "two", "three"):
@@ -157,7 +159,9 @@ async def test_later_runs_in_the_installing_process_generate_nothing(tmp_path: P
 
 @pytest.mark.slow
 def test_a_generated_password_survives_other_changes_of_the_spec(tmp_path: Path) -> None:
-    """A kubectl command changes the overrides or the maintenance. A new daemon with an empty state folder runs at each change."""
+    """The overrides or the maintenance mode are changed with kubectl. At each change, a new daemon with an empty state folder
+    runs.
+    """
     packages = tmp_path / "packages"
     chart(packages / "web", "web", "1.0.0", FILES)
     with control_plane(tmp_path) as kubeconfig:
@@ -253,7 +257,7 @@ async def set_drawn(world: World, data: JsonObject) -> None:
 
 
 async def without_label(ground: Ground) -> None:
-    """Remove the label with the inputs of the render from the first record, because records of older daemons do not have it."""
+    """Make the first record one of an older daemon: remove the label with the fingerprint of the inputs."""
     await ground.client.merge_patch(record_key(1), {"metadata": {"labels": {RENDER_LABEL: None}}})
 
 
@@ -335,7 +339,9 @@ async def test_changed_global_values_outside_the_chart_keep_an_older_record(tmp_
 
 @pytest.mark.slow
 async def test_an_older_record_with_other_values_is_not_used(tmp_path: Path) -> None:
-    """The record of an older daemon has no label that names its inputs, and its values differ. So the chart is rendered again."""
+    """The record has no label with a fingerprint of its inputs, and its values differ from those of the package. So the chart is
+    rendered again.
+    """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await begin(world, FILES)

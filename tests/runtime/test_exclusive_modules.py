@@ -28,7 +28,7 @@ EXCLUDED = has_reason("ExclusiveGroupTaken")
 
 
 async def publish(world: World, name: str, *, more: str = "") -> None:
-    """Push a Module's package of the group ``cni`` with one ConfigMap."""
+    """Push the package of a Module in the group ``cni``. Its chart has one ConfigMap."""
     said = f"apiVersion: v1\ntype: Module\nname: {name}\nversion: 1.0.0\nexclusiveGroup: cni\n{more}"
     template = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
     folder = write(world.folder / "made" / name, {"package.yaml": said, "templates/out.yaml": template})

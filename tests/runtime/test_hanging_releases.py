@@ -11,7 +11,7 @@ from tests.runtime.support.killing import Kubectl, embedded_daemon
 
 BAD = ("bad-one", "bad-two")
 OBJECTS = 10
-"""More writes than one release may have under way, in each of the bad releases."""
+"""The number of objects of each bad release. One release may not have so many writes under way."""
 MANY = """\
 {{- range until 10 }}
 ---

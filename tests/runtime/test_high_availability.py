@@ -61,7 +61,7 @@ def manifest(folder: Path, *names: str) -> str:
 
 
 def said_at(program: Program, text: str) -> float:
-    """Return the time at which a program logged a line, in seconds since 1970."""
+    """Wait until a program logs a line with this text, and return the time of the line, in seconds since 1970."""
     return datetime.fromisoformat(program.wait_line(text).split(" ")[0]).timestamp()
 
 

@@ -29,7 +29,7 @@ echo "home ${{HOME#"$(dirname "$VALUES_PATH")"}}."
 
 @contextmanager
 def control_plane(folder: Path) -> Iterator[Kubectl]:
-    """Run a control plane with a Namespace ``theirs``. The daemon's user has access to it."""
+    """Run a control plane to which the user of the daemon has access. It contains a Namespace ``theirs``."""
     kubeconfig = folder / "kubeconfig"
     arguments = ("--listen", "127.0.0.1:0", "--data", str(folder / "data.db"), "--kubeconfig", str(kubeconfig))
     with program(*wharfinger("control-plane", *arguments)) as running:
@@ -63,7 +63,7 @@ def global_hooks(folder: Path) -> Path:
 
 
 def said(running: Program, word: str) -> str:
-    """Return the hook's output after ``word``."""
+    """Wait until the hook prints a line that begins with ``word``, and return the rest of this line."""
     line = running.wait_line(f"ask.sh: {word} ")
     return line.split(f"ask.sh: {word} ", 1)[1]
 
@@ -76,7 +76,7 @@ CONTAINED = {
 
 
 def contained(way: str) -> tuple[str, ...]:
-    """Return the options that contain hooks in this way. Skip the test if this machine does not support it."""
+    """Return the options with which a daemon isolates its hooks in this way. Skip the test if this machine cannot do it."""
     if way == "users" and not IS_ROOT:
         pytest.skip("only root can run hooks as other users")
     if way == "sandbox" and (why := no_sandbox()):
@@ -137,7 +137,7 @@ def own_and_other(own: Kubectl, other: Kubectl) -> str:
 
 @pytest.mark.slow
 def test_a_hook_finds_only_files_inside_the_given_folder(tmp_path: Path) -> None:
-    """The hook reads a file relative to its working folder, and one relative to itself, but no file outside the given folder."""
+    """The hook reads a file relative to its working folder and one relative to its own path, but none outside the given folder."""
     given = tmp_path / "operator"
     hook = given / "hooks" / "deep" / "ask.sh"
     hook.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The options of containment, and refusals with a remedy."""
+"""The options of `wharfinger run` for the containment of hooks, and refusals with a remedy."""
 
 import argparse
 import grp

@@ -20,7 +20,7 @@ KEY = ObjectKey(APPLICATION, "prod", "app")
 
 @asynccontextmanager
 async def open_shard(ground: Ground, shard: str, seizures: Seizures | None = None) -> AsyncIterator[World]:
-    """Run another daemon for a shard, with its own folder."""
+    """Run another daemon, which manages a shard and has its own folder."""
     folder = ground.folder / (shard or "main")
     folder.mkdir(exist_ok=True)
     async with (
@@ -51,13 +51,13 @@ data: {text: {{ .Values.text | default "none" }}}
 
 
 async def prepared(world: World) -> None:
-    """Write a package into a folder, and create its repository."""
+    """Write the package ``page`` into a folder, and create a PackageRepository for this folder."""
     chart(world.folder / "packages" / "page", "page", "1.0.0", {"templates/config.yaml": PAGE})
     await world.local_repository(world.folder / "packages")
 
 
 async def versions(world: World) -> tuple[str, str, int]:
-    """Return the resource version and the uid of the chart's object, and the number of records of the release."""
+    """Return the resource version and the uid of the chart's ConfigMap, and the number of records of the release."""
     page = await world.config_map("prod", "app-page")
     assert page is not None
     resource = await world.client.resource_type("v1", "Secret")

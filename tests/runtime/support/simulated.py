@@ -2,9 +2,9 @@
 
 Nothing is mocked and nothing waits. The work of a task is a line of code in this module, and the caller that drives the model
 decides when a run of a task ends. Each effect of a machine is checked against the effects before it. The model does what the
-runtime does, but without a cluster. An update consists of Pause (if a package is loaded), Download, Install and Load. The success
-of Load begins a reconciliation, or a disable if the package is off. A removal consists of Uninstall and Undeploy. After it, the
-queue is removed, and then the package is forgotten.
+runtime does, but without a cluster. An update consists of Pause (if a package is loaded), Download, Install and Load. After
+Load has succeeded, a reconciliation begins, or a disable if the package is off. A removal consists of Uninstall and Undeploy.
+After it, the queue is removed, and then the package is forgotten.
 """
 
 import itertools
@@ -43,7 +43,7 @@ Outcome = Literal["finished", "failed", "failed for good", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class SimulatedTask:
-    """A task, as the model stores it under its number in the queue."""
+    """A task of the model. `SimulatedPackage.tasks` maps the number of each task in the queue to such an object."""
 
     name: str
     scope: int
@@ -60,7 +60,7 @@ class SimulatedPackage:
     # These fields follow from the effects of the machines.
     live: dict[int, Operation] = field(default_factory=dict)
     causes: dict[int, str] = field(default_factory=dict)
-    """The cause of each scope that was cancelled."""
+    """For each cancelled scope, why it was cancelled."""
     tasks: dict[int, SimulatedTask] = field(default_factory=dict)
     """The tasks in the queue."""
     runs: dict[int, int] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class SimulatedPackage:
     """The scope of the hooks that get events."""
     off: bool = False
     again: DesiredState | None = None
-    """A desired state that was answered with REMOVING."""
+    """A desired state that was set during a removal, and was answered with REMOVING. It is set again after the removal."""
     cleaning: bool = False
     # These are records for the invariants.
     updates: set[int] = field(default_factory=set)
@@ -90,7 +90,7 @@ class SimulatedPackage:
     # --- events from users and the world ----------------------------------------------------------------------------------
 
     def desired(self, desired: DesiredState) -> Decision:
-        """Set the desired state, as a resource does."""
+        """Set the desired state, as a change of the resource does."""
         (answer,) = self._lifecycle(lifecycle.Desired(desired))
         assert isinstance(answer, lifecycle.Decided)
         match answer.decision.kind:
@@ -133,14 +133,14 @@ class SimulatedPackage:
             self._reconcile("enabled")
 
     def hook_event(self) -> None:
-        """Let an event happen to which a hook is bound."""
+        """Report an event for which a hook has a binding."""
         if self.hooks is not None:
             self._enqueue(self.hooks, "Hook", lane="events", unique=True)
 
     # --- events from time and tasks ----------------------------------------------------------------------------------------
 
     def end_run(self, run: int, outcome: Outcome) -> None:
-        """End a run with this outcome. A run may be interrupted only if its end was requested."""
+        """End a run with this outcome. Only if the queue machine has cancelled the run, the outcome may be "interrupted"."""
         task = self.tasks.get(self.runs.pop(run))
         assert task is not None, "a run continues after its task was removed"
         superseded = run in self.ending
@@ -157,7 +157,7 @@ class SimulatedPackage:
         self._queue(events[outcome])
 
     def tell(self, run: int) -> None:
-        """Report the success of a run to its caller, unless its task has left the queue."""
+        """Report the success of a run to the machines, unless its task has left the queue."""
         number = self.telling.pop(run)
         if number not in self.tasks:
             return
@@ -186,7 +186,7 @@ class SimulatedPackage:
         self._queue(RetryDue(self.now))
 
     def change_input(self) -> None:
-        """Report the change of an input that may have caused a failure."""
+        """Report that an input has changed. With the new input, failed tasks may succeed."""
         self._queue(InputChanged())
 
     def clean(self) -> None:
@@ -337,5 +337,5 @@ class SimulatedPackage:
 
 
 def suspended(desired: DesiredState) -> DesiredState:
-    """Return the same desired state, but with a suspension."""
+    """Return this desired state with ``suspended`` set to true."""
     return replace(desired, suspended=True)

@@ -95,8 +95,8 @@ def make_package(folder: Path, name: str, where: Where, fifo: Path) -> Package:
 class Shelf:
     """The content of the registry, by path.
 
-    ``stalled`` has the paths of blobs of which the registry sends only the first half. If such a blob is requested, its path is
-    added to ``asked``.
+    ``stalled`` contains the paths of the blobs of which the registry sends only the first half. If such a blob is requested, its
+    path is added to ``asked``.
     """
 
     contents: dict[str, tuple[str, bytes]] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Shelf:
     asked: set[str] = field(default_factory=set)
 
     def put(self, package: Package, *, stalled: bool = False) -> None:
-        """Add a package under its own version."""
+        """Add a package under its version and its digest."""
         manifest, path = package.manifest, f"/v2/packages/{package.name}"
         for reference in (package.tag, str(manifest.descriptor.digest)):
             self.contents[f"{path}/manifests/{reference}"] = (manifest.media_type, manifest.data)

@@ -1,4 +1,4 @@
-"""Package statuses for tests, and the conditions of a status as its resource shows them (*external conditions*)."""
+"""Package statuses for tests, and their *external conditions*: the conditions that the resource of the package shows."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -23,9 +23,9 @@ def ready(now: datetime = T0) -> PackageStatus:
 
 
 def before(stage: Stage, phase: Phase) -> PackageStatus:
-    """Return a status at generation 2. The stages before ``stage`` are done, and ``stage`` itself is not.
+    """Return a status at generation 2 in which the stages before ``stage`` are done, and ``stage`` itself is not.
 
-    In the phase RECONCILE, all stages are done, and the installed version is the wanted one.
+    If the phase is RECONCILE, ``stage`` is not used: all stages are done, and the installed version is the wanted one.
     """
     if phase is Phase.RECONCILE:
         return replace(ready(), generation=2)
@@ -47,7 +47,7 @@ def conditions(status: PackageStatus) -> dict[str, tuple[str, str]]:
 
 
 def times(status: PackageStatus) -> dict[str, str]:
-    """Return the time of each external condition."""
+    """Return the transition time of each external condition."""
     return {
         str(find(entry, "type")): str(find(entry, "lastTransitionTime"))
         for entry in find_list(statuses.external(status), "conditions")

@@ -1,7 +1,7 @@
-"""Helpers that create packages that get stuck, and that wait until the packages are stuck.
+"""Functions that create packages which get stuck, and functions that wait until a package is stuck.
 
-In `tests/runtime/test_why.py`, a failed task waits a minute for its next attempt, so each package is examined between its first
-attempt and its second one.
+In `tests/runtime/test_why.py`, a failed task waits a minute for its next attempt, so each package is examined between the first
+and the second attempt of its task.
 """
 
 from collections.abc import Awaitable, Callable

@@ -41,7 +41,7 @@ class TaskLog:
     on_start: Callable[[TaskRun], None] = lambda _run: None
     runs: dict[str, list[TaskRun]] = field(default_factory=dict)
     ends: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """The number of runs of a task that ended in each way."""
+    """The number of ended runs, by the name of the task and by how the run ended."""
     _changed: trio.Event = field(default_factory=trio.Event)
 
     def watch(self, monkeypatch: pytest.MonkeyPatch) -> None:

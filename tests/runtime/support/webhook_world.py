@@ -56,9 +56,9 @@ async def open_served(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     through: Callable[[ClusterClient], ClusterClient] = lambda client: client,
 ) -> AsyncIterator[Served]:
-    """Yield a world as soon as its admission server serves its certificate.
+    """Yield a world as soon as its admission server serves a certificate that API servers trust.
 
-    The tasks of packages and the release engine send their requests through ``through(client)``.
+    The release engine and the tasks of packages send their requests through ``through(client)``.
     """
     with one_error():
         async with open_ground(folder) as ground:

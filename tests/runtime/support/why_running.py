@@ -63,7 +63,7 @@ async def registry_down(world: World) -> None:
 
 
 async def downloading(world: World) -> None:
-    """Create a package from a registry that accepts the connection and never answers."""
+    """Create an Application whose registry accepts connections and never answers."""
     await world.create("prod", "heavy", package="heavy", repository="silent")
 
 

@@ -1,4 +1,4 @@
-"""Requirements of packages that are not met. They are created for real, and then explained by `wharfinger why`.
+"""Packages whose requirements are not met. They are created for real, and `wharfinger why` then explains them.
 
 Situations that do not disturb each other share one control plane and one daemon, so each has its own package names.
 """
@@ -33,7 +33,10 @@ async def missing_dependency(world: World) -> None:
 
 
 async def missing_application(world: World) -> None:
-    """Create an Application that requires a missing Application. Its resource names the requirement, and its package has none."""
+    """Create an Application that requires an Application which does not exist.
+
+    The requirement is in the resource. The package has no requirements.
+    """
     needs: JsonObject = {"kind": "Application", "name": "backend", "version": ">=1.0"}
     await app(world, "frontend", spec={"dependsOn": [needs]})
 
@@ -315,7 +318,7 @@ FACTS = (
 
 
 async def tell_facts(world: World) -> None:
-    """Set the facts that a daemon gets about the cluster, such as the version of the platform and a bundle."""
+    """Set the facts about the cluster that a daemon gets, such as the version of the platform and a bundle."""
     kubernetes = await world.client.server_version()
     facts = Facts(kubernetes=kubernetes, platform="1.0.0", edition="ce", bundle="minimal")
     world.runtime.packages.send(FactsChanged(facts))

@@ -168,7 +168,7 @@ class World:
                 await trio.testing.wait_all_tasks_blocked(0.005)
 
     async def annotate(self, namespace: str, name: str, key: str, value: str) -> None:
-        """Set an annotation."""
+        """Set an annotation of a resource."""
         await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": {key: value}}})
 
     async def until_notes(self, path: Path, words: set[str]) -> None:
@@ -278,7 +278,7 @@ class World:
         return self.applications if namespace else self.modules
 
     async def config_map(self, namespace: str, name: str) -> JsonObject | None:
-        """Return a ConfigMap from a chart, or None."""
+        """Return a ConfigMap, or None if it does not exist."""
         resource = await self.client.resource_type("v1", "ConfigMap")
         try:
             return await self.client.get(ObjectKey(resource, namespace, name))

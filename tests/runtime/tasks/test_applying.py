@@ -58,7 +58,7 @@ class Calls:
 
 
 class CountedClient(LimitedClient):
-    """A client that counts all requests except watches."""
+    """A client that counts the requests that read or write objects, except watches, JSON patches and deletions."""
 
     def __init__(self, client: ClusterClient, calls: Calls) -> None:
         super().__init__(client, Slots(SlotLimits()))
@@ -94,7 +94,7 @@ class CountedClient(LimitedClient):
 
 
 def look_again(world: World, *names: str) -> None:
-    """Let the scheduler order another reconciliation of packages, without a change of these packages."""
+    """Make the scheduler run packages again, although nothing has changed."""
     for name in names:
         world.runtime.packages.send(Rescheduled(name, "again"))
 
@@ -144,7 +144,7 @@ async def test_the_same_content_in_another_version_updates_only_the_version(tmp_
 
 
 class Looking:
-    """A renderer that reports each chart as one that has looked up objects in the cluster.
+    """A renderer that reports about each chart that its templates have looked up objects in the cluster.
 
     The output of such a chart may change at any time, so it has to be rendered at each reconciliation.
     """
@@ -266,7 +266,7 @@ async def test_drift_is_not_checked_during_maintenance(tmp_path: Path) -> None:
 
 
 async def left(world: World, namespace: str, release: str) -> set[str]:
-    """Return the names of those of the release's three objects that still exist."""
+    """Return the names of the release's objects (two ConfigMaps and a PersistentVolumeClaim) that still exist."""
     found: set[str] = set()
     for key in (
         ObjectKey(CONFIG_MAP, namespace, release),

@@ -1,6 +1,6 @@
 """Objects that the hooks of a package write. The removal of the package deletes those that its hooks created.
 
-Objects that have to stay by the deletion policy or by the annotation ``helm.sh/resource-policy`` are kept.
+The deletion policy of the package, or the annotation ``helm.sh/resource-policy`` of an object, can prevent this.
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Settings in the format of an older version. They are converted before they are compared, or passed to scripts and hooks, and
-values that come from Secrets stay hidden.
+"""Settings in the format of an older version. They are converted before they are compared with other settings, and before scripts
+and hooks get them. Values that come from Secrets stay hidden.
 """
 
 import dataclasses
@@ -58,7 +58,7 @@ async def push(world: World, version: str, files: dict[str, str], hooks: dict[st
 
 
 def telling(note: Path, binding: str, *, what: str = "$CONFIG_VALUES_PATH") -> str:
-    """Return a hook that appends the settings that it gets to the file ``note``, as one line per run."""
+    """Return a hook that appends one line to the file ``note`` at each run: the settings that it gets."""
     return bash(f"{{configVersion: v1, {binding}: 1}}", f'jq -c .hooked "{what}" >>{note}')
 
 
@@ -209,9 +209,9 @@ async def test_hooks_of_a_removal_after_a_restart_see_converted_settings(tmp_pat
 
 @pytest.mark.slow
 async def test_a_package_without_an_adopted_state_is_removed_with_its_settings(tmp_path: Path) -> None:
-    """After a restart, the repository is missing, so the daemon adopts no desired state before the Application is deleted.
+    """After a restart, the repository is missing, so the daemon adopts no desired state of the Application. Then it is deleted.
 
-    The hook of the removal still gets the converted settings of the deleted Application.
+    The beforeDeleteHelm hook still gets the converted settings of the deleted Application.
     """
     note = tmp_path / "note"
     async with open_ground(tmp_path) as ground:
@@ -305,7 +305,7 @@ async def test_a_package_disabled_at_a_restart_is_uninstalled_with_its_settings(
 
 @dataclasses.dataclass(slots=True)
 class Dying:
-    """jq filters whose worker dies once for each entry of ``times``."""
+    """jq filters. For each entry of ``times``, one call of `apply` fails because the worker process has died."""
 
     filters: Filters
     times: list[bool]
@@ -348,7 +348,7 @@ async def test_a_dying_worker_does_not_make_a_removal_skip_hooks(tmp_path: Path)
 async def test_a_package_with_unconvertible_settings_is_removed_without_hooks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, skipped: bool
 ) -> None:
-    """There are two cases: the settings can never be converted, or the conversion fails now and the user skips the hooks."""
+    """There are two cases: the settings can never be converted, or their conversion fails for now and the user skips the hooks."""
     note, dying = tmp_path / "note", list[bool]()
     async with open_ground(tmp_path) as given:
         ground = dataclasses.replace(given, filters=Dying(given.filters, dying))

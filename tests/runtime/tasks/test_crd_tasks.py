@@ -278,7 +278,7 @@ async def test_user_changes_of_crds_during_maintenance_survive_a_restart(tmp_pat
             await world.until_state("", "harbour", "Ready")
             await world.client.merge_patch(key, {"spec": {"versions": [version]}})
         async with ground.open_world() as world:
-            # Only this process can have written a status for this generation.
+            # The generation is new, so only this process can have written a status for it.
             await world.change("", "harbour", {"settings": {"mode": "fast"}})
             await world.until_state("", "harbour", "Ready")
             live = await world.client.get(key)

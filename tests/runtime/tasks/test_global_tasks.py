@@ -16,7 +16,7 @@ from wharfinger.queue.backoff import BackoffPolicy
 
 @asynccontextmanager
 async def impatient(folder: Path) -> AsyncIterator[World]:
-    """Open a world in which failures are retried soon."""
+    """Open a world (`tests/runtime/support/world.py`) in which failed tasks are retried soon."""
     soon = BackoffPolicy(initial_s=0.05, max_s=0.1)
     with one_error():
         async with open_ground(folder) as ground, replace(ground, backoff=soon).open_world() as world:
@@ -25,7 +25,7 @@ async def impatient(folder: Path) -> AsyncIterator[World]:
 
 @pytest.mark.slow
 async def test_a_broken_beforeall_hook_blocks_packages_for_some_attempts(tmp_path: Path) -> None:
-    """After some failed attempts of the hook, packages run without its values, and the hook is retried further."""
+    """After some failed attempts of the hook, packages run without its values. The hook is still retried."""
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1') + f"[ -e {tmp_path}/mended ]\n"})
     a_module(tmp_path, "alpha", {"own.sh": hook(notes, '"afterHelm": 1')})

@@ -143,7 +143,9 @@ async def test_hooks_of_an_application_are_limited_to_their_namespace(tmp_path: 
 
 @pytest.mark.slow
 async def test_the_reloader_rolls_a_deployment_when_its_config_map_changes(tmp_path: Path) -> None:
-    """The example package ``reloader`` is installed. A new ConfigMap then leads to an annotation in the pod template."""
+    """The example package ``reloader`` is installed. If a ConfigMap is created or changed, an annotation in the pod template
+    changes.
+    """
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(ROOT / "examples" / "reloader", "reloader", "1.0.0")

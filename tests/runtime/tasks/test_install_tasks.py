@@ -123,7 +123,7 @@ def reasoned(obj: JsonObject) -> str:
 
 
 def damage(folder: Path, package: str) -> None:
-    """Change the last byte of each layer in the registry's folder that contains the name of this package."""
+    """Change the last byte of each layer that contains the name of this package, in the registry's folder."""
     damaged = 0
     for blob in folder.glob("registry/**/blobs/sha256/*/*/data"):
         data = blob.read_bytes()
@@ -205,7 +205,7 @@ async def test_a_package_of_a_folder_is_installed(tmp_path: Path) -> None:
 
 
 async def test_a_folder_corrected_while_the_daemon_was_stopped_is_read_again(tmp_path: Path) -> None:
-    """A folder is read again even if the journal says that its download is complete."""
+    """The folder is read again, although the journal says that the download of the package is complete."""
     folder = tmp_path / "packages" / "hooked"
     hooked(folder, {"a.sh": bash("{configVersion: v7}", ":")})
     async with open_ground(tmp_path) as ground:

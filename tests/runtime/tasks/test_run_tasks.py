@@ -1,4 +1,4 @@
-"""The task Run, which repeats its passes (render, apply, afterHelm hooks) while hooks change values, and removals."""
+"""Removals, and the task Run: it repeats its passes (render, apply, afterHelm hooks) as long as hooks change values."""
 
 import dataclasses
 import os

@@ -1,4 +1,4 @@
-"""Single tasks: their reports and their exceptions. A superseded task reports nothing."""
+"""Single tasks: their reports and their exceptions. A superseded task reports only the results of its hooks."""
 
 import contextlib
 
