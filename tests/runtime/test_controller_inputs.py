@@ -120,7 +120,7 @@ async def test_a_package_stays_installed_if_its_settings_secret_is_deleted(tmp_p
 
 
 async def test_a_missing_or_wrong_registry_password_is_reported_until_corrected(tmp_path: Path) -> None:
-    """A missing Secret and a wrong password are reported with different reasons. Once the Secret is correct, the package becomes
+    """A missing Secret and a wrong password are reported with different reasons. Once the Secret is correct, the package is
     Ready.
     """
     async with open_world(tmp_path, with_password=True) as world:

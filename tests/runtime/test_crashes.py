@@ -13,8 +13,8 @@ These invariants hold for every moment of death:
 * A hook that was running is dead, with its descendants, before the next daemon is ready, and so before the hook runs again.
 
 A moment is before or after one write of operation steps to the journal (``before 3``, ``after 3``), after an object of the
-package was written to the cluster (``answered 3``), or in the middle of a run of a hook (``during 3``). The environment variable
-WHARFINGER_CRASH_ROUNDS says how often the daemon is killed at each moment.
+package was written to the cluster (``answered 3``), or in the middle of a run of a hook (``during 3``). The environment
+variable WHARFINGER_CRASH_ROUNDS says how often the daemon is killed at each moment.
 """
 
 import os

@@ -233,8 +233,8 @@ async def test_simultaneous_removals_follow_the_reverse_order_of_dependencies(tm
 
 @pytest.mark.slow
 async def test_a_removal_waits_for_the_begun_removal_of_a_dependent(tmp_path: Path) -> None:
-    """``shop`` has only a conditional dependency on ``database``. The removal of ``database`` waits nevertheless, because hooks of
-    ``shop`` may still use it.
+    """``shop`` has only a conditional dependency on ``database``. The removal of ``database`` waits nevertheless, because hooks
+    of ``shop`` may still use it.
     """
     async with open_world(tmp_path) as world:
         await world.repository()

@@ -111,8 +111,8 @@ async def test_maintenance_changes_no_generated_values(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_overrides_of_the_first_revision_survive_a_restart_without_new_random_values(tmp_path: Path) -> None:
-    """The objects have overrides from the first revision on. When the overrides change, daemons on other hosts apply them to the
-    original render in the record, and do not render again.
+    """The objects have overrides from the first revision on. When the overrides change, daemons on other hosts apply them to
+    the original render in the record, and do not render again.
     """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -339,8 +339,8 @@ async def test_changed_global_values_outside_the_chart_keep_an_older_record(tmp_
 
 @pytest.mark.slow
 async def test_an_older_record_with_other_values_is_not_used(tmp_path: Path) -> None:
-    """The record has no label with a fingerprint of its inputs, and its values differ from those of the package. So the chart is
-    rendered again.
+    """The record has no label with a fingerprint of its inputs, and its values differ from those of the package. So the chart
+    is rendered again.
     """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:

@@ -137,7 +137,7 @@ def own_and_other(own: Kubectl, other: Kubectl) -> str:
 
 @pytest.mark.slow
 def test_a_hook_finds_only_files_inside_the_given_folder(tmp_path: Path) -> None:
-    """The hook reads a file relative to its working folder and one relative to its own path, but none outside the given folder."""
+    """The hook reads files relative to its working folder and to its own path, but no file outside the given folder."""
     given = tmp_path / "operator"
     hook = given / "hooks" / "deep" / "ask.sh"
     hook.parent.mkdir(parents=True)

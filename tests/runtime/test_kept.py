@@ -74,7 +74,7 @@ def test_changes_by_another_process_are_corrected_or_reported(tmp_path: Path) ->
 
 
 def warned_of(kubectl: Kubectl, count: int) -> list[str]:
-    """Wait until the status has this number of warnings, and return them. `kubectl wait` cannot wait for the length of a list."""
+    """Wait until the status has so many warnings, and return them. `kubectl wait` cannot wait for the length of a list."""
     found: list[str] = []
     for _ in range(500):
         found = json.loads(kubectl.value(APP, ".status.warnings") or "[]")

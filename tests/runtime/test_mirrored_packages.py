@@ -1,4 +1,4 @@
-"""Signed packages in the daemon: it installs them from a mirror in a folder without a network, and refuses untrusted ones."""
+"""Signed packages in the daemon. It can install them from a mirror in a folder, without a network. It refuses untrusted ones."""
 
 import sys
 from collections.abc import Iterator

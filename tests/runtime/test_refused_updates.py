@@ -125,7 +125,7 @@ async def test_a_refused_version_is_never_run(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_a_run_ordered_during_loading_does_not_run_the_refused_version(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
-    # Only one of the two hooks is held. The other one would block, because nobody reads what it writes.
+    # Only one of the two hooks is held. The other one would block forever, because nobody reads what it writes to the FIFO.
     hold = (
         f'case $0 in *going.sh) [ -e "{tmp_path}/go" ] || {{ echo $$ >"{tmp_path}/held"; '
         f'while [ ! -e "{tmp_path}/go" ]; do sleep 0.05; done; }};; esac'

@@ -29,7 +29,7 @@ INSTALL = {
     "POST secrets": 2,  # for the state and the record
     "GET namespaces": 1,
     **{f"PATCH {kind}": 1 for kind in ("configmaps", "deployments", "roles", "secrets", "serviceaccounts", "services")},
-    "PUT secrets": 1,  # the record is deployed
+    "PUT secrets": 1,  # the record is marked as deployed
 }
 CHANGE = {
     "PATCH applications/status": 1,
@@ -125,5 +125,5 @@ async def test_a_restart_makes_the_expected_requests(tmp_path: Path, monkeypatch
                     await settle(world, name)
         for_all = {
             request for request in restart if request.startswith("GET api")
-        }  # these are lists of all namespaces, and watches
+        }  # requests that list or watch the objects of a kind in all namespaces
         assert {request: count for request, count in restart.items() if request not in for_all} == {}

@@ -103,7 +103,7 @@ def test_a_startup_hook_interrupted_by_a_kill_runs_again(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_daemon_killed_before_ready_does_not_apply_again(tmp_path: Path) -> None:
-    """The next daemon applies the same revision once more, without a new record, and waits until the objects are ready."""
+    """The next daemon makes no new revision: it sends the objects of revision 1 once more, and waits until they are ready."""
     chart(tmp_path / "packages" / "web", "web", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
@@ -210,7 +210,7 @@ async def test_a_killed_embedded_daemon_restarts_without_its_registry(tmp_path: 
         assert kubectl.value("configmap/out", ".data.seen") == "3"
         assert kubectl.value("application/app", ".status.release.revision") == "1"
         assert notes(tmp_path) == ["once"]
-        # A new reconciliation asks the registry again, and reports that it does not exist.
+        # A new reconciliation asks the registry again, and reports that the registry cannot be reached.
         kubectl("annotate", "application/app", "wharfinger.dev/reconcile-requested-at=now")
         kubectl.wait("application/app", "{.status.conditions[0].reason}=RegistryFailed")
         again.process.terminate()

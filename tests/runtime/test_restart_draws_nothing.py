@@ -1,4 +1,4 @@
-"""A restart of the daemon without any changes: no render, no revision, no write, and no new random values."""
+"""Restarts of the daemon without any changes. They cause no render, no revision, no write, and no new random values."""
 
 import json
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ NAMES: Final = ("drawing", "asking", "looking", "plain")
 
 
 def packages(folder: Path) -> Path:
-    """Write the charts and packages of the test. Most of them generate random values, in different ways."""
+    """Write the charts and packages of the test. Most generate random values. Some query API versions or look up an object."""
     chart(folder / "drawing", "drawing", "1.0.0", {"templates/drawn.yaml": SECRET})
     chart(folder / "asking", "asking", "1.0.0", {"templates/drawn.yaml": SECRET, "templates/asking.yaml": ASKING})
     chart(folder / "looking", "looking", "1.0.0", {"templates/drawn.yaml": SECRET, "templates/looking.yaml": LOOKING})
@@ -78,7 +78,7 @@ def calls(folder: Path) -> list[str]:
 
 @contextmanager
 def started(folder: Path, kubeconfig: Path, name: str = "state") -> Iterator[Program]:
-    """Run a daemon, and stop it with SIGTERM at the end. ``name`` is its state folder."""
+    """Run a daemon, and stop it with SIGTERM at the end. ``name`` is the name of the folder that contains its state."""
     helm = ("--helm", str(folder / "helm"))
     with daemon(folder / name, kubeconfig, "--local-packages", str(folder / "packages"), *helm) as running:
         yield running
@@ -118,7 +118,7 @@ def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
     every = (*(f"default/{name}" for name in (*NAMES, "later")), "module-a", "module-b")
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
-        # A chart looks up a Namespace.
+        # Without this label, the chart of an Application may not look up a Namespace.
         kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")
         with started(tmp_path, kubeconfig) as first:
             first.wait_line("ready:")

@@ -119,7 +119,7 @@ async def test_a_failed_upgrade_is_rolled_back(name: str, tmp_path: Path) -> Non
         assert (find_str(ready, "status"), find_str(ready, "reason")) == ("True", "RolledBack")
         assert find_int(ready, "observedGeneration") < find_int(shop, "metadata", "generation")
         assert (find_str(stalled, "status"), find_str(reconciling, "status")) == ("True", "False")
-        # The release is recorded in the same way as by Helm.
+        # The newest record is one that Helm could have written.
         last = (await revisions(world))[-1]
         assert last[1] == ReleaseStatus.DEPLOYED
         assert last[2] == ("Rollback to 1" if case.wrote else "Install complete")

@@ -183,7 +183,7 @@ async def test_a_suspended_module_does_not_end_a_round_early(tmp_path: Path) -> 
 
 @asynccontextmanager
 async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
-    """Open a world with a global Module whose afterAll hook always fails."""
+    """Open a world with a Module ``global`` whose afterAll hook always fails, and wait until this failure is reported."""
     global_hooks(folder, all=hook(folder, "all", config(*AROUND), {"afterAll": "false"}))
     async with open_world(folder) as world:
         notes = await begin(world)
@@ -193,7 +193,7 @@ async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
 
 @pytest.mark.slow
 async def test_a_new_version_replaces_a_failing_afterall_hook(tmp_path: Path) -> None:
-    """The new version has a correct hook, and is installed without waiting until the failing hook succeeds."""
+    """The Module ``global`` gets another package, with a correct hook. This package is installed although the old hook fails."""
     global_hooks(tmp_path, "mended", all=hook(tmp_path, "mended", config(*AROUND)))
     async with failing_at_the_end(tmp_path) as notes:
         await notes.world.change("", "global", {"packageName": "mended"})
@@ -243,7 +243,7 @@ async def test_a_failing_afterall_hook_yields_to_newer_settings(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_afterall_hooks_waiting_for_an_uninstall_yield_to_newer_settings(tmp_path: Path) -> None:
-    """The afterAll hooks wait for an uninstall, which may take long. Newer settings start a new round before it ends."""
+    """The afterAll hooks wait for an uninstall, which may take long. Newer settings start a new round before the uninstall ends."""
     waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done"
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "gamma", {"afterDeleteHelm": waits})
@@ -263,7 +263,8 @@ async def test_afterall_hooks_waiting_for_an_uninstall_yield_to_newer_settings(t
 
 @pytest.mark.slow
 async def test_removing_the_global_module_removes_its_enabled_flags(tmp_path: Path) -> None:
-    """Modules that were enabled by a flag are removed. All others stay, and a new global Module starts with an empty state."""
+    """A Module that only a flag of a global hook enabled is uninstalled. Others stay. A new Module ``global`` begins without flags.
+    """
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))
     a_module(tmp_path, "alpha")
     a_module(tmp_path, "gamma")

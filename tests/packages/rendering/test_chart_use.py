@@ -142,6 +142,14 @@ def test_only_versions_that_templates_read_are_relevant(
         assert (use.kube_version, use.versions(VERSIONS)) == (kube_version, versions)
 
 
+@pytest.mark.parametrize("place", ["values.yaml", "charts/db/values.yaml", "settings"])
+def test_versions_of_groups_in_the_values_are_relevant_to_computed_names(place: str, tmp_path: Path) -> None:
+    asks = '{{ if .Capabilities.APIVersions.Has (printf "%s/v1" .Values.group) }}{{ end }}'
+    files = {"templates/a.yaml": asks} | ({} if place == "settings" else {place: "group: other.org\n"})
+    use = use_of(tmp_path, files).with_values({"group": "other.org"} if place == "settings" else {})
+    assert use.versions(VERSIONS) == ["apps/v1", "apps/v1/Deployment", "other.org/v1", "v1"]
+
+
 def test_versions_read_by_a_rendered_value_are_relevant(tmp_path: Path) -> None:
     text = '{{ if .Capabilities.APIVersions.Has "example.com/v1" }}{{ end }}'
     assert use_of(tmp_path, {}).with_values({"text": text}).versions(VERSIONS) == []

@@ -95,8 +95,8 @@ def make_package(folder: Path, name: str, where: Where, fifo: Path) -> Package:
 class Shelf:
     """The content of the registry, by path.
 
-    ``stalled`` contains the paths of the blobs of which the registry sends only the first half. If such a blob is requested, its
-    path is added to ``asked``.
+    ``stalled`` contains the paths of blobs. The registry sends only the first half of such a blob. When it is requested, its path
+    is added to ``asked``.
     """
 
     contents: dict[str, tuple[str, bytes]] = field(default_factory=dict)

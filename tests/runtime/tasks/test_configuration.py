@@ -1,5 +1,5 @@
-"""Settings in the format of an older version. They are converted before they are compared with other settings, and before scripts
-and hooks get them. Values that come from Secrets stay hidden.
+"""Settings in the format of an older version. They are converted before they are compared with other settings, and before
+scripts and hooks get them. Values that come from Secrets stay hidden.
 """
 
 import dataclasses
@@ -348,7 +348,7 @@ async def test_a_dying_worker_does_not_make_a_removal_skip_hooks(tmp_path: Path)
 async def test_a_package_with_unconvertible_settings_is_removed_without_hooks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, skipped: bool
 ) -> None:
-    """There are two cases: the settings can never be converted, or their conversion fails for now and the user skips the hooks."""
+    """In one case, the settings can never be converted. In the other one, the conversion fails, and the user skips the hooks."""
     note, dying = tmp_path / "note", list[bool]()
     async with open_ground(tmp_path) as given:
         ground = dataclasses.replace(given, filters=Dying(given.filters, dying))

@@ -47,7 +47,7 @@ def told(folder: Path) -> list[str]:
 
 @asynccontextmanager
 async def watching(tmp_path: Path) -> AsyncIterator[Ground]:
-    """Install a package whose hook notes the events of one ConfigMap, and stop the daemon. Yield the parts for its successors."""
+    """Install a package whose hook notes the events of one ConfigMap, and stop the daemon. Yield the parts of later daemons."""
     with one_error():
         async with open_ground(tmp_path) as ground:
             async with ground.open_world() as world:

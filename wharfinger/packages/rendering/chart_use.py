@@ -4,6 +4,9 @@ Helm does not report which values, versions or objects of the cluster a render u
 The search also finds uses in code that is never executed, such as in a helper that no template includes. A use that is found by
 mistake costs a render; a missed use would leave outdated data in a release.
 
+If a template asks for an API version with a name that is not a literal, the name may come from the values, so the names in the
+values count, too.
+
 ``tpl`` renders texts from elsewhere: values, literals, and files of the chart if a template reads ``.Files``. If a chart calls
 ``tpl``, these texts are searched, too.
 """
@@ -57,14 +60,18 @@ class ChartUse:
         return self.with_values(values).lookup
 
     def with_values(self, values: JsonObject) -> "ChartUse":
-        """Return this use, extended by what the texts in the values use, because ``tpl`` may render them. Raises ShapeError."""
-        if not self.tpl:
+        """Return this use, extended by what the texts in the values use. Raises ShapeError.
+
+        ``tpl`` may render such a text, and a template may build the name of an API version from it.
+        """
+        if not (self.tpl or self.asks_more):
             return self
         encode_json(values)
         found = TemplateUse()
         names = set(self.names or ())
         for text in _strings(values):
-            _read(found, text, builds=self.builds)
+            if self.tpl:
+                _read(found, text, builds=self.builds)
             names.update(_DOTTED.findall(text))
         return self._joined(found, names)
 
@@ -140,6 +147,10 @@ def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
                 others.append(file)
         if "tpl" in found.functions:
             _read_elsewhere(found, names, others)
+        elif found.asks_more:
+            for file in others:
+                if file.inside == (VALUES_FILE,):
+                    names.update(name for text in _default_texts(file) for name in _DOTTED.findall(text))
     except TooMuchTextError:
         return EVERYTHING
     found.values.update((key,) for key in charts.absent)
