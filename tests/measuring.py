@@ -1,21 +1,23 @@
-"""The tests that coverage traces. Tracing doubles the cost of Python code, so only a module's own tests are traced.
+"""The choice of the tests that coverage traces. Tracing doubles the cost of Python code, so only the tests in the test module
+of a module are traced.
 
 ====================================== ================================================================================
 the test                               what is traced
 ====================================== ================================================================================
-is in the test module of a module      the call of the test, in this process; for a property its first TRACED_EXAMPLES
-                                       examples, each of them separately
+is in the test module of a module      the call of the test, in this process; for a Hypothesis test its first
+                                       TRACED_EXAMPLES examples, each of them separately
 is marked ``measured``                 the same, and the children that the test or its fixtures start
-is about many modules, or is a state   nothing
+tests many modules, or is a state      nothing
 machine, or is marked ``unmeasured``
 ====================================== ================================================================================
 
-The mark ``measured`` is only for modules whose code runs only in children or in tests of many modules. ``unmeasured`` is for
-tests that repeat what other tests run once, such as fuzzing, and for slow tests that cover nothing new.
+Use the mark ``measured`` only in tests of modules whose code otherwise runs only in children or in tests of many modules. Use
+``unmeasured`` for tests that often repeat what other tests run once, such as fuzzing, and for slow tests that cover nothing
+new.
 
-The collection of tests is not traced, nor is pytest itself. The collection would only cover the imports of the product's modules,
-so each worker imports all of them under the tracer instead. Tracing is switched on and off in the same frame, because the tracer
-counts calls and returns, and must see both or neither.
+The collection of tests is not traced, nor is pytest itself. The collection would only cover the imports of the product's
+modules, so each worker imports all of them under the tracer instead. Tracing is switched on and off in the same frame. The
+tracer counts calls and returns, so it must see both the call of a function and its return, or neither.
 """
 
 import functools
@@ -34,7 +36,7 @@ TRACED_EXAMPLES: Final = 10
 PRODUCT: Final = Path(wharfinger.__file__).parent
 TESTS: Final = Path(__file__).parent
 _OF_CHILDREN: Final = "COVERAGE_PROCESS_CONFIG"
-"""The environment variable by which child processes know that they are measured."""
+"""The environment variable that tells child processes to measure their coverage."""
 
 HookBody: TypeAlias = Generator[None, object, object]
 """The body of a hook's wrapper."""
@@ -53,7 +55,7 @@ class _Handle(Protocol):
 
 
 class Measuring:
-    """The tracing of one process, which is off except while one of these methods switches it on."""
+    """The tracing in one process. Tracing is on only while a test that coverage traces is called."""
 
     def __init__(self) -> None:
         self._trace = sys.gettrace()
@@ -65,7 +67,7 @@ class Measuring:
         return self._trace is not None
 
     def session(self) -> HookBody:
-        """Trace nothing in this process, and measure no children."""
+        """Switch tracing off in this process, and do not measure its children, while the wrapped hook of pytest runs."""
         os.environ.pop(_OF_CHILDREN, None)
         sys.settrace(None)
         try:
@@ -75,7 +77,7 @@ class Measuring:
             self._measure_children()
 
     def untraced(self) -> HookBody:
-        """Trace nothing in this process."""
+        """Switch tracing off in this process while the wrapped hook of pytest runs."""
         sys.settrace(None)
         try:
             return (yield)
@@ -83,7 +85,8 @@ class Measuring:
             sys.settrace(self._trace)
 
     def protocol(self, item: pytest.Item) -> HookBody:
-        """Measure the children of a test that is marked ``measured``, from the start to the end of its fixtures."""
+        """If a test is marked ``measured``, measure the children that start between the setup and the teardown of its fixtures.
+        """
         if _mark(item) != "measured":
             return (yield)
         self._measure_children()
@@ -93,7 +96,7 @@ class Measuring:
             os.environ.pop(_OF_CHILDREN, None)
 
     def call(self, item: pytest.Function) -> HookBody:
-        """Trace a test, if coverage traces it."""
+        """Trace the call of a test, or the first examples of a Hypothesis test, if `is_traced` is true for the test."""
         if not is_traced(item):
             return (yield)
         if handle := getattr(item.obj, "hypothesis", None):

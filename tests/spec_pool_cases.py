@@ -1,5 +1,5 @@
-"""Tests that cover the cases of the claim scheduler that spec/schedulers describes (C.9, C.12), and tests that show that the
-claim scheduler here does not have the weaknesses of that one.
+"""Tests that cover the cases of the claim scheduler that spec/schedulers describes (C.9, C.12). Further tests show that our
+claim scheduler does not have the weaknesses of the one in the specification.
 
 The notation is that of `tests/spec_cases.py`, and the order is that of the specification.
 """

@@ -1,8 +1,8 @@
 """Tests that cover the cases of the tables and their reconciler (spec/schedulers D.5, D.8 and D.9).
 
 The notation is that of `tests/spec_cases.py`. The names of the cases are those of `tests/spec_names.py`, and
-`tests/test_spec_cases.py` checks that no name is missing. The case of a
-feature that does not exist here is an :class:`Elsewhere` with the reason.
+`tests/test_spec_cases.py` checks that no name is missing. The case of a feature that does not exist here is an
+:class:`Elsewhere` with the reason.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""The benchmarks (`bench/`): the parts that need no server run without an error, and each part is a module."""
+"""The benchmarks (`bench/`). Each part is a module. The parts that can run without a server end without an error."""
 
 import os
 import subprocess

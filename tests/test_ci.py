@@ -1,7 +1,7 @@
 """The exit codes of `.ci/test`, `.ci/coverage` and `.ci/run` if a step fails.
 
-The scripts and make are real, but a script replaces Python. It is called for pytest, coverage and `.ci/modules.py`, and exits
-with the code that the test has set for this step.
+The scripts and make are real, but a script replaces Python. This script is called for pytest, coverage and `.ci/modules.py`,
+and exits with the code that the test has set for the step.
 """
 
 import os
@@ -45,7 +45,7 @@ REPORTS = ["COMBINE", "LIST", "JSON", "REPORT", "MODULES"]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Return a folder with the real scripts, and with a Python and a Makefile for the test. The folder's name has a space."""
+    """Return a folder with the real scripts, a script that replaces Python, and a Makefile. The folder's name has a space."""
     made = tmp_path / "a tree"
     (made / ".venv" / "bin").mkdir(parents=True)
     (made / ".ci").mkdir()

@@ -1,8 +1,8 @@
 """The distributions: sdist and wheel contain every module and data file, and can be installed into an empty environment.
 
-The quick tests build as `make build` does, and compare the files in the distributions. The builds use separate environments,
-because the setuptools that comes with Python is too old for pyproject.toml. The full test installs the sdist and the wheel into
-empty environments, and runs the command in the working folder ``/``.
+The quick tests build as `make build` does, and check which files are in the distributions. The builds use isolated
+environments, because the setuptools that comes with Python is too old for pyproject.toml. The full test installs the sdist and
+the wheel into empty environments, and runs the command in the working folder ``/``.
 """
 
 import os

@@ -421,7 +421,7 @@ def test_parsers_of_commands_are_built_on_demand() -> None:
 def test_a_name_may_come_after_the_options(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command fails only because no daemon answers, so the command line itself is accepted."""
+    """The command line is accepted, and the command fails because no daemon answers."""
     assert main([*words, "--socket", str(tmp_path / "none.sock")]) == 1
     assert "none.sock" in capsys.readouterr().err
 

@@ -13,5 +13,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# `import httpx` imports its command line if click, rich and pygments are installed. That takes 0.1 s and 5 MiB, and is not used.
+# `import httpx` also imports httpx's command line if click, rich and pygments are installed. This import takes 0.1 s and 5 MiB,
+# although the command line is not used.
 sys.modules.setdefault("httpx._main", cast("ModuleType", None))

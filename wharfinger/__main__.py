@@ -1,4 +1,4 @@
-"""The command line, and the only place where the parts are put together.
+"""The command line, and the only module that puts the parts (the folders of this package) together.
 
 ``command_table.py`` lists the commands, each with the module of a part that implements it. Only the module of the given command
 is imported (``wharfinger version`` imports none). The module contains a function that adds the command's arguments to a parser.
@@ -262,7 +262,10 @@ def _recorded_why(path: Path, name: str, at: "datetime") -> "ExplanationSnapshot
 
 
 def _recorded_history(path: Path, name: str) -> "HistorySnapshot | None":
-    """Return the events of a package in a recording. Raises RecordingAnswerError. Passed to the part ``debug``."""
+    """Return the events of a package in a recording. Raises RecordingAnswerError.
+
+    The function is passed to the part ``debug``, which must not import recordings.
+    """
     from wharfinger.debug.commands import RecordingAnswerError  # noqa: PLC0415 - loaded only with --recording
     from wharfinger.runtime.recording.commands import history_from  # noqa: PLC0415
     from wharfinger.runtime.recording.recordings import RecordingError  # noqa: PLC0415
@@ -313,7 +316,10 @@ async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterato
 
 @asynccontextmanager
 async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[None]:
-    """Serve the daemon's metrics on a TCP address of this machine. Raises StartError. Passed to the part ``runtime``."""
+    """Serve the daemon's metrics on a TCP address of this machine. Raises StartError.
+
+    The function is passed to the part ``runtime``, which must not import ``debug``.
+    """
     from wharfinger.debug.errors import MetricsAddressError  # noqa: PLC0415 - loaded by the daemon only
     from wharfinger.debug.server.metrics_listener import open_metrics_listener, read_metrics_address  # noqa: PLC0415
     from wharfinger.runtime.controllers.state_dir import StartError  # noqa: PLC0415
@@ -328,7 +334,10 @@ async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[N
 
 
 def _ask_daemon(path: Path) -> str:
-    """Return the version of the daemon that serves a debug socket. Raises DaemonAbsentError. Passed to the part ``runtime``."""
+    """Return the version of the daemon that listens on a debug socket. Raises DaemonAbsentError.
+
+    The function is passed to the part ``runtime``, which must not import ``debug``.
+    """
     from wharfinger.debug.client.client import DebugClient  # noqa: PLC0415 - only `doctor` needs it
     from wharfinger.debug.client.exchange import run_without_loop  # noqa: PLC0415
     from wharfinger.debug.errors import DebugError  # noqa: PLC0415
@@ -408,9 +417,10 @@ def _add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 @asynccontextmanager
 async def _open_judge(folder: Path, audit: "Callable[[JudgedRequest], None]") -> AsyncIterator[Path]:
-    """Serve an API server, and yield the path of its kubeconfig. Passed to the part ``runtime``.
+    """Run an API server, and yield the path of its kubeconfig.
 
-    The server calls ``audit`` for every request, with the information whether the request was allowed.
+    The server calls ``audit`` for every request, with the information whether the request was allowed. This function is passed
+    to the part ``runtime``, which must not import ``control_plane``.
     """
     from wharfinger.control_plane.access.kubeconfig_file import new_token  # noqa: PLC0415 - only `package rights` needs it
     from wharfinger.control_plane.serving import parse_address, serve_control_plane  # noqa: PLC0415
@@ -426,7 +436,10 @@ async def _open_judge(folder: Path, audit: "Callable[[JudgedRequest], None]") ->
 
 
 def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
-    """Return the fields of a CRD that a server would refuse, each with the reason. Passed to the part ``hooks``."""
+    """Return the fields of a CRD that a server would refuse, each with the reason.
+
+    The function is passed to the part ``hooks``, which must not import ``control_plane``.
+    """
     # Imported here, because most packages have no CRDs. For these packages, `package lint` need not load the API server.
     from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
     from wharfinger.packages.errors import PackageError  # noqa: PLC0415
@@ -439,7 +452,10 @@ def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
 
 
 def _chaos_problem(rules: str) -> str:
-    """Return what is wrong with the rules of ``--chaos``, or "". Passed to the part ``runtime``."""
+    """Return what is wrong with the rules of ``--chaos``, or "".
+
+    The function is passed to the part ``runtime``, which must not import ``control_plane``.
+    """
     from wharfinger.control_plane.commands import faults_problem  # noqa: PLC0415 - only `run --chaos` needs it
 
     return faults_problem(rules)

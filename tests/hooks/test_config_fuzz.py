@@ -9,7 +9,7 @@ from wharfinger.hooks.config.bindings import HookScope
 from wharfinger.hooks.config.config import read_hook_config
 from wharfinger.hooks.config.problems import HookConfigError
 
-# Documents whose parts are exchanged with each other.
+# The documents that are mutated. Parts of one document are also put into another.
 SEEDS: list[JsonObject] = [
     {
         "configVersion": "v1",
@@ -124,7 +124,7 @@ def put(document: JsonValue, path: Path, value: JsonValue) -> JsonValue:
 
 
 def mutated(draw: random.Random) -> bytes:
-    """Return a document with exchanged parts, misplaced keys, and flipped bytes."""
+    """Return a document in which values may be replaced by others, keys may be misplaced, and bytes may be overwritten."""
     document: JsonValue = draw.choice(SEEDS)
     for _ in range(draw.choice([0, 1, 1, 2, 3, 5])):
         donor = draw.choice(SEEDS)

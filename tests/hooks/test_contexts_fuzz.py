@@ -32,7 +32,7 @@ def value(draw: random.Random, depth: int = 0) -> JsonValue:
 
 
 def packed(draw: random.Random, what: JsonValue) -> PackedJson:
-    """Return the JSON text of a value in one of many spellings."""
+    """Return the JSON text of a value, with or without escapes and indentation."""
     return PackedJson(json.dumps(what, ensure_ascii=draw.random() < 0.5, indent=draw.choice([None, 1])).encode())
 
 

@@ -1,9 +1,9 @@
-"""Contained hostile hooks in real processes: without a user of their own, with one (only if root runs the tests), and in a
-sandbox.
+"""Hostile hooks in real processes. Each hook is contained in up to four ways: it runs as the daemon's user, as a user of its
+own, in a sandbox, or in a sandbox as a user of its own.
 
-Every run ends within its limits. Afterwards no process of the run is alive, its folder is removed, and its output is bounded.
-Tests that need root or a sandbox are skipped with a reason if it is not available. The fork bomb always runs under a kernel
-limit, and also counts its own processes.
+Every run ends within its limits. Afterwards no process of the run is alive, its folder is removed, and its output is bounded. A
+test that needs root or a sandbox is skipped with a reason if that is not available. A user of its own needs root. The fork
+bombs run only under a limit of the kernel on the number of processes. They also end by themselves.
 """
 
 import os
@@ -71,7 +71,7 @@ WITH_LIMITED_PROCESSES = [CONTAINED[1], CONTAINED[3]]
 
 @dataclass(frozen=True, slots=True)
 class Prison:
-    """A package's folder for the hostile hook, a runner, and checks after the run."""
+    """The folder of a package with a hostile hook, the containment of the hook, and the checks after a run."""
 
     state: Path
     package: Path

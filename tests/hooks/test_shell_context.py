@@ -1,4 +1,4 @@
-"""Context functions of the shell library; cached values equal the output of jq."""
+"""The functions of the shell library that read contexts. The values that they cache equal the output of jq."""
 
 import json
 from pathlib import Path

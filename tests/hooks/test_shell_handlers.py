@@ -1,4 +1,6 @@
-"""The function that handles a context: the first of its candidates that the hook defines."""
+"""The handler of a context. The shell library has a list of candidate functions for each context, and calls the first one that
+the hook defines.
+"""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Cases from the public peer that spec/runtime describes, about its storage of hooks: all bindings are retained in order, and
-cannot be changed.
+"""Test cases of the peer (the public program that spec/runtime describes) about stored hooks: all bindings are retained in
+order, and cannot be changed.
 """
 
 from tests.hooks.running.test_package_hooks import unopened

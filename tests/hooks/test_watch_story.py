@@ -1,15 +1,17 @@
 """Random stories with failing watches: each hook knows the final state in the end, and gets no event before its synchronization.
 
-A story has objects that are added, changed and deleted, relabeled namespaces, broken watches, servers that lose history or
-fail, packages that start late, and failing hooks. Each hook is modeled by the contexts of its successful runs. For every
-binding, these properties are checked:
+In a story, objects are added, changed and deleted, and namespaces are relabeled. Watches break, the API server fails or loses
+its history, packages start late, and hooks fail. What a hook knows is concluded from the contexts of its successful runs. For
+every binding, these properties are checked:
 
 * no event is reported before the Synchronization has succeeded;
 * Added is reported only for objects that the hook did not know, and Modified and Deleted only for objects that it knew;
-* the snapshots of one run show the same moment, and are current at that moment;
-* in the end, the hook knows exactly the existing objects in their last state.
+* all contexts of one run have the same snapshots;
+* in the end, the hook knows exactly the existing objects in their last state, except for changes that the binding does not
+  report.
 
-Inboxes and backlogs are very small here, so they are reduced frequently.
+The limits of inboxes and of backlogs (the changes that a monitor has not reported yet) are very small here, so both are reduced
+frequently.
 """
 
 from collections.abc import AsyncIterator
@@ -71,7 +73,7 @@ HOOKS = (FIRST, SECOND, OLD)
 
 @dataclass
 class Story:
-    """The steps of a story and their effects."""
+    """A running story: the cluster, the services for hooks, and a reader for each hook of each started package."""
 
     cluster: StoryCluster
     services: HookServices
@@ -107,7 +109,7 @@ class Story:
                 await self._tell(step)
 
     async def _storm(self, namespace: str, name: str, changes: int) -> None:
-        """Add, change and delete an object, and wait until each change is seen."""
+        """Make this number of changes to an object: add, change and delete it in turn, with a short pause after each change."""
         for number in range(changes):
             if number % 3 == 2:
                 self.cluster.delete(CONFIG_MAP, namespace, name)
@@ -129,7 +131,7 @@ class Story:
             self.cluster.break_watches()
 
     async def open(self, package: str) -> None:
-        """Start a package, unless it is already started or the start fails."""
+        """Start a package if it is not started yet. The start may fail with a transient error."""
         if package in self.readers:
             return
         try:
@@ -156,7 +158,7 @@ class Story:
                 reader.hooks.tick("* * * * *")
 
     async def end(self) -> None:
-        """End all faults, and run every hook with its waiting events."""
+        """End all faults, run every hook with its waiting events, and check what the hooks know."""
         self.cluster.failing = 0
         await trio.sleep(200)
         for package in ("p0", "p1"):

@@ -1,5 +1,5 @@
-"""The progress of a response, as the two framings (with h11, and the fast path without it) report it.
-:mod:`~tests.httpd.test_lean` compares their bytes.
+"""The progress of a response, as the two framings report it: the framing with h11, and the fast path without h11.
+:mod:`~tests.httpd.test_lean` compares the bytes that they write.
 """
 
 import h11

@@ -53,7 +53,7 @@ def mutate(chance: random.Random) -> bytes:
 
 async def check(data: bytes, fragment: int) -> list[Request]:
     handler = Recorder()
-    # A HEAD answer has no body, and this client does not match answers to requests.
+    # The client does not know which answer belongs to a HEAD request and so has no body. Therefore no HEAD request is sent.
     answers = await exchange(data.replace(b"HEAD", b"GETT"), handler, fragment=fragment)
     assert all(answer.whole for answer in answers)
     assert all(answer.status in {200, 400, 413, 417, 431, 501, 505} for answer in answers)

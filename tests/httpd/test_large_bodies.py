@@ -1,4 +1,4 @@
-"""The memory for large bodies, which all connections of a server share. Small bodies are never refused."""
+"""The memory for large request bodies. All connections of a server share this memory. Small bodies are never refused."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -21,7 +21,9 @@ LIMITS = HttpLimits(body_bytes=MOST, large_bodies_bytes=3 * SMALL_BODY)
 
 @dataclass(eq=False)
 class Client:
-    """A connection that may be slow."""
+    """A fake connection. ``slow`` says whether it is slow, and ``retired`` has the reason if the connection was closed for
+    others.
+    """
 
     slow: bool = False
     retired: str = ""

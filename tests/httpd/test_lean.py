@@ -1,4 +1,4 @@
-"""The fast path without h11, which reads and writes the same bytes as h11."""
+"""The fast path, which does not use h11. It must read requests and write responses exactly as h11 does."""
 
 import h11
 import pytest

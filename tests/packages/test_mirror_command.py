@@ -90,7 +90,7 @@ async def test_images_that_were_not_copied_are_listed_at_the_end(
     first, last = said.err.splitlines()
     assert first.startswith(f"error: the image {address}/disks/ubuntu:latest was not copied: ")
     assert "not found (404)" in first
-    assert last == "error: 1 image not copied; list the right ones in Chart.yaml, or use --no-images"
+    assert last == "error: 1 image not copied; correct the images in Chart.yaml, or use --no-images"
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ SAMPLE = (
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """The folder of the trials, and the results of the phases in which no daemon is killed."""
+    """The folder of the trials, and the result of each phase without a kill."""
 
     ground: Ground
     results: dict[Phase, Result]

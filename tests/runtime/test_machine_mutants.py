@@ -1,4 +1,4 @@
-"""Mutation tests of a package's state machine (`wharfinger/runtime/package`): its tests detect every mutant of its parts."""
+"""Mutation tests of a package's state machine (`wharfinger/runtime/package`). The machine's tests detect every mutant of it."""
 
 from typing import Final
 

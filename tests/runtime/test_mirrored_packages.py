@@ -1,4 +1,4 @@
-"""Signed packages in the daemon. It can install them from a mirror in a folder, without a network. It refuses untrusted ones."""
+"""Signed packages. The daemon can install them from a mirror in a folder, without a network. It refuses untrusted packages."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A namespace that is deleted while no daemon runs. The next daemon deletes the objects that its releases have elsewhere."""
+"""A namespace is deleted while no daemon runs. The next daemon also deletes the objects that a release has in other places."""
 
 from pathlib import Path
 

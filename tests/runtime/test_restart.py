@@ -102,7 +102,7 @@ def test_a_startup_hook_interrupted_by_a_kill_runs_again(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_daemon_killed_before_ready_does_not_apply_again(tmp_path: Path) -> None:
+def test_a_daemon_killed_before_ready_makes_no_new_revision(tmp_path: Path) -> None:
     """The next daemon makes no new revision: it sends the objects of revision 1 once more, and waits until they are ready."""
     chart(tmp_path / "packages" / "web", "web", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
     with control_plane(tmp_path) as kubeconfig:

@@ -183,7 +183,10 @@ async def test_a_suspended_module_does_not_end_a_round_early(tmp_path: Path) -> 
 
 @asynccontextmanager
 async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
-    """Open a world with a Module ``global`` whose afterAll hook always fails, and wait until this failure is reported."""
+    """Open a world (`tests/runtime/support/world.py`) with a Module ``global`` whose afterAll hook always fails.
+
+    Wait until the failure is reported, and yield the notes of the hooks.
+    """
     global_hooks(folder, all=hook(folder, "all", config(*AROUND), {"afterAll": "false"}))
     async with open_world(folder) as world:
         notes = await begin(world)
@@ -192,8 +195,8 @@ async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
 
 
 @pytest.mark.slow
-async def test_a_new_version_replaces_a_failing_afterall_hook(tmp_path: Path) -> None:
-    """The Module ``global`` gets another package, with a correct hook. This package is installed although the old hook fails."""
+async def test_another_package_replaces_a_failing_afterall_hook(tmp_path: Path) -> None:
+    """The Module ``global`` gets another package, with a correct hook. It is installed although the old hook fails."""
     global_hooks(tmp_path, "mended", all=hook(tmp_path, "mended", config(*AROUND)))
     async with failing_at_the_end(tmp_path) as notes:
         await notes.world.change("", "global", {"packageName": "mended"})
@@ -243,7 +246,7 @@ async def test_a_failing_afterall_hook_yields_to_newer_settings(tmp_path: Path) 
 
 @pytest.mark.slow
 async def test_afterall_hooks_waiting_for_an_uninstall_yield_to_newer_settings(tmp_path: Path) -> None:
-    """The afterAll hooks wait for an uninstall, which may take long. Newer settings start a new round before the uninstall ends."""
+    """The afterAll hooks wait for an uninstall, which may take long. New settings start a new round without this wait."""
     waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done"
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "gamma", {"afterDeleteHelm": waits})
@@ -263,7 +266,9 @@ async def test_afterall_hooks_waiting_for_an_uninstall_yield_to_newer_settings(t
 
 @pytest.mark.slow
 async def test_removing_the_global_module_removes_its_enabled_flags(tmp_path: Path) -> None:
-    """A Module that only a flag of a global hook enabled is uninstalled. Others stay. A new Module ``global`` begins without flags.
+    """A Module that only a flag of a global hook has enabled is uninstalled. Other Modules stay.
+
+    A new Module ``global`` begins without flags.
     """
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))
     a_module(tmp_path, "alpha")

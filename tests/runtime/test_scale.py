@@ -1,5 +1,5 @@
-"""Many packages, some of which fail permanently. The good packages run the same tasks as they would without the failed ones, and
-need about as much CPU time.
+"""Many packages, some of which fail permanently. The good packages run the same tasks, and need about the same CPU time, as
+they would without the failed ones.
 
 Everything is real: charts rendered by Helm, a control plane in this process, and the controllers. The CPU time per package is
 checked only in a full run, because the figure means nothing at a smaller scale.

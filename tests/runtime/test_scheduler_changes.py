@@ -2,7 +2,7 @@
 change reaches are evaluated.
 
 The oracle computes the expected results in a slow and simple way: reachability as a closure, ranks and orders by recursion, and
-knots pair by pair. It shares no code with the tested module.
+knots pair by pair. It does not call the tested functions.
 """
 
 import sys
@@ -254,7 +254,7 @@ class Plain:
     def on(self, name: str) -> bool:
         """Return whether a node is on.
 
-        This is correct only if all nodes have no group requirements, the floor ENABLE, and no enabled script.
+        This is correct only if no node has group requirements or an enabled script, and if each node has the floor ENABLE.
         """
         wanted = self.nodes[name].requirements
 
@@ -389,4 +389,5 @@ def test_the_cost_of_a_change_depends_only_on_the_nodes_it_reaches(
 ) -> None:
     few, many = (work(Town(count)) for count in (10, scaled(900, 200)))
     few()  # the first call includes a set-up
-    assert steps(many) < 2 * steps(few)  # not exactly equal, because the garbage collector may make calls in between
+    # The two numbers are not exactly equal, because the garbage collector may make calls in between.
+    assert steps(many) < 2 * steps(few)

@@ -92,9 +92,9 @@ def assert_parked_rightly(graph: Graph, name: str, entry: Entry) -> None:
 
 
 def settled(graph: Graph) -> dict[str, Entry]:
-    """Return the entries with empty fields ``lacks`` and ``stuck``, because these fields depend on the order of events.
+    """Return the entries, but clear their fields ``lacks`` and ``stuck``, because these fields depend on the order of events.
 
-    While a node is parked on a tier, it does not look for other things that it lacks.
+    While a node is parked on a tier (the nodes of one order), it is not checked what else the node lacks.
     """
     return {name: replace(entry, lacks=(), stuck=False) for name, entry in graph.entries.items()}
 

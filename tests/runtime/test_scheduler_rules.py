@@ -57,8 +57,8 @@ def any_node(draw: st.DrawFn) -> Node:
 
 
 class SchedulerMachine(RuleBasedStateMachine):
-    """The owner of a scheduler: it sends all inputs, and keeps a copy of them. It reports the ends of runs in random order, and
-    also the ends of outdated runs.
+    """The owner of a scheduler: it sends random events, and records the effects. It reports the ends of runs in random order,
+    and also the ends of outdated runs.
     """
 
     def __init__(self) -> None:
@@ -93,8 +93,8 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.check_untouched(before, event, {effect.name for effect in effects})
 
     def check_scheduled(self, names: set[str]) -> None:
-        """Check that a node is scheduled only when all nodes that it waits for are active, and no node of a lower order has work
-        left.
+        """Check that these nodes may be scheduled: all nodes that they wait for are active, and each node of a lower order is
+        active, or its run has failed.
         """
         order = self.graph.topology
         for name in names:
@@ -107,7 +107,9 @@ class SchedulerMachine(RuleBasedStateMachine):
                     )
 
     def check_untouched(self, before: Graph, event: Event, told: set[str]) -> None:
-        """Check that an event changes the phases of no other nodes, except for subscribers and for nodes that are off."""
+        """Check that an event changes only the phases of its own node, of nodes that an effect names, of subscribers, and of
+        nodes that are off.
+        """
         named = event.node.name if isinstance(event, NodeAdded) else getattr(event, "name", "")
         again = isinstance(event, NodeAdded | Rescheduled)
         for name, entry in self.graph.entries.items():

@@ -63,7 +63,7 @@ def test_a_users_disable_uninstalls_a_paused_package() -> None:
 
 
 def test_a_package_disabled_before_loading_is_uninstalled() -> None:
-    """The package may have a release that an earlier daemon installed, so the scheduler orders an uninstall in any case."""
+    """The package may have a release that an earlier daemon installed, so the scheduler requests an uninstall in any case."""
     world = World()
     world.tell(IntentSet("mod", enabled=False), NodeAdded(module("mod")))
     assert [effect.uninstall for effect in world.disabled()] == [True]

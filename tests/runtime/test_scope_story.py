@@ -1,5 +1,6 @@
-"""Two charts of Applications that read or write objects in other namespaces, installed with kubectl. They are refused unless a
-label of the namespace or an option of the daemon allows this access.
+"""Two Applications: the chart of one reads objects in other namespaces, and the chart of the other one writes such objects.
+
+Both are refused unless a label of the namespace or an option of the daemon allows this access.
 """
 
 from collections.abc import Iterator
@@ -108,7 +109,7 @@ def test_the_attack_is_refused_until_the_namespace_is_labelled(tmp_path: Path) -
             ["ns", "evilns2"],
         ):
             assert "NotFound" in attempt("kubectl", "get", *gone, env=env).stderr
-        # No further action by the user is needed:
+        # The user only has to set this label:
         kubectl("label", "namespace", "tenant", "wharfinger.dev/cluster-scope=allowed")
         let_through(kubectl)
         # If the label is removed, existing objects stay, and the next change is refused.

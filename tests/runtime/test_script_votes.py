@@ -148,7 +148,7 @@ async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded
 
 @pytest.mark.slow
 async def test_a_suspended_module_disabled_by_its_script_does_not_count_as_installed(tmp_path: Path) -> None:
-    """The module ``rival`` excludes ``scripted``. A later daemon also enables ``rival``, although it does not run the scripts of
+    """The module ``rival`` excludes ``scripted``. The next daemon enables ``rival``, although it does not run the scripts of
     suspended modules.
     """
     rival = "noneOf: [{name: both, modules: [{name: scripted}]}]"

@@ -2,12 +2,12 @@
 
 The model (`simulated.py`) and this file check these invariants at each step:
 
-* At most one operation of each kind runs at a time, and in the main lane at most one task. No task of a superseded operation
+* At most one operation of each kind runs at a time, and in each lane at most one task. No task of a superseded operation
   starts.
 * Nothing runs after a completed removal. The package has no task, no run and no live operation until it is wanted again.
 * Every accepted update is run or superseded in the end. Once everything succeeds, either the update's Load task has succeeded,
   or the update was cancelled with a cause.
-* The success of a superseded run is never reported to its caller.
+* The success of a superseded run is never reported.
 * No task outlives its package.
 * Nothing is lost. Once everything succeeds, the last desired state is loaded and applied, even if it was set during a removal, a
   suspension or an update. Packages that are off or removed have no objects in the cluster.

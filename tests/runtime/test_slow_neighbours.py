@@ -1,8 +1,8 @@
 """Packages that hang do not delay others. The daemon and the sockets are real. Packages hang because a registry sends slowly, or
 because templates never end.
 
-The tests measure no time. A healthy package becomes Ready although no bad package has ended, and none can end before the test
-allows it.
+The tests measure no time. A healthy package becomes Ready while all bad packages still hang: the slow registry sends the rest
+only when the test allows it, and the templates never end.
 """
 
 import os
@@ -18,7 +18,7 @@ from tests.runtime.support.killing import Kubectl, embedded_daemon, slow_registr
 LARGE = 100_000
 """The number of random bytes in a slow package. A healthy package is smaller."""
 SLOW = 6
-"""More downloads than one source or one namespace may have at a time."""
+"""The number of slow packages. One source or one namespace may not have so many downloads at a time."""
 ENDLESS = "{{- range until 100000 }}{{- range until 100000 }}{{- range until 100000 }}{{ end }}{{ end }}{{ end }}\n"
 
 

@@ -57,8 +57,8 @@ async def test_a_missing_package_is_reported_and_can_be_replaced_by_another(tmp_
 
 @pytest.mark.slow
 async def test_versions_are_switched_up_and_down(tmp_path: Path) -> None:
-    """These are the cases version-switch and version-update. After each switch, exactly the objects of the
-    desired version exist.
+    """These are the cases version-switch and version-update. After each switch, exactly the objects of the desired version
+    exist.
     """
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -75,7 +75,7 @@ async def test_versions_are_switched_up_and_down(tmp_path: Path) -> None:
 
 
 async def test_correcting_a_repository_retries_its_failed_packages(tmp_path: Path) -> None:
-    """This is the case registry-spec-changed."""
+    """This is the case registry-spec-changed. The address in the PackageRepository is corrected, and the package is Ready."""
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
@@ -137,7 +137,7 @@ async def test_stale_owner_references_are_neither_followed_nor_changed(tmp_path:
     """This is the case stale-owner-references. Only the spec says which repository and version a package uses.
 
     The peer (see spec/runtime) makes the package and its version owners of the Application, and replaces stale owners. Here
-    nothing owns an Application, so an owner reference belongs to the user.
+    nothing owns an Application, so an owner reference was set by a user.
     """
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -191,7 +191,7 @@ async def test_a_deletion_right_after_a_version_change_leaves_nothing(tmp_path: 
 
 @pytest.mark.slow
 async def test_late_events_after_a_disable_or_removal_create_no_queue(tmp_path: Path) -> None:
-    """In the peer that spec/runtime describes, such an event created a queue that was never removed."""
+    """In the peer that spec/runtime describes, an event after a removal created a queue that was never removed."""
     async with open_world(tmp_path) as world:
         await world.repository()
         folder = hooked(tmp_path / "mod", {"count.sh": COUNTING}, name="hooked")

@@ -1,4 +1,4 @@
-"""The patches in `spec.patches`. The daemon applies, changes and refuses them, with the same objects as an offline build."""
+"""The patches in `spec.patches`. The daemon applies them, reverts removed ones, and reports one that matches no object."""
 
 from pathlib import Path
 from typing import Final

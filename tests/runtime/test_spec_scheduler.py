@@ -53,7 +53,7 @@ def test_the_end_of_an_older_run_does_not_complete_a_newer_one() -> None:
 
 @pytest.mark.slow
 async def test_all_runs_ordered_at_once_are_performed(tmp_path: Path) -> None:
-    """At the end of a pause, the scheduler orders the runs of twelve packages together, and each run reports to the scheduler."""
+    """At the end of a pause, the scheduler requests the runs of twelve packages together. All twelve packages become Ready."""
     names = [f"app{number}" for number in range(12)]
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

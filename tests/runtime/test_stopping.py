@@ -56,8 +56,8 @@ def revisions(kubeconfig: Path) -> list[tuple[str, str]]:
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("file", WAITS)
 def test_a_stop_interrupts_waiting_for_the_cluster(tmp_path: Path, file: str) -> None:
-    """A daemon without this interruption needs the whole grace period of 30 s, and then reports "stopped before all running tasks
-    had ended".
+    """If the wait were not interrupted, the daemon would need the whole grace period of 30 s, and would then report "stopped
+    before all running tasks had ended".
     """
     text, shown, waited_for = WAITS[file]
     write(chart(tmp_path / "packages" / "fleet", "fleet", "1.0.0"), {file: text})
@@ -65,7 +65,7 @@ def test_a_stop_interrupts_waiting_for_the_cluster(tmp_path: Path, file: str) ->
     local = ("--local-packages", str(tmp_path))
     with embedded_daemon(tmp_path, *local) as running:
         running.wait_line("ready:")
-        # The charts contain CRDs.
+        # Without this label, an Application may not apply CRDs.
         kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")
         kubectl.apply(tmp_path / "app.yaml", application("fleet", f"{{folder: {{path: '{tmp_path}/packages'}}}}"))
         if shown:

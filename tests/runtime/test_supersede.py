@@ -23,7 +23,9 @@ pytestmark = pytest.mark.unmeasured
 
 PATIENCE_S = 300
 AT_ONCE_S = 1.0 if FULL else 20.0
-"""The limit is a second on an idle machine. On a busy one, it is only much less than the grace period of an ordinary end."""
+"""The time limit for the start of the successor. A sample may run on a busy machine. Its limit is higher, but still much less
+than the grace period of the processes that hang.
+"""
 
 MIXED = tuple(Where)
 CROWDS = {"mixed": MIXED * 20, **{where.value: (where,) * 100 for where in Where}} if FULL else {"mixed": MIXED}
@@ -59,7 +61,7 @@ async def until_over(stalled: Stalled, name: str, how: str) -> None:
 
 
 class Watch:
-    """The tasks at the moment of superseding, and the processes that were still alive when the next task began."""
+    """The task runs before the operations were superseded, and the processes that were still alive when the next task began."""
 
     def __init__(self, stalled: Stalled, how: str) -> None:
         self.stalled = stalled
@@ -75,15 +77,18 @@ class Watch:
         assert not run.scope.cancelled
 
     def first(self, name: str) -> TaskRun | None:
-        """Return the first task run after the superseding, or None before it begins.
+        """Return the first task run after the operation was superseded, or None if it has not begun.
 
-        If a package that is not loaded is suspended, there is no such run at all.
+        If a package is suspended before it is loaded, there is no such run at all.
         """
         runs = self.stalled.log.runs[f"prod.{name}"]
         return runs[len(self.before[name])] if len(runs) > len(self.before[name]) else None
 
     def begun_s(self, name: str) -> float:
-        """Return the time at which the first task after the superseding began, or infinity if it has not begun."""
+        """Return the time at which the successor's first task began, or infinity if it has not begun.
+
+        If the successor has no tasks, return the time at which the interrupted task ended.
+        """
         first = self.first(name)
         if self.how == "suspend" and self.stalled.placed[name] is Where.DOWNLOAD:
             assert first is None

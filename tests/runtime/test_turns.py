@@ -1,7 +1,7 @@
 """The order in which a daemon's runtime runs packages: which packages wait for an interrupted, failed or refused one.
 
-Hooks wait for files. While there is a file ``held``, the hook of ``base`` does not end. Each attempt of ``crit`` waits until its
-own file ``may-<number>`` exists.
+Hooks wait for files. While there is a file ``held``, the hook of ``base`` does not end. Attempt N of ``crit`` waits until the
+file ``may-N`` exists.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def node(world: World, name: str) -> NodeSnapshot:
 
 
 def lacks(world: World, name: str) -> list[str]:
-    """Return what a package is parked on."""
+    """Return what a node is parked on, for example "package/crit" or "tier/20" (the nodes of order 20)."""
     return [f"{each.kind}/{each.name}" for each in node(world, name).lacks]
 
 
@@ -89,7 +89,7 @@ def looked_at(world: World, name: str, holds: Callable[[JsonObject], bool]) -> C
 
 
 def failing(folder: Path) -> Path:
-    """Write the module ``crit``. Each attempt waits for its file ``may-<number>``, and fails unless there is a file ``ok``."""
+    """Write the module ``crit``. Attempt N waits for the file ``may-N``, and fails unless there is a file ``ok``."""
     body = (
         f'cd "{folder}"\nn=$(($(cat count 2>/dev/null || echo 0) + 1))\necho "$n" >count\n'
         'while [ ! -e "may-$n" ]; do sleep 0.02; done\n[ -e ok ]\n'
@@ -109,8 +109,8 @@ async def attempted(world: World, folder: Path, number: int) -> None:
 async def test_a_tier_waits_for_retries_until_the_package_counts_as_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``next`` depends on ``crit``, which fails. While ``next`` waits for ``crit``, it does not hold back its own tier. It runs
-    as soon as ``crit`` succeeds.
+    """``crit`` fails, ``next`` depends on it, and ``shop`` has a higher order than both. ``shop`` runs as soon as ``crit``
+    counts as failed, and ``next`` as soon as ``crit`` succeeds.
     """
     monkeypatch.setattr("wharfinger.runtime.core.service.BackoffPolicy", AT_ONCE)
     async with open_world(tmp_path) as world:
@@ -155,8 +155,8 @@ async def test_a_permanent_failure_does_not_hold_its_tier(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 async def test_a_run_ordered_during_a_parked_update_does_not_hold_its_tier(tmp_path: Path) -> None:
-    """The update of ``crit`` has failed permanently. A subscription then orders another run of ``crit``, but later packages do
-    not wait for this run.
+    """The update of ``crit`` has failed permanently. A subscription then causes another run of ``crit``, but packages of higher
+    orders do not wait for this run.
     """
     more = CRITICAL.format(10) + "subscriptions: [conf]\n"
     async with open_world(tmp_path) as world:
@@ -289,7 +289,7 @@ async def test_a_package_resumed_without_its_dependency_is_not_deleted(tmp_path:
 
 @pytest.mark.slow
 async def test_a_disable_during_a_suspension_is_cancelled_by_an_enable(tmp_path: Path) -> None:
-    """The resumption also requests a new version, which is pushed only after the dependency was disabled."""
+    """The change that resumes ``mid`` also requests a new version. This version is pushed only after ``base`` was disabled."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, base="", mid=mandatory("base"))

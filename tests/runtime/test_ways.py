@@ -1,5 +1,6 @@
-"""The paths of calls through the runtime: from the informer that sees a change of a spec to the queue, and from the watch that
-sees an event for a hook to the hook's task. The tests limit how often such a path changes from one file to another.
+"""The paths of calls through the runtime. One path begins when the informer sees a changed spec, and ends at the queue. The
+other one begins when a watch sees an event for a hook, and ends at the task that runs the hook. The tests limit how often such
+a path changes from one file to another.
 
 The tests patch some functions, the *places*, and let a real package run. At each place, they compare the stack of open calls with
 the stack at the place before: the path continues from the innermost call that both stacks have. Each file that the path enters is

@@ -1,4 +1,4 @@
-"""`wharfinger why` in real situations, as a user sees it (tests/runtime/why_goldens).
+"""The output of `wharfinger why` in real situations. The expected outputs are in tests/runtime/why_goldens.
 
 After a change of the texts, run ``REWRITE_GOLDENS=1 pytest tests/runtime/test_why.py``, and read what `git diff` shows. Each text
 has to be true, name one root cause, and have one remedy, or say that the package is ready.
@@ -90,7 +90,10 @@ async def printed(world: World, situations: tuple[Situation, ...]) -> dict[str, 
 
 @asynccontextmanager
 async def open_why_world(folder: Path, kind: str) -> AsyncIterator[World]:
-    """Yield a world for this kind of situation, with a further registry that accepts connections and never answers."""
+    """Yield a world (`tests/runtime/support/world.py`) for this kind of situation.
+
+    It also has a second registry, which accepts connections and never answers.
+    """
     with one_error():
         async with open_ground(folder) as ground, open_silent_registry() as silent:
             await ground.client.create(repository(f"{ground.address}/packages"))

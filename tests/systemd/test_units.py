@@ -39,14 +39,14 @@ def read_unit(path: Path) -> Unit:
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run systemd-analyze. Development requires it (Debian: systemd), so the tests fail without it, and are not skipped."""
+    """Run systemd-analyze (Debian package: systemd). Development requires it, so the tests are not skipped without it."""
     return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def runnable(tmp_path: Path) -> Path:
     """Return a folder with copies of the units. Their commands are replaced by a program that exists on this machine, because
-    `systemd-analyze verify` checks that.
+    `systemd-analyze verify` checks that the program of a command exists.
     """
     program = shutil.which("true")
     assert program is not None

@@ -5,14 +5,14 @@ This script reads them from a new kube-apiserver of the version that the embedde
     python tools/kubernetes/generate_bootstrap_roles.py --server https://127.0.0.1:6443 --token-file token
 
 If there is no server of the version, the script can read them from files that Kubernetes publishes with its code. These files
-lack the rules of aggregated roles. The script takes such roles from the existing roles.json, so both versions must have the same
-rules in them::
+lack the rules of aggregated roles. The script takes such roles from the existing roles.json, so both versions must have the
+same rules in these roles::
 
     python tools/kubernetes/generate_bootstrap_roles.py --published DIR --output …/bootstrap/roles-1.37.json
 
-DIR is the folder of the Go module ``k8s.io/kubernetes``. Each line of the file is one object. It lacks the label
-kubernetes.io/bootstrapping and the annotation rbac.authorization.kubernetes.io/autoupdate, because all of these objects have
-them.
+DIR is the folder of the Go module ``k8s.io/kubernetes``. Each line of the file that the script writes is one object. The file
+leaves out the label kubernetes.io/bootstrapping and the annotation rbac.authorization.kubernetes.io/autoupdate, because all of
+these objects have them.
 """
 
 import argparse
@@ -44,7 +44,7 @@ RULE = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
 def main() -> int:
-    """Read the objects from the server, and write the file."""
+    """Read the objects from the server or from the published files, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server")
     parser.add_argument("--token-file", type=Path)

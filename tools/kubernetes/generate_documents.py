@@ -73,7 +73,7 @@ def openapi(url: str) -> bytes:
 
 
 def templates(url: str) -> dict[str, bytes]:
-    """Return the server's documents for two custom kinds, a namespaced one and a cluster-scoped one, with both subresources."""
+    """Return the server's documents for two custom kinds with status and scale: a namespaced one and a cluster-scoped one."""
     definitions = (("Kindtoken", "Listtoken", "Namespaced"), ("Clustertoken", "Clusterlisttoken", "Cluster"))
     path = f"{url}/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     names = [f"{kind.lower()}s.{TEMPLATE_GROUP}" for kind, _, _ in definitions]

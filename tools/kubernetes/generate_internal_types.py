@@ -69,7 +69,7 @@ _API_NAMES: Final = {
     ("core.PodSecurityContext", "ShareProcessNamespace"): "shareProcessNamespace",
     ("core.PodSecurityContext", "HostUsers"): "hostUsers",
 }
-"""The API names of fields that belong to another struct in the API. The code that prints a struct moves them first."""
+"""The API names of fields that belong to another struct in the API. The code that prints a struct first moves their values."""
 
 
 class Sources:

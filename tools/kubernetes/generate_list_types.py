@@ -12,7 +12,8 @@ To make the table for another version of Kubernetes::
     python -m venv /path/to/venv && /path/to/venv/bin/pip install kubernetes-validate
     python tools/kubernetes/generate_list_types.py --minor 36 --patch 2 --site-packages /path/to/venv/lib/python3.11/site-packages
 
-The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its type. ``types``: name → a struct:
+The file contains two tables. ``kinds`` maps each kind (such as ``apps/v1/Deployment``) to the name of its type. ``types`` maps
+each name to a struct with these members:
 
 * ``o``: its fields in Go's order, separated by spaces. A scalar is written as ``name=CODE``, any other field as its name
   alone. A code is a letter (``s`` string, ``b`` bool, ``i`` int32, ``l`` int64, ``f`` float64, ``y`` bytes in base64,

@@ -97,7 +97,7 @@ def _file_name(name: str) -> str:
 
 
 def made(given: Documents, before: Documents, sent: Documents, kinds: list[dict[str, Any]], version: str) -> Documents:
-    """Return the published documents ``given`` as a server would send them.
+    """Return the published documents in ``given``, changed to the documents that a server would send.
 
     ``before`` has the published documents of the known version, and ``sent`` the documents that a server of this version sends.
     """

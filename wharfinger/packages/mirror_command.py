@@ -1,4 +1,4 @@
-"""``wharfinger repository mirror``: copy packages, with their images, to another registry or a folder of layouts."""
+"""``wharfinger repository mirror``: copy packages, with their images, to another registry or a folder of OCI image layouts."""
 
 import argparse
 import os
@@ -101,13 +101,13 @@ def _shortcomings(mirror: Mirror) -> list[str]:
     if failed:
         retry = "run the same command again, and it continues; " if any(error.transient for _, error in failed) else ""
         said.append(
-            f"{counted(len(failed), 'image')} not copied; {retry}list the right ones in Chart.yaml, or use --no-images"
+            f"{counted(len(failed), 'image')} not copied; {retry}correct the images in Chart.yaml, or use --no-images"
         )
     return said
 
 
 async def _mirror_async(args: argparse.Namespace) -> Mirror:
-    """Copy, and return the mirror, which has recorded everything that could not be copied."""
+    """Copy the requested packages; return the mirror, which has recorded everything that could not be copied."""
     wanted = [_wanted(text) for text in cast("list[str]", args.package)]
     settings = _all_settings(cast("list[str]", args.settings))
     async with (
@@ -178,7 +178,7 @@ async def _opened(args: argparse.Namespace, text: str) -> AsyncIterator[tuple[Oc
         return
     target = read_repository(text, plain_http=bool(args.plain_http))
     async with open_target(args, target) as registry:
-        assert isinstance(registry, OciRegistry)  # noqa: S101 - a target with an address is one
+        assert isinstance(registry, OciRegistry)  # noqa: S101 - a target with an address is an OciRegistry
         yield registry, target.repository
 
 
@@ -190,7 +190,7 @@ async def _names(text: str, source: Registry, path: str) -> list[str]:
 
 
 def _layouts(root: Path) -> list[str]:
-    """Return the packages of a folder of layouts, without the images that were copied with them. Blocking."""
+    """Return the names of the packages in a folder of layouts, without the images that were copied with them. Blocking."""
     found = (path.parent.relative_to(root).as_posix() for path in root.rglob(LAYOUT_FILE))
     return sorted(name for name in found if name != "." and not name.startswith("images/"))
 

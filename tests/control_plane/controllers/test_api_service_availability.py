@@ -1,6 +1,6 @@
-"""The reason why an APIService is not available.
+"""The reason why an APIService is not available, as its condition ``Available`` reports it.
 
-The recording ``recorded_answers/recordings/hunt3-kinds-others.jsonl`` has the texts of a real API server.
+The recording ``recorded_answers/recordings/hunt3-kinds-others.jsonl`` contains the condition of a real API server.
 """
 
 from trio.testing import MockClock

@@ -1,6 +1,6 @@
-"""The condition of FlowSchemas.
+"""The condition ``Dangling`` of FlowSchemas. It is True while the priority level does not exist.
 
-The recording ``recorded_answers/recordings/hunt3-kinds-others.jsonl`` has the texts that a real API server writes into it.
+The recording ``recorded_answers/recordings/hunt3-kinds-others.jsonl`` contains the condition of a real API server.
 """
 
 from trio.testing import MockClock

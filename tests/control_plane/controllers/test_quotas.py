@@ -1,4 +1,4 @@
-"""The usage in the status of ResourceQuotas."""
+"""The numbers of existing objects in ``status.used`` of ResourceQuotas."""
 
 from trio.testing import MockClock
 

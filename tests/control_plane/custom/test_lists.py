@@ -1,4 +1,4 @@
-"""Lists of custom resources that are sets or maps."""
+"""Lists in custom resources that the schema declares as sets or as maps."""
 
 from wharfinger.control_plane.custom.lists import list_errors
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""The paths of fields in definitions of custom kinds."""
+"""The paths by which definitions of custom kinds name fields, such as ``.a['x.y']``."""
 
 import pytest
 

@@ -28,7 +28,7 @@ async def create(client: httpx.AsyncClient, name: str) -> httpx.Response:
 
 
 async def there(control_plane: ControlPlane) -> list[str]:
-    """Request all ConfigMaps without faults, and return their names."""
+    """Return the names of all ConfigMaps, from a request that the fault handler does not see."""
     transport = httpx.AsyncClient(transport=httpx_inside(control_plane), base_url="http://test")
     async with transport as client:
         return [item["metadata"]["name"] for item in (await client.get(MAPS)).json()["items"]]

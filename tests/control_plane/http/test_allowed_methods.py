@@ -12,7 +12,7 @@ CATALOG.set_custom(kind_of_definition(definition()))
 
 
 def code(method: str, path: str) -> int | str:
-    """Return the code of the answer: 200 if the method is allowed, the code of a Status, or "text" for a plain-text answer."""
+    """Return 200 if the method is allowed, or the code of the Status that refuses it, or "text" if the answer is plain text."""
     route = parse_route(path)
     assert isinstance(route, ResourceRoute)
     served = CATALOG.find(route.group, route.version, route.plural)

@@ -20,7 +20,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class Rig:
-    """A control plane on a file, whose commits are counted and can be made to fail."""
+    """A control plane that stores its objects in a file. Its commits are counted, and can be made to fail."""
 
     def __init__(self, opened: ExitStack, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.storage = opened.enter_context(open_sqlite_storage(path))

@@ -264,7 +264,7 @@ async def test_a_watch_ends_when_its_client_disconnects() -> None:
 
 
 class FullStorage(MemoryStorage):
-    """A storage that fails all writes once ``full`` is set."""
+    """A storage that refuses to store objects once ``full`` is set."""
 
     full = False
 

@@ -75,7 +75,7 @@ async def test_each_request_is_a_checkpoint() -> None:
 
 
 class _Producer:
-    """A handler whose response sends three numbers and then does not end. ``log`` records that it is opened and closed."""
+    """A handler whose response sends three numbers and then does not end. ``log`` records when it is opened and closed."""
 
     def __init__(self) -> None:
         self.log: list[str] = []

@@ -1,6 +1,7 @@
 """Calls of webhooks: the requests that webhooks get, and the effects of their answers.
 
-An attempt of a write stops if it lacks the answers of webhooks. It is repeated after the webhooks have been called.
+A write is attempted first without the answers of webhooks. If webhooks must be called, this attempt stores nothing. After the
+webhooks have answered, the write is attempted again.
 """
 
 from tests.control_plane.support.bench import send

@@ -1,4 +1,4 @@
-"""Calls of webhooks over real TLS, by URL and by Service, and calls without an answer."""
+"""Calls of webhooks over real TLS, by URL and by Service, and the effect of the failure policy if a call fails."""
 
 import base64
 from datetime import UTC, datetime

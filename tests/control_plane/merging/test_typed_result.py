@@ -1,4 +1,4 @@
-"""The results of strategic merge patches. Go converts them to typed objects by rules that differ from its JSON decoder's."""
+"""The conversion of results of strategic merge patches to typed objects. It follows other rules than Go's JSON decoder."""
 
 import pytest
 

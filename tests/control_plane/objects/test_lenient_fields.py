@@ -1,4 +1,4 @@
-"""Lenient access to parts of objects: a value of another type counts as absent."""
+"""Lenient access to parts of objects: a value of an unexpected type counts as absent."""
 
 from wharfinger.control_plane.objects.lenient_fields import flag, part, parts, repeated, text_map, texts
 from wharfinger.formats.json.value import JsonObject

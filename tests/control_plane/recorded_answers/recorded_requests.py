@@ -112,7 +112,7 @@ def entries(obj: JsonObject) -> list[JsonObject]:
 
 
 def content(obj: JsonObject) -> JsonObject:
-    """Return an object without managedFields and without the metadata that the server sets at each write."""
+    """Return an object without its namespace and without the metadata that the server sets, such as managedFields and uid."""
     dropped = {"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "namespace"}
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name not in dropped}
     return obj | {"metadata": metadata}

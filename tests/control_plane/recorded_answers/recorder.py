@@ -18,8 +18,8 @@ A scenario is a YAML file in ``scenarios/``. It has a description and steps, and
 - ``until``: a part of the answer's body. The request is repeated until the answer contains this part.
 - ``differs``: the reason for an intentional difference of the embedded control plane.
 
-``python -m tests.control_plane.recorded_answers.recorder --kubeconfig FILE NAME…`` records scenarios, and afterwards deletes
-the created objects. ``--only-compare`` only compares the embedded control plane with the recordings.
+``python -m tests.control_plane.recorded_answers.recorder --kubeconfig FILE NAME…`` records scenarios, deletes the objects that
+they created, and compares the embedded control plane with the recordings. With ``--only-compare``, it only compares.
 """
 
 import argparse
@@ -271,7 +271,7 @@ def main() -> int:
     args = parser.parse_args()
     if not args.only_compare:
         address, token = _server(args.kubeconfig)
-        with httpx.Client(base_url=address, verify=False, timeout=60) as client:  # noqa: S501 - a test server's own
+        with httpx.Client(base_url=address, verify=False, timeout=60) as client:  # noqa: S501 - a test server
             for name in args.names:
                 lines = record(name, client, token)
                 text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

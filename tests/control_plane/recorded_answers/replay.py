@@ -145,9 +145,9 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
 
 
 def _of_a_list(expected: JsonObject, bindings: Bindings) -> JsonObject:
-    """Return the expected answer. If it is a list whose revision is bound already, let it match any revision.
+    """Return the expected answer. If it is a list, and its revision has been bound by an earlier answer, accept any revision.
 
-    Other writes may have changed the revision of the list since then.
+    Other writes may have changed the revision of the list after the earlier answer.
     """
     listed = "items" in expected or expected.get("kind") == "Table"
     revision = find(expected, "metadata", "resourceVersion") if listed else None
@@ -200,7 +200,7 @@ def replay_offline(steps: list[Step], *, simulate: bool = True) -> list[tuple[St
 
 
 async def replay_step(client: httpx.AsyncClient, step: Step, bindings: Bindings, token: str) -> list[str]:
-    """Replay one step, and return its differences. A polled step is repeated until it has no differences."""
+    """Replay one step, and return its differences. A polled step is repeated until it has none, at most POLLS times in all."""
     found: list[str] = []
     for _ in range(POLLS if step.poll else 1):
         attempt = Bindings(dict(bindings.values))

@@ -1,4 +1,7 @@
-"""Connections, which policies and webhooks see as the operation CONNECT with the options of the request."""
+"""Connections to Pods, Services and nodes, such as ``exec`` and ``proxy``.
+
+Policies and webhooks get the operation CONNECT, and the options of the request as the object.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Admission of special requests. Only webhooks see reviews. Webhooks and policies see evictions, bindings and tokens."""
+"""Admission of reviews, evictions, bindings and token requests. Policies see all of them except reviews. Webhooks see all."""
 
 import pytest
 

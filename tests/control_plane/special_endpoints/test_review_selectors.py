@@ -1,6 +1,6 @@
 """Selectors in access reviews.
 
-The recording ``recorded_answers/recordings/hunt3-kinds-reviews.jsonl`` has the texts of the errors of a real API server.
+The recording ``recorded_answers/recordings/hunt3-kinds-reviews.jsonl`` contains the error messages of a real API server.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Records of stored objects. Objects are decoded when they are read. A cache keeps only the newest decoded objects."""
+"""Records of stored objects. An object is decoded when it is read. A cache of limited size keeps the objects decoded last."""
 
 from wharfinger.control_plane.storage.record import Collection, DecodedCache, Key, Objects, Record, record_of, stamped
 from wharfinger.formats.json.value import JsonObject

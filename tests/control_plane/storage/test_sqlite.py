@@ -117,7 +117,7 @@ def test_a_file_is_locked_while_it_is_open(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_committed_writes_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
-    """Several writers of one file are killed in turn. The file then has all acknowledged writes, and at most one commit more."""
+    """Several writers of one file are killed in turn. The file then has all acknowledged writes, and at most one more commit."""
     path, known, revision = tmp_path / "data.db", dict[str, int](), 1
     for seed in range(scaled(50, 6)):
         acknowledged = killed_after(path, seed, lines=(seed * 37) % 90 + 1)
@@ -151,7 +151,7 @@ def killed_after(path: Path, seed: int, *, lines: int) -> list[str]:
 
 
 def listed(storage: SqliteStorage) -> tuple[list[str], list[int]]:
-    """Return the names and the numbers of all pods."""
+    """Return the names of all pods, and the numbers in their fields ``n``."""
     objects = storage.list(PODS)
     return names(objects), [find_int(item, "n") for item in objects]
 
@@ -194,7 +194,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[t
 
 
 def make(path: Path, *statements: str) -> Path:
-    """Write a file with one object, modify it with these SQL statements, and return its path."""
+    """Create a data file with one object, run these SQL statements on the file, and return its path."""
     with open_sqlite_storage(path) as storage:
         storage.put(*pod("x"))
     with closing(sqlite3.connect(path, isolation_level=None)) as database:

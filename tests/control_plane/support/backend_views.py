@@ -1,4 +1,4 @@
-"""A fake cluster for strategies and admission, made of a few objects."""
+"""A fake cluster, made of a few objects, for tests of admission and of strategies (the rules of a kind for writes)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -138,7 +138,7 @@ async def send(
 
 @asynccontextmanager
 async def watching(plane: ControlPlane, path: str, **headers: str) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Yield the lines of a watch, one for each event, while the block runs."""
+    """Open a watch while the block runs, and yield an iterator of its lines. Each line is one event."""
     answer = await plane.handler(request("GET", path, b"", headers))
     assert isinstance(answer, StreamingResponse)
     assert (answer.status, answer.content_type) == (200, "application/json")

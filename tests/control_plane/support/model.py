@@ -1,9 +1,9 @@
 """A simple model of a control plane: the answers that clients got, and rules that must hold for all answers together.
 
 Clients record every answer to a write with the resourceVersion of that write. The writes of an object, sorted by
-resourceVersion, are its life. Each state must be the result of its write on the state before. So no update is lost or
-invented. A list at a revision must contain exactly the results of the writes up to that revision. The state that a watcher
-puts together from its events must equal the list at the end.
+resourceVersion, are its life. Each write is applied to the state that the write before it left. The result must be the object
+in the answer. So no update is lost or invented. A list at a revision must contain exactly the results of the writes up to that
+revision. The state that a watcher puts together from its events must equal the list at the end.
 """
 
 from collections import defaultdict
@@ -116,7 +116,7 @@ class Story:
 
 
 def check_life(life: Sequence[Write]) -> None:
-    """Check that each state of an object is the result of a write on the state before."""
+    """Check that each state of an object is the result of a write, applied to the state before it."""
     before: Data | None = None
     revision = 0
     for write in life:
@@ -146,7 +146,7 @@ def made_of(write: Write, before: Data | None) -> Data:
 
 
 def check_managers(obj: JsonObject) -> None:
-    """Check managedFields: exactly the fields that ``data`` has are owned, and no manager has two entries for an operation."""
+    """Check that managers own exactly the fields in ``data``, and that no manager has two entries for the same operation."""
     owned: set[str] = set()
     entries = [as_object(entry, "entry") for entry in find_list(obj, "metadata", "managedFields")]
     names = [(find(entry, "manager"), find(entry, "operation")) for entry in entries]

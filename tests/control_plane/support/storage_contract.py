@@ -173,7 +173,7 @@ class StorageMachine(RuleBasedStateMachine):
 
 
 def contents(objects: Sequence[JsonObject]) -> dict[tuple[str, str], int]:
-    """Return objects in the form of the model."""
+    """Return the number in each object, by namespace and name, as the model stores it."""
     found = {}
     for item in objects:
         n = item["n"]

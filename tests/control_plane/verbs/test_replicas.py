@@ -1,4 +1,4 @@
-"""Writes of the ``scale`` subresource. Webhooks and policies see a Scale, and their changes are written to the object."""
+"""Writes of the ``scale`` subresource. Webhooks and policies get a Scale. If they change it, the object is changed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Decoding of bodies into typed objects, in rare cases of Go's decoder.
+"""Decoding of bodies into typed objects. These rare cases must have the same results as in Go's decoder.
 
 The recordings ``recorded_answers/recordings/types-*.jsonl`` cover the other cases.
 """

@@ -1,4 +1,4 @@
-"""JSON parsed as by Go: the messages of its scanner, and repeated members."""
+"""JSON, parsed as Go parses it: the error messages, and objects with repeated members."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""The enabled script: real scripts, run by the real runner."""
+"""The ``enabled`` script, with which a package decides whether it is enabled. The tests run real scripts with the real runner.
+"""
 
 import logging
 from pathlib import Path

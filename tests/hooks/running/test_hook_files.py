@@ -196,7 +196,7 @@ def test_python_hook_runs_in_the_virtual_environment_beside_it(hooks: Path) -> N
 
 
 def test_copied_virtual_environment_gets_pythonhome(hooks: Path) -> None:
-    """A copied environment has its own standard library and no base Python."""
+    """A copied environment has its own standard library, and its interpreter finds this library only through PYTHONHOME."""
     path = program(hooks, "x.py")
     (hooks / "venv/bin").mkdir(parents=True)
     (hooks / "venv/bin/python3").symlink_to(Path(sys.executable).resolve())

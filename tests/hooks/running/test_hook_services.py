@@ -30,7 +30,7 @@ UNKNOWN = hook("{configVersion: v1, kubernetes: [{kind: Unheard}]}", "hooks/c.sh
 
 @dataclass
 class Told:
-    """The services for hooks, and the calls of their callbacks."""
+    """The services for hooks, and the recorded calls of the callbacks ``on_event`` and ``on_tick``."""
 
     services: HookServices
     client: HttpClusterClient
@@ -39,7 +39,7 @@ class Told:
     ticks: list[str] = field(default_factory=list)
 
     async def unlocked(self, package: str) -> PackageHooks:
-        """Start the hooks of a package and unlock their monitor."""
+        """Start two hooks for a package, and unlock the monitor of the hook that watches objects."""
         opened = await self.services.start(package, (WATCHES, RINGS), namespace="default")
         opened.monitor(WATCHES, WATCHES.config.kubernetes[0]).unlock()
         return opened

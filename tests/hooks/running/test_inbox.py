@@ -1,4 +1,6 @@
-"""Inboxes: waiting occurrences, those that a run gets, failed runs, and the reduction of an inbox that exceeds its limit."""
+"""Inboxes, in which events and ticks (occurrences) wait for a hook. The tests check which occurrences a run gets, that they
+wait again after a failed run, and how an inbox that exceeds its limit is reduced.
+"""
 
 from collections.abc import Mapping
 
@@ -123,7 +125,7 @@ def test_after_a_failed_run_its_occurrences_and_new_ones_are_offered() -> None:
 
 
 def test_occurrences_of_a_running_hook_are_not_reduced() -> None:
-    """A running hook was given the object, so the deletion of the object must be reported to it later."""
+    """The object ``a`` was reported to the running hook, so the deletion of ``a`` must be reported to it later."""
     box = filled(event(ADDED, "a"), limit=2)
     offered = box.offered()
     for number in range(10):

@@ -1,4 +1,4 @@
-"""The log budget of a hook: logged lines are limited, and every other line is counted."""
+"""The log budget of a hook, which limits the number of logged lines, and counts the lines that are not logged."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +16,8 @@ BURSTS = st.lists(st.tuples(st.floats(0, 600), st.integers(1, 900), st.integers(
 
 
 def flood(budget: LogBudget, lines: int, now: float, chars: int = 10) -> tuple[LogBudget, int]:
-    """Charge this many lines to the budget at the time ``now``. Return the new budget and the number of lines that may be
-    logged.
+    """Charge this number of lines, each with ``chars`` characters, to the budget at the time ``now``. Return the new budget and
+    the number of lines that may be logged.
     """
     logged = 0
     for _ in range(lines):

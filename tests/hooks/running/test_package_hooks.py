@@ -47,7 +47,7 @@ async def opening(
     namespace: str | None = "default",
     on_event: Callable[[PackageHooks, Inbox], None] = lambda _hooks, _box: None,
 ) -> AsyncIterator[PackageHooks]:
-    """Open the hooks of a package with their own watches. Raises HookError."""
+    """Open the hooks of a package with watches that no other package shares. Raises HookError."""
     failure: HookError | None = None
     async with open_shared_watches(client) as shared:
         try:
@@ -160,7 +160,9 @@ async def test_number_of_watches_of_a_package_is_limited() -> None:
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Unheard"])
 async def test_package_with_the_most_watches_starts_or_fails_as_one(kind: str, autojump_clock: MockClock) -> None:
-    """Hundreds of nested nurseries cannot be closed, so the monitors of a package must not nest theirs."""
+    """A package may have hundreds of monitors, and so many nested nurseries could not be closed. So the monitors must not be
+    nested.
+    """
     bindings = ", ".join(f"{{name: b{number}, kind: {kind}}}" for number in range(package_hooks.MAX_WATCHES // 2))
     many = (hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "a"),
             hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "b"))  # fmt: skip

@@ -1,4 +1,6 @@
-"""Hooks that keep running, through the process runner: the examples in docs/pools.md, files, failures, and containment."""
+"""Persistent hooks (hooks that keep running), as the process runner runs them: the examples in docs/pools.md, the files of
+runs, failures, and containment.
+"""
 
 import json
 import os
@@ -45,7 +47,7 @@ for line in sys.stdin:
 
 
 def looping(folder: Path, body: str, python: str = sys.executable) -> Path:
-    """Write a hook in Python that serves runs and executes this body in each."""
+    """Write a persistent hook in Python that executes ``body`` in each run."""
     return write_hook(folder, f"#!{python} -IS\n{LOOP.replace('BODY', body)}\n", name="10-hook.py")
 
 
@@ -58,7 +60,7 @@ def persistent(script: Path) -> HookRun:
 async def keeping(
     folder: Path, containment: Containment = NO_CONTAINMENT
 ) -> AsyncGenerator[tuple[ProcessHookRunner, PersistentPrograms]]:
-    """Open a runner with persistent processes."""
+    """Open a runner that can run persistent hooks. Yield it together with the persistent processes."""
     async with open_memory_budget(GIB) as budget, open_persistent_programs(None, budget) as programs:
         environment = {"PATH": PATH}
         yield (

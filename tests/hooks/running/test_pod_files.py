@@ -1,4 +1,5 @@
-"""The files of hooks in pods: the archive of a run, and results from an untrusted archive."""
+"""The files of hooks that run in pods: the archive that a pod gets, and the results, which are read from an untrusted archive.
+"""
 
 import io
 import tarfile

@@ -1,4 +1,6 @@
-"""Hooks in pods through the process runner, over a WebSocket to a control plane, compared with local runs."""
+"""Hooks that the process runner runs in pods. The commands go over a WebSocket to a control plane, and the outcomes are
+compared with those of local runs.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +39,9 @@ def hook(folder: Path, script: str) -> Path:
 
 
 def comparable(outcome: HookOutcome) -> HookOutcome:
-    """Return the outcome without measured values, and with sorted lines because the two streams have no common order."""
+    """Return the outcome without measured values, and with sorted lines, because the order between lines of stdout and lines of
+    stderr is not defined.
+    """
     lines = tuple(sorted(outcome.log_lines))
     return replace(outcome, user_s=0.0, system_s=0.0, max_rss_bytes=0, wall_s=0.0, log_lines=lines)
 

@@ -1,4 +1,6 @@
-"""The process runner: the contract of all runners, and the files, environment and limits of a run."""
+"""The process runner. It satisfies the contract of all runners; further tests check the files, the environment and the limits
+of a run.
+"""
 
 import logging
 import os
@@ -31,7 +33,7 @@ from wharfinger.process.command import Limits
 from wharfinger.process.ledger import open_ledger
 
 LEAVES_MORE = 'touch "${METRICS_PATH%/*}/more"'
-"""A script that leaves another file, so that its folder cannot be removed immediately."""
+"""A script that leaves another file in the folder of its run, so that the folder cannot be removed immediately."""
 
 MakeRunner = Callable[[float], ProcessHookRunner]
 
@@ -262,7 +264,7 @@ async def test_cancelled_run_waits_briefly_for_the_folder_removal(
 
 
 async def test_runs_cancelled_at_any_moment_leave_no_folder(make: MakeRunner, scratch: Path, tmp_path: Path) -> None:
-    """Cancel at a random moment: while the folder is created, the hook starts, runs or ends, or the folder is removed."""
+    """Each run is cancelled at a random moment, from the creation of its folder to the removal of the folder."""
     draw = random.Random(4)  # noqa: S311 - the same moments in every run
     hook = bash(tmp_path, "echo ready; sleep 0.005 & wait")
     for _ in range(scaled(200, 50)):

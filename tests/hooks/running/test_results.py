@@ -1,4 +1,4 @@
-"""Result files of hooks: valid and invalid contents; any invalid content is a HookError."""
+"""Result files of hooks, with valid and invalid contents. Reading invalid contents raises a HookError."""
 
 import random
 from collections.abc import Callable
@@ -261,7 +261,7 @@ PIECES = (
 
 
 def mutated(source: random.Random, seeds: tuple[bytes, ...]) -> bytes:
-    """Return a seed in which pieces are inserted, removed or overwritten, possibly with the text of another seed."""
+    """Return a seed in which random parts are removed or replaced, or into which other texts are inserted."""
     data = bytearray(source.choice(seeds))
     for _ in range(source.choice((1, 1, 2, 5))):
         at = source.randrange(len(data) + 1)

@@ -1,4 +1,4 @@
-"""The folder of one run, without a hook in it."""
+"""The folder of one run. No hook is run."""
 
 import json
 import os

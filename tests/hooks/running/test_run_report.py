@@ -1,4 +1,4 @@
-"""Reports of a run: changed values, differences, problems and answers."""
+"""Reports of a run: the changed values, their differences from the given values, problems, and responses to webhooks."""
 
 from dataclasses import replace
 from pathlib import Path

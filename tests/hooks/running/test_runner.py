@@ -1,5 +1,5 @@
-"""The protocol of runners. The type checker checks that implementations satisfy it. Their behavior is tested in
-`runner_contract`.
+"""The protocol `HookRunner`. The type checker checks that the process runner has its methods. The behavior of runners is tested
+with the contract in `tests/hooks/support/runner_contract.py`.
 """
 
 from dataclasses import FrozenInstanceError

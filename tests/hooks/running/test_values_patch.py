@@ -1,5 +1,5 @@
-"""Values patches: their strict first application, compact storage and tolerant reapplication, and the consistency of these
-three.
+"""Values patches. A patch is first applied strictly, then stored in a compact form, and later applied again tolerantly. The
+tests check each step, and that the steps give consistent values.
 """
 
 import copy
@@ -234,7 +234,7 @@ def containers(document: JsonValue, path: str) -> list[str]:
 
 
 def draw_path(data: st.DataObject, values: JsonObject) -> str:
-    """Draw an existing path or one that could exist."""
+    """Draw a path in an existing object or list. A value need not exist at the path."""
     parent = data.draw(st.sampled_from(containers(values["mod"], "/mod")))
     return f"{parent}/{data.draw(NAMES).replace('~', '~0').replace('/', '~1')}"
 

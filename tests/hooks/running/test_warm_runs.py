@@ -1,5 +1,5 @@
-"""Hooks in warm interpreters, through the process runner: the files and the user of a run, hooks that are not run warm,
-failures, and the isolation of runs.
+"""Hooks that the process runner runs in warm interpreters (processes that have already started Python and imported common
+modules): the files and the user of a run, hooks that cannot be run warm, failures, and the isolation of runs.
 """
 
 import json
@@ -36,7 +36,7 @@ def hook(folder: Path, body: str, python: str = sys.executable) -> Path:
 async def warmed(
     state: Path, script: Path, containment: Containment = NO_CONTAINMENT
 ) -> AsyncGenerator[tuple[ProcessHookRunner, WarmStarts]]:
-    """Open a runner whose workers are ready after one cold run of the hook."""
+    """Run the hook once without a warm interpreter, and yield the runner once its warm workers are ready."""
     async with open_warm_starts(2, None, MemoryBudget(GIB)) as starts:
         environment = {"PATH": PATH}
         runner = ProcessHookRunner(

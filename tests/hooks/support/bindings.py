@@ -1,4 +1,4 @@
-"""Bindings for tests, in the form that results from a hook's configuration."""
+"""Bindings for tests, in the form in which a hook's configuration is read."""
 
 from wharfinger.hooks.config.bindings import KubernetesBinding, NamespaceSelector, WatchVerb
 

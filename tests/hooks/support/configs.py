@@ -62,7 +62,7 @@ def refused(document: str | bytes | JsonObject) -> tuple[str, ...]:
 
 
 def kubernetes(**fields: JsonValue) -> KubernetesBinding:
-    """Return the only kubernetes binding of a document. The binding watches Pods and has these fields."""
+    """Return the kubernetes binding that is read from a document with these fields. The binding watches Pods."""
     return kubernetes_of(fields)
 
 

@@ -1,5 +1,5 @@
-"""Helpers for hooks that are really contained: a state folder that other users can enter, unused user ids, and a check whether
-sandboxes work.
+"""Helpers for tests that run hooks with real containment: a state folder that other users can enter, unused user ids, and a
+check whether sandboxes work.
 """
 
 import os
@@ -33,7 +33,7 @@ def users(count: int = 1) -> HookUsers:
 
 @contextmanager
 def state_folder() -> Iterator[Path]:
-    """Yield a daemon's state folder. It is not below pytest's temporary folder, which other users may not enter."""
+    """Yield a new state folder for a daemon. It is not below pytest's temporary folder, which other users may not enter."""
     folder = Path(tempfile.mkdtemp(prefix="wharfinger-state-"))
     try:
         yield folder
@@ -42,7 +42,9 @@ def state_folder() -> Iterator[Path]:
 
 
 def package_in(state: Path, name: str = "0" * 64) -> Path:
-    """Return the hooks folder of a new package. As in the store, only the daemon can read the package."""
+    """Create a package in the state folder, and return its hooks folder. Only the daemon's user can read the package, as in a
+    real store.
+    """
     package = state / TREES / name / "package" / "hooks"
     package.mkdir(parents=True)
     for folder in (package, *package.parents):

@@ -1,4 +1,4 @@
-"""Hooks that have a configuration but no program, for tests that start the hooks of a package without running them."""
+"""Hooks that have a configuration but no program, for tests that start the monitors and schedules of hooks, but run no hook."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Helpers for the author's commands: they write a package to a folder and return the findings of `wharfinger package lint`."""
+"""Helpers for tests of commands for package authors. They write a package to a folder, and return the findings of `wharfinger
+package lint`.
+"""
 
 import textwrap
 from collections.abc import Mapping
@@ -13,7 +15,9 @@ SETTINGS = "type: object\nx-config-version: 1\nproperties:\n  replicas: {type: i
 
 
 def package(tmp_path: Path, files: Mapping[str, str], *, name: str = "web") -> Path:
-    """Write a package's folder with these files; scripts in ``hooks/`` are executable, unless their name begins with ``off``."""
+    """Write a package's folder with these files. ``enabled`` and the files in ``hooks/`` are executable, unless the name of a
+    file in ``hooks/`` begins with ``off``.
+    """
     folder = tmp_path / name
     for path, text in {"package.yaml": PACKAGE, **files}.items():
         target = folder / path

@@ -56,7 +56,9 @@ FILTERS = PythonFilters(
 
 
 class Meddling(httpx.AsyncBaseTransport):
-    """A transport to a control plane. Just before each request of a given method, it makes another change."""
+    """A transport to a control plane. Just before it sends a request with a method in ``before``, it calls the function that
+    ``before`` has for this method. The function can change the cluster.
+    """
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -77,7 +79,7 @@ class Meddling(httpx.AsyncBaseTransport):
 async def meddled_cluster(
     *, simulate: bool = False
 ) -> AsyncIterator[tuple[HttpClusterClient, HttpClusterClient, Meddling]]:
-    """Yield our client, another client, and the transport between our client and the control plane."""
+    """Yield a client that uses a `Meddling` transport, another client that does not, and that transport."""
     async with open_control_plane(simulate=simulate) as control_plane:
         way = Meddling(control_plane.transport())
         async with (

@@ -1,5 +1,5 @@
-"""Generous time limits of jq filters, for tests that measure no time. A limit includes the start of a worker, which is slow on
-a busy machine.
+"""A generous time limit of jq filters, for tests that measure no time. The limit includes the start of a worker, which is slow
+on a busy machine.
 """
 
 from typing import Final

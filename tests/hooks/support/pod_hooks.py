@@ -1,4 +1,4 @@
-"""Hooks in pods of a WorkerPool, on a control plane that runs their commands."""
+"""Hooks in pods of a WorkerPool. The pods are on a control plane that runs the commands of pods as local processes."""
 
 import sys
 from collections.abc import AsyncGenerator
@@ -23,7 +23,7 @@ LIMITS = Limits(wall_s=60.0, stdout_bytes=100_000, term_grace_s=0.05, cancel_gra
 
 @dataclass
 class Ship:
-    """A runner of hooks in pods, a runner of local hooks, and the cluster of the pods."""
+    """A cluster with a pool of pods, a runner that can run hooks in these pods, and a runner of local hooks."""
 
     kubelet: Kubelet
     runs: PodRuns
@@ -38,7 +38,7 @@ def in_pod(script: Path, pool: str = "workers") -> HookRun:
 
 @asynccontextmanager
 async def open_ship(folder: Path, limits: Limits = LIMITS) -> AsyncGenerator[Ship]:
-    """Open a cluster with a pool of pods."""
+    """Open a cluster with a pool of pods, and the two runners."""
     async with open_kubelet(folder) as kubelet:
         client = kubelet.client
         await ensure_crds(client, "wharfinger", worker_pools=True)

@@ -13,7 +13,7 @@ Program = Callable[[JsonValue], JsonValue]
 class PythonFilters:
     """Filters that call Python functions by name.
 
-    If there is a ``gate``, every call waits until it is set. In each of the next ``deaths`` calls, the worker dies.
+    If there is a ``gate``, every call waits until it is set. The next ``deaths`` calls fail as if their worker had died.
     """
 
     def __init__(self, programs: Mapping[str, Program]) -> None:

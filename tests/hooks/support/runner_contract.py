@@ -276,7 +276,7 @@ CONTRACT: tuple[Contract, ...] = tuple(
 
 @contextmanager
 def fifo(path: Path) -> Iterator[int]:
-    """Make a named pipe through which a hook reports that it has reached a certain point."""
+    """Make a named pipe, and yield its descriptor. A hook writes to the pipe to report that it has reached a certain point."""
     os.mkfifo(path)
     fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
     try:

@@ -34,8 +34,8 @@ def python(folder: Path, script: str, *, name: str = "20-hook.py") -> Path:
 
 
 def batch(folder: Path, document: JsonValue, *, name: str = "main") -> Path:
-    """Write an executable with several hooks. It answers ``hook config`` with this document, and otherwise prints its
-    arguments.
+    """Write an executable that contains several hooks. With the arguments ``hook config`` it prints this document, otherwise it
+    prints its arguments.
     """
     script = (
         f"said = {json.dumps(json.dumps(document))}\n"
@@ -46,7 +46,7 @@ def batch(folder: Path, document: JsonValue, *, name: str = "main") -> Path:
 
 
 def run_of(executable: Path, *, cwd: Path | None = None, contexts: tuple[JsonObject, ...] = CONTEXTS) -> HookRun:
-    """Return a run of this hook with the values of the tests."""
+    """Return a run of this hook with `VALUES` and `CONFIG_VALUES`."""
     return HookRun(executable.name, executable, cwd or executable.parent, contexts, VALUES, CONFIG_VALUES)
 
 

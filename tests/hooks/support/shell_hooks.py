@@ -1,5 +1,5 @@
-"""Hooks in bash that source the shell library and are really run. `sandbox` makes the library available at ``/shell_lib.sh``,
-as in an image.
+"""Helpers that write and run real hooks in bash. The hooks source the shell library. `sandbox` makes the library available at
+``/shell_lib.sh``, as in an image.
 """
 
 import json
@@ -46,7 +46,9 @@ def run_hook(
     environment: Mapping[str, str] | None = None,
     before: Sequence[str] = (),
 ) -> Ran:
-    """Run the hook with these contexts; the words of ``before`` precede the hook on the command line."""
+    """Run the hook with these contexts. The words in ``before``, such as ``env`` and its arguments, are put before the hook on
+    the command line.
+    """
     path = hook.parent / "contexts.json"
     path.write_text(json.dumps(contexts))
     env = {**os.environ, FRAMEWORK_DIR: str(FOLDER), "BINDING_CONTEXT_PATH": str(path), **(environment or {})}
@@ -72,7 +74,7 @@ def sandbox() -> tuple[str, ...] | None:
     """Return a command prefix that mounts the library at the root, as in an image, or None if the machine has no sandbox."""
     if (bubblewrap := shutil.which("bwrap")) is None:
         return None
-    # The root is a new one, because missing mount points would otherwise be created in the real root.
+    # The root is a new tmpfs, because missing mount points would otherwise be created in the real root.
     command = [bubblewrap, "--tmpfs", "/"]
     for path in sorted(Path("/").iterdir()):
         if path.is_symlink():
@@ -86,7 +88,9 @@ def sandbox() -> tuple[str, ...] | None:
 
 
 def counting_jq(folder: Path) -> tuple[dict[str, str], Path]:
-    """Return environment variables with a jq in PATH that counts its starts, and the file that gets a line for each start."""
+    """Return environment variables whose PATH leads to a jq that counts its starts, and the file to which each start adds a
+    line.
+    """
     jq = shutil.which("jq")
     assert jq, "jq is not installed; the hooks of this test use it"
     tools, count = folder / "tools", folder / "jq-starts"

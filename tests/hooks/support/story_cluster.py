@@ -1,9 +1,9 @@
-"""A fake cluster that implements the client's interface, for the random histories of test_watch_story. Its watches break on
-request.
+"""A fake cluster for the random histories of test_watch_story. It implements the interface of a cluster client. Its watches
+break on request.
 
-It has ConfigMaps and Namespaces, and implements the part of a client that shared watches use. A list is split into small pages,
-which all show the state at the same moment. A watch begins after a revision, and reports changes as the API does: an object
-that begins to match a selector is added, and an object that ceases to match is deleted.
+It has ConfigMaps and Namespaces, and implements the part of a client that shared watches use. A list is split into small pages.
+A watch begins after a given revision. Like a watch of a real API server, it reports an object that begins to match its selector
+as added, and an object that ceases to match as deleted.
 """
 
 import json
@@ -43,7 +43,8 @@ class Stored:
     value: int
 
     def text(self, revision: int) -> bytes:
-        """Return the object's JSON with this revision; for a deleted object, this is the revision of its deletion."""
+        """Return the object's JSON with this revision. For a deleted object, ``revision`` must be the revision of the deletion.
+        """
         metadata = {"name": self.name, "uid": f"uid-{self.uid}", "resourceVersion": str(revision)}
         if self.namespace:
             metadata["namespace"] = self.namespace
@@ -51,7 +52,7 @@ class Stored:
         return json.dumps(document).encode()
 
     def raw(self, revision: int = 0) -> RawObject:
-        """Return the object in the form of a client."""
+        """Return the object in the form in which a client returns it."""
         return read_raw_object(self.text(revision or self.revision), self.resource)
 
 
@@ -61,7 +62,9 @@ Place = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Query:
-    """The target of a list or watch; the selectors are ``app=x``, ``metadata.name=n``, or empty."""
+    """The objects that a list or watch selects. The label selector is ``app=x``, ``team=a`` or empty; the field selector is
+    ``metadata.name=n`` or empty.
+    """
 
     resource: ResourceType
     namespace: str
@@ -81,7 +84,7 @@ class Query:
 
 @dataclass
 class StoryCluster:
-    """A fake cluster of objects with their history. `break_watches`, `forget` and `failing` cause faults."""
+    """A fake cluster: its objects, and the history of their changes. `break_watches`, `forget` and `failing` cause faults."""
 
     now: dict[Place, Stored] = field(default_factory=dict)
     history: list[tuple[int, Stored | None, Stored | None]] = field(default_factory=list)
@@ -95,7 +98,7 @@ class StoryCluster:
     _broken: int = 0
 
     def client(self) -> ClusterClient:
-        """Return the cluster itself, which implements as much of a client as shared watches and monitors use."""
+        """Return the cluster itself as a client. It has those methods of a client that shared watches and monitors use."""
         return cast("ClusterClient", self)
 
     # -- changes and faults
@@ -202,7 +205,7 @@ class StoryCluster:
                 await self._changed.wait()
 
     def _index(self, revision: int) -> int:
-        """Return the index in the history at which the changes after a revision begin."""
+        """Return the index of the first change in the history that is later than the revision."""
         return next((at for at, (number, _, _) in enumerate(self.history) if number > revision), len(self.history))
 
     async def _request(self) -> None:
@@ -222,7 +225,7 @@ class StoryCluster:
 
 
 def _told(query: Query, revision: int, old: Stored | None, new: Stored | None) -> RawEvent | None:
-    """Return the event that a watch gets for one change of one object."""
+    """Return the event that a watch reports for one change of one object, or None if it reports nothing."""
     was, is_there = query.has(old), query.has(new)
     if new is not None and is_there:
         return RawEvent(WatchType.MODIFIED if was else WatchType.ADDED, new.raw())

@@ -1,4 +1,6 @@
-"""A hook for test_watch_story: the contexts of its runs, and the state of the cluster that the hook concludes from them."""
+"""A model of a hook for test_watch_story. From the contexts of the hook's runs, it concludes what the hook knows about the
+cluster.
+"""
 
 import io
 import json
@@ -15,7 +17,7 @@ from wharfinger.hooks.watching.context_file import Context, write_contexts
 
 
 def selected(cluster: StoryCluster, binding: KubernetesBinding) -> dict[str, JsonValue]:
-    """Return the values of the objects that a binding selects, by ``namespace/name``."""
+    """Return the values of the objects in the cluster that a binding selects, by ``namespace/name``."""
     team = {stored.name for stored in cluster.now.values() if stored.resource is NAMESPACE and stored.label == TEAM}
     return {
         f"{stored.namespace}/{stored.name}": str(stored.value)
@@ -36,7 +38,7 @@ def written(contexts: tuple[Context, ...]) -> list[JsonObject]:
 
 
 def shown(item: JsonValue) -> tuple[str, JsonValue]:
-    """Return the ``namespace/name`` of the item's object, or ``/`` without an object, and the item's value."""
+    """Return the ``namespace/name`` of the item's object (``/`` if the item has no object), and the item's value."""
     document = find(item, "object")
     place = f"{find_str(document, 'metadata', 'namespace')}/{find_str(document, 'metadata', 'name')}"
     filtered = isinstance(item, dict) and "filterResult" in item
@@ -45,8 +47,8 @@ def shown(item: JsonValue) -> tuple[str, JsonValue]:
 
 @dataclass
 class Reader:
-    """One hook of one package, and its view of each binding: values by ``namespace/name``, or sorted values if items have no
-    object.
+    """One hook of one package, and what the hook knows about the objects of each binding: their values by ``namespace/name``
+    (``believed``), or, for the binding whose items have no object, their sorted values (``values``).
     """
 
     hooks: PackageHooks
@@ -59,7 +61,7 @@ class Reader:
     async def synchronize(
         self, binding: KubernetesBinding, meanwhile: Callable[[], Awaitable[None]], *, succeeds: bool
     ) -> None:
-        """Do the first run of a binding, unless it was done already; ``meanwhile`` is called during the run."""
+        """Do the first run for a binding, unless it has already succeeded; ``meanwhile`` is called during the run."""
         if binding.name in self.synchronized:
             return
         if binding.legacy:  # A legacy binding has no Synchronization run.
@@ -122,7 +124,7 @@ class Reader:
         if name != "named":
             self._changed(name, verb, place, value)
             return
-        # The event does not name its object, but the binding's own snapshot is current.
+        # The event contains no object, so the values are read from the binding's snapshot, which is current.
         self._shown(name, find_list(context, "snapshots", name))
 
     def _changed(self, name: str, verb: str, place: str, value: JsonValue) -> None:
@@ -135,7 +137,7 @@ class Reader:
             believed[place] = value
 
     def check(self) -> None:
-        """Check that the hook's view equals the cluster, as far as each binding reports changes."""
+        """Check that what the hook knows equals the state of the cluster, except for changes that a binding does not report."""
         for binding in self.hook.config.kubernetes:
             truth = selected(self.cluster, binding)
             if binding.name == "named":

@@ -1,4 +1,4 @@
-"""Shared helpers for tests of monitors: objects, a filter of their values, and a monitor with its events."""
+"""Shared helpers for tests of monitors: objects, a filter that returns their values, and a monitor with its events."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -57,13 +57,13 @@ class Watched:
     events: list[MonitorEvent] = field(default_factory=list)
 
     def take(self) -> list[tuple[WatchVerb, JsonValue]]:
-        """Return the events since the last call, in short."""
+        """Return the events since the last call, each as its verb and its item in short."""
         told = [(event.verb, short(event.item)) for event in self.events]
         self.events.clear()
         return told
 
     def shown(self) -> list[JsonValue]:
-        """Return the snapshot in short."""
+        """Return the items of the snapshot, each in short."""
         return [short(item) for item in self.monitor.snapshot()]
 
 

@@ -1,4 +1,5 @@
-"""The context file: JSON from packed and unpacked values."""
+"""The file of contexts that a hook reads. It is written from values and from values that are already JSON texts (`PackedJson`).
+"""
 
 import io
 import json

@@ -109,7 +109,7 @@ async def test_reading_a_snapshot_while_locked_drops_no_events(autojump_clock: M
 
 
 class SlowLists(HttpClusterClient):
-    """A client whose lists of one namespace are slow."""
+    """A client that needs a given time to list the objects of one namespace."""
 
     def __init__(self, client: HttpClusterClient, namespace: str, seconds: float) -> None:
         self.__dict__.update(client.__dict__)

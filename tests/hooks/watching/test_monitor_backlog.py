@@ -1,4 +1,6 @@
-"""Backlogs of changes: all changes are kept up to the limit, and a shorter equivalent series beyond it."""
+"""Backlogs of changes. Up to its limit, a backlog keeps all changes. Beyond the limit, it keeps a shorter series with the same
+effect.
+"""
 
 import pytest
 from hypothesis import given

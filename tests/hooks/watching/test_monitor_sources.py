@@ -1,4 +1,4 @@
-"""The watches of a binding, which follow the namespaces that it selects."""
+"""The watches of a binding (`Sources`), which change with the namespaces that the binding selects."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -60,7 +60,7 @@ def raw(name: str) -> RawObject:
 
 @asynccontextmanager
 async def following(client: ClusterClient, wanted: Selection, told: "Told") -> AsyncIterator[Sources]:
-    """Open the sources of a selection with their own watches."""
+    """Open the sources of a selection, with shared watches that nothing else uses."""
     async with open_shared_watches(client) as shared, open_sources(client, shared, CONFIG_MAP, wanted, told) as sources:
         yield sources
 

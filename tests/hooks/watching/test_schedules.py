@@ -1,4 +1,6 @@
-"""Ticks of schedules by a wall clock. The wall clock of the tests advances with trio's clock, and is set forward and back."""
+"""Ticks of schedules, which follow a wall clock. The wall clock of the tests advances with trio's clock, and the tests also set
+it forward and back.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +21,7 @@ MINUTE, HOUR = 60.0, 3600.0
 
 @dataclass(slots=True)
 class Wall:
-    """A wall clock that differs from trio's clock by ``off``, and records ticks with their times."""
+    """A wall clock that is ahead of trio's clock by ``off``. It also records the ticks with their times."""
 
     off: timedelta = timedelta()
     began: float = field(default_factory=trio.current_time)

@@ -1,4 +1,4 @@
-"""The cache that records whether fetched charts may make nodes of the tree."""
+"""The cache that records whether fetched charts may make nodes (objects that have a controller)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The search for charts that may make nodes of the tree."""
+"""The search for charts that may make nodes (objects that have a controller)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The objects that templates make, with the real engine."""
+"""The objects that the templates of a ResourceSet make, with the real chart engine."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The files that nodes build, and the nodes that would have built a missing object."""
+"""The files of a tree that nodes (objects with a controller) build, and the nodes that would have made a missing object."""
 
 from pathlib import Path
 

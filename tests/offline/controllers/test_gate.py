@@ -1,4 +1,6 @@
-"""The gate: its result at each level for absent, pending and failed dependencies (spec/schedulers §A.2)."""
+"""The gate, which checks before a controller's work whether all needed objects are ready: its result for absent, pending and
+failed objects at each level that the fixpoint engine sets (spec/schedulers §A.2).
+"""
 
 from pathlib import Path
 

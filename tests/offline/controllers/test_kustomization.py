@@ -192,7 +192,9 @@ async def test_encrypted_secrets_are_built_with_placeholders(tmp_path: Path) -> 
 
 
 async def test_nested_kustomizations_are_built(tmp_path: Path) -> None:
-    """A Kustomization builds a second one, which builds a third one. Each becomes a node only after it was rendered."""
+    """A Kustomization builds a second one, which builds a third one. Each of them becomes a node of the build only after it was
+    rendered.
+    """
     tree = write_tree(
         tmp_path / "tree",
         {

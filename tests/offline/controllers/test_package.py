@@ -68,7 +68,7 @@ CASES = (
 
 
 def resource(case: Case) -> JsonObject:
-    """Return the Application or the Module."""
+    """Return the Application or the Module that requests the case's package."""
     name = case.package if case.is_module else "shop"
     metadata: JsonObject = {"name": name} if case.is_module else {"name": name, "namespace": "prod"}
     spec: JsonObject = {"packageVersion": case.version, "settings": case.settings, **case.more}
@@ -89,7 +89,9 @@ async def first_release(world: World, name: str, namespace: str) -> Release:
 
 
 def comparable(objects: list[JsonObject]) -> list[str]:
-    """Return the objects as sorted texts, without the namespace: a record omits it and the server adds it."""
+    """Return the objects as sorted texts. Their namespaces are left out, because a release record may omit them, and the server
+    adds them.
+    """
     found = []
     for obj in objects:
         metadata = {key: value for key, value in find_object(obj, "metadata").items() if key != "namespace"}
@@ -98,7 +100,7 @@ def comparable(objects: list[JsonObject]) -> list[str]:
 
 
 async def applied(world: World, case: Case) -> list[JsonObject]:
-    """Return the objects that the daemon recorded for its first revision of a package."""
+    """Create the resource of the case, and return the objects that the daemon recorded in the first revision of the release."""
     await world.client.create(resource(case))
     name, namespace = (case.package, SYSTEM_NAMESPACE) if case.is_module else ("shop", "prod")
     release = await first_release(world, name, namespace)
@@ -134,7 +136,7 @@ async def built_offline(case: Case, packages: Path, platform: RunOptions, scratc
     who = Id(MODULE, "", case.package) if case.is_module else Id(APPLICATION, "prod", "shop")
     objects = [each.object for each in result.manifests.get(who, ())]
     separate = definitions_of(packages / case.package)
-    # A release does not record definitions; test_single.py compares them with the output of Helm.
+    # A release does not record CustomResourceDefinitions; test_single.py compares them with the output of Helm.
     return [each for each in objects if each not in separate]
 
 

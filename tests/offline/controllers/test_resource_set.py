@@ -1,4 +1,4 @@
-"""ResourceSets in a tree, with the real engine."""
+"""ResourceSets in a tree, with the real chart engine."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -143,7 +143,9 @@ async def test_objects_of_sets_become_nodes_in_turn(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_chain_of_forty_selections_has_the_same_bytes_each_time(tmp_path: Path) -> None:
-    """Each ResourceSet makes the input provider that the next one selects. The number of runs grows linearly with the chain."""
+    """Each ResourceSet makes the input provider that the next one selects. The number of runs grows linearly with the length of
+    the chain.
+    """
     files = {
         f"{number:02}.yaml": resource_set(
             f"s{number:02}",

@@ -1,5 +1,5 @@
-"""The controllers that take part in a survey (`wharfinger.offline.controllers.survey`); here each wraps a fake controller, which
-records its calls.
+"""The controllers of a survey: a build in which releases only record their inputs, and sources are not fetched
+(`wharfinger.offline.controllers.survey`). In the tests, each of them wraps a fake controller that records its calls.
 """
 
 from pathlib import Path

@@ -144,8 +144,8 @@ def test_the_revision_of_the_bootstrap_is_that_of_the_tree(tmp_path: Path) -> No
 
 
 def test_a_base_that_builds_the_root_hides_no_files(tmp_path: Path) -> None:
-    """A patch sets the path of a tenant's Kustomization; the base declares the root as the path, as in
-    fluxcd/flux2-multi-tenancy.
+    """The base of all tenants has a Kustomization whose path is the root of the tree. Each tenant sets another path with a
+    patch, as in fluxcd/flux2-multi-tenancy.
     """
     files = {
         "clusters/a/tenants.yaml": kustomization("tenants", "./tenants/a"),

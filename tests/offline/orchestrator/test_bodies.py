@@ -1,4 +1,6 @@
-"""Bodies: they turn results of controllers into outcomes of the fixpoint engine, and publish nothing before they are done."""
+"""Bodies, the functions that the fixpoint engine runs for nodes. They turn results of controllers into outcomes of the engine,
+and publish nothing before they are done.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The collection of a result: namespaces, places in files, and orphans."""
+"""The collection of the result of a build: the namespaces of objects, their places in files, and orphans."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Builds narrowed by a filter: the chosen part equals that of a whole build, and only releases that it may need are built."""
+"""Builds that are narrowed by a filter. The chosen objects equal those of a whole build, and only releases that the chosen
+objects may need are rendered.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -140,7 +140,7 @@ class SimulatedPackage:
     # --- events from time and tasks ----------------------------------------------------------------------------------------
 
     def end_run(self, run: int, outcome: Outcome) -> None:
-        """End a run with this outcome. Only if the queue machine has cancelled the run, the outcome may be "interrupted"."""
+        """End a run with this outcome. The outcome may be "interrupted" only if the queue machine has cancelled the run."""
         task = self.tasks.get(self.runs.pop(run))
         assert task is not None, "a run continues after its task was removed"
         superseded = run in self.ending

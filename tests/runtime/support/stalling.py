@@ -95,7 +95,7 @@ def make_package(folder: Path, name: str, where: Where, fifo: Path) -> Package:
 class Shelf:
     """The content of the registry, by path.
 
-    ``stalled`` contains the paths of blobs. The registry sends only the first half of such a blob. When it is requested, its path
+    ``stalled`` contains paths of blobs. The registry sends only the first half of such a blob. When it is requested, its path
     is added to ``asked``.
     """
 

@@ -348,7 +348,7 @@ async def test_a_dying_worker_does_not_make_a_removal_skip_hooks(tmp_path: Path)
 async def test_a_package_with_unconvertible_settings_is_removed_without_hooks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, skipped: bool
 ) -> None:
-    """In one case, the settings can never be converted. In the other one, the conversion fails, and the user skips the hooks."""
+    """Either the settings can never be converted, or the conversion fails for some time, and the user skips the hooks."""
     note, dying = tmp_path / "note", list[bool]()
     async with open_ground(tmp_path) as given:
         ground = dataclasses.replace(given, filters=Dying(given.filters, dying))

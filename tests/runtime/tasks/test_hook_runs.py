@@ -143,8 +143,8 @@ async def test_hooks_of_an_application_are_limited_to_their_namespace(tmp_path: 
 
 @pytest.mark.slow
 async def test_the_reloader_rolls_a_deployment_when_its_config_map_changes(tmp_path: Path) -> None:
-    """The example package ``reloader`` is installed. If a ConfigMap is created or changed, an annotation in the pod template
-    changes.
+    """The example package ``reloader`` is installed. If a watched ConfigMap is created or changed, an annotation in the pod
+    template of the Deployment changes.
     """
     async with open_world(tmp_path) as world:
         await world.repository()

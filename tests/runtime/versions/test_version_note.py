@@ -1,4 +1,4 @@
-"""The note about a choice in a package's status."""
+"""The note in a package's status about the choice of a version."""
 
 from hypothesis import given
 from hypothesis import strategies as st

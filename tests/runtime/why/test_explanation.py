@@ -1,4 +1,4 @@
-"""Chains of causes: the choice of the root cause, of which there is one in every case."""
+"""Chains of causes. The last cause of a chain is the root cause, or a cycle of packages that wait for each other."""
 
 from dataclasses import replace
 from datetime import timedelta

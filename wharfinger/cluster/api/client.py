@@ -58,7 +58,7 @@ class Propagation(StrEnum):
 
 
 class ClusterClient(Protocol):
-    """A Kubernetes API. Every method raises only ClusterErrors, and each of its requests has a time limit."""
+    """A Kubernetes API. Every method raises only ClusterErrors, and each request has a time limit."""
 
     @property
     def heartbeats(self) -> Heartbeats:
@@ -66,10 +66,10 @@ class ClusterClient(Protocol):
         ...
 
     def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "ClusterClient":
-        """Return a client that impersonates a service account in its requests for single objects.
+        """Return a new client that impersonates a service account in its requests for single objects.
 
-        Its discovery requests, lists and watches are still made as this client's own user. ``comment`` is appended to the user
-        agent of the requests in which it impersonates the account. The returned client need not be closed.
+        The new client still makes discovery requests, lists and watches as the user of the old client. ``comment`` is appended
+        to the user agent of the requests that impersonate the account. The new client need not be closed.
         """
         ...
 
@@ -113,7 +113,7 @@ class ClusterClient(Protocol):
     async def list(
         self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> ObjectList:
-        """Return all objects of a kind in a namespace ("" for all) that both selectors match, read page by page.
+        """Return all objects of a kind that are in a namespace ("" for all) and match both selectors. Read them page by page.
 
         Every kind can be selected by the fields ``metadata.name`` and ``metadata.namespace``. Raises InvalidError for a field
         that the kind does not support.
@@ -187,7 +187,11 @@ class ClusterClient(Protocol):
     async def apply(
         self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
     ) -> JsonObject:
-        """Apply the object (server-side apply). Raises ConflictError, which names the other managers."""
+        """Apply the object (server-side apply).
+
+        If other managers own fields that would change, ``force`` takes these fields over. Without ``force``, the method raises
+        ConflictError, which names the managers.
+        """
         ...
 
     async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:

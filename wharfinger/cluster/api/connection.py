@@ -6,9 +6,9 @@ second and 50 MB. :func:`load_connection` blocks, so call it in a thread.
 
 This module adds some guarantees:
 
-* If an exec plugin fails, that is an error. (The ``kubernetes`` package only logs the failure, and continues without
-  credentials.)
-* A token file is read at each request for a header. Other credentials that can be refreshed are loaded again if the caller passes
+* If an exec plugin fails, ConnectionConfigError is raised. (The ``kubernetes`` package only logs the failure, and continues
+  without credentials.)
+* A token file is read at each call of ``header``. Other credentials that can be refreshed are loaded again if the caller passes
   ``renew=True``, as a client does after a 401.
 * ``as`` (impersonation) in the kubeconfig is used. If it were ignored, requests would silently have more rights than the user
   asked for.

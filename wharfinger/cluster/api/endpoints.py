@@ -7,7 +7,7 @@ description, and ``"false"`` removes the mark.
 * An Ingress gives a URL for each host and path. The scheme is https if an entry of its ``tls`` names the host, or names no hosts.
 * A route gives a URL for each of its hostnames and paths. If its Gateway is among the objects, scheme and port are those of the
   listeners to which the route is attached. Otherwise, the scheme is https.
-* A Gateway gives a URL for each of its HTTP and HTTPS listeners.
+* A Gateway gives a URL for each of its HTTP, HTTPS and TLS listeners.
 
 If the host is missing or is a wildcard, it is replaced by the address in the status of the Ingress (``loadBalancer.ingress``) or
 the Gateway (``addresses``). Without such an address, there is no URL. Rendered objects have no status, so the status comes from

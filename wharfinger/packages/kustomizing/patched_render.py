@@ -1,9 +1,10 @@
 """Patches of a rendered chart: kustomize applies them to the objects and Helm hooks, which are written back into the manifest.
 
 Kustomize refuses two objects with the same kind and name, and hooks of different events often have the same name. So such
-objects are built in separate groups. Kustomize ignores a patch whose target matches nothing. So a build with *probes* runs
-first. The probe of a patch is a patch with the same target that marks its objects with an annotation. If a probe marks
-nothing, it runs once more, after all preceding patches, because these may change an object so that the target matches.
+objects are built in separate groups. Kustomize ignores a patch whose target matches nothing, but here such a patch is an error.
+To find it, a first build runs *probes* instead of the patches. The probe of a patch has the same target, and only adds an
+annotation to the objects that match. If a probe marks nothing, it runs once more, after all preceding patches, because these
+may change an object so that the target matches.
 
 A patch may delete an object (``$patch: delete``). It may not change an object's kind, name or namespace.
 """
@@ -38,8 +39,9 @@ Identity = tuple[str, str, str, str]
 async def patched(rendered: Rendered, patches: Sequence[Patch], builder: KustomizeBuilder | None) -> Rendered:
     """Apply patches to the objects and the Helm hooks of a render, but not to the definitions in ``crds/``.
 
-    Raises PatchError with the name of the patch if it matches nothing or cannot be applied, or if there is no kustomize
-    (``builder`` is None). Raises RenderError if the manifest is invalid.
+    Raises PatchError naming the patch if it matches nothing or cannot be applied. Raises PatchError, too, if a patch changes an
+    object's kind, name or namespace, or if there is no kustomize (``builder`` is None). Raises RenderError if the manifest is
+    invalid.
     """
     if not patches:
         return rendered
@@ -49,7 +51,7 @@ async def patched(rendered: Rendered, patches: Sequence[Patch], builder: Kustomi
     work = _Work(builder, tuple(_kustomize_patch(patch) for patch in patches), _grouped(before))
     await work.check_targets()
     found = await work.applied()
-    following = iter(before)  # a render is rewritten in this order
+    following = iter(before)  # `rewritten` passes the objects to `change` in this order
 
     def change(obj: JsonObject) -> JsonObject | None:
         return found.get(id(next(following)), obj)
@@ -59,7 +61,7 @@ async def patched(rendered: Rendered, patches: Sequence[Patch], builder: Kustomi
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The patches in kustomize's form, and the objects in groups: the identities within a group are unique."""
+    """The patches in kustomize's form, and the objects in groups. No two objects of a group have the same identity."""
 
     builder: KustomizeBuilder
     patches: tuple[JsonObject, ...]
@@ -77,7 +79,9 @@ class _Work:
                 raise PatchError(f"{FIELD}[{index}]: no object of the chart matches {target}; correct the target")
 
     async def applied(self) -> dict[int, JsonObject | None]:
-        """Return the changed objects (None if deleted) by the ``id()`` of the unpatched Python object. Raises PatchError."""
+        """Return each changed object (None if deleted), keyed by the ``id()`` of the object before the patches. Raises
+        PatchError.
+        """
         changed: dict[int, JsonObject | None] = {}
         for group in self.groups:
             built = await self._build(group, self.patches)
@@ -95,9 +99,7 @@ class _Work:
         return changed
 
     async def _marked(self, patches: Sequence[JsonObject]) -> set[int]:
-        """Build every group with patches, some of which are probes; return the indexes of the probes that have marked an
-        object.
-        """
+        """Build every group with patches and probes; return the indexes of the probes that have marked an object."""
         found: set[int] = set()
         for group in self.groups:
             for obj in await self._build(group, patches):
@@ -119,7 +121,7 @@ class _Work:
         return await self.builder.build(Manifests(FIELD, text, {"patches": list[JsonValue](patches)}))
 
     async def _named(self, text: str, patches: Sequence[JsonObject], error: KustomizeError) -> PatchError:
-        """Return an error that names the first patch that fails, found by bisection over the number of patches in a build."""
+        """Return an error that names the first failing patch. Find it by bisection over the number of patches in a build."""
         low, high, said = 0, len(patches), error
         while high - low > 1:
             middle = (low + high) // 2
@@ -139,13 +141,16 @@ def identity_of(obj: JsonObject) -> Identity:
 
 
 def _objects_of(rendered: Rendered) -> list[JsonObject]:
-    """Return hooks and objects in the order in which a render is rewritten. Blocking. Raises RenderError."""
+    """Return hooks and objects in the order in which `rewritten` passes them to its function. Blocking. Raises RenderError."""
     documents = split_documents(rendered.manifest)
     return [*rendered.hooks, *(obj for document in documents for obj in document_objects(document))]
 
 
 def _grouped(objects: Iterable[JsonObject]) -> tuple[dict[Identity, JsonObject], ...]:
-    """Return objects in the fewest groups with unique identities. Objects without a name cannot be patched, and are left out."""
+    """Return the objects in as few groups as possible, with different identities in each group.
+
+    Objects without a name cannot be patched, and are left out.
+    """
     groups: list[dict[Identity, JsonObject]] = []
     for obj in objects:
         identity = identity_of(obj)
@@ -161,7 +166,7 @@ def _grouped(objects: Iterable[JsonObject]) -> tuple[dict[Identity, JsonObject],
 def _kustomize_patch(patch: Patch) -> JsonObject:
     """Return a patch for kustomize: with a target, and with the fields that kustomize requires in a strategic merge patch."""
     body = read_yaml(patch.patch.encode(), what=FIELD, limits=YamlLimits(MAX_PATCH_BYTES))
-    if not isinstance(body, dict):  # as JSON: kustomize reads a text that begins with a bracket as JSON
+    if not isinstance(body, dict):  # written as JSON: kustomize reads any text that begins with a bracket as JSON
         return {**patch.document, "patch": encode_json(body).decode()}
     target: JsonObject = dict(patch.target)
     if not target:

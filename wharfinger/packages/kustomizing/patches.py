@@ -1,6 +1,6 @@
-"""The patches of a package's rendered objects, as a resource has them in ``spec.patches``::
+"""Patches for the rendered objects of a package, in the form of ``spec.patches`` of an Application or Module::
 
-    - target: {kind: Deployment, name: web}        # kustomize's selector: regular expressions, except label selectors
+    - target: {kind: Deployment, name: web}        # a selector of kustomize; kind and name are regular expressions
       patch: |-                                    # JSON 6902, or a strategic merge patch
         - {op: replace, path: /spec/replicas, value: 3}
 
@@ -19,9 +19,7 @@ from wharfinger.packages.files.strict_fields import at, closed_object, text
 FIELD: Final = "spec.patches"
 MAX_PATCHES: Final = 100
 MAX_COPIES: Final = 20
-"""The largest number of ``copy`` operations in all patches: each may double an object. The engine also limits the bytes that
-are copied.
-"""
+"""The largest number of ``copy`` operations in all patches, because each of them may double an object."""
 MAX_PATCH_BYTES: Final = 64 * 1024
 MAX_SELECTOR: Final = 1_000
 SELECTORS: Final = ("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector")
@@ -31,14 +29,16 @@ _OPERATIONS: Final = frozenset({"add", "remove", "replace", "move", "copy", "tes
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One patch: its text, and its target as pairs of selector and text; () if the patch itself names its object."""
+    """One patch: its text and its target. The target has pairs of a selector's name and its text. It is () if the patch itself
+    names its object.
+    """
 
     patch: str
     target: tuple[tuple[str, str], ...] = ()
 
     @property
     def document(self) -> JsonObject:
-        """Return the patch in the form of ``spec.patches``, which is also the form in a kustomization."""
+        """The patch as an entry of ``spec.patches``; the field ``patches`` of a kustomization has the same form."""
         written: JsonObject = {"patch": self.patch}
         if self.target:
             written["target"] = dict(self.target)

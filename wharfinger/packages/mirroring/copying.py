@@ -1,7 +1,9 @@
-"""The copy of one artifact by digest: an index with all its images, a manifest with all its blobs, and their signatures.
+"""The copying of one artifact: an index with all its images, or a manifest with all its blobs. The copy has the same digest.
+
+Signatures and other artifacts that refer to the artifact are copied, too.
 
 Blobs are copied before the manifest that names them, and the tag last. So an interrupted copy continues where it stopped:
-existing blobs are not copied again, and an artifact is complete if its tag points to it.
+existing blobs are not copied again, and an artifact is complete once its tag points to it.
 """
 
 from dataclasses import dataclass, field
@@ -34,7 +36,7 @@ class StreamTarget(WritableRegistry, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CopyRoute:
-    """The source and target repositories of an artifact's copy."""
+    """The repository that an artifact is copied from, and the repository that it is copied to."""
 
     source: Registry
     source_repository: str
@@ -44,7 +46,7 @@ class CopyRoute:
 
 @dataclass(slots=True)
 class CopyCounters:
-    """Counters of a copy: artifacts and bytes that were (or would be) copied, and artifacts that existed already."""
+    """Counters: artifacts and bytes that were copied (or, in a dry run, would be), and artifacts that the target had already."""
 
     artifacts: int = 0
     present: int = 0
@@ -53,7 +55,7 @@ class CopyCounters:
 
 
 async def copy_artifact(ends: CopyRoute, reference: str | Digest, sums: CopyCounters, *, dry_run: bool) -> Descriptor:
-    """Copy an artifact, unless the target has it, and everything that refers to it, such as signatures. Raises PackageError."""
+    """Copy an artifact, unless the target has it. Also copy what refers to it, such as signatures. Raises PackageError."""
     descriptor, data = await ends.source.document(ends.source_repository, reference)
     return await copy_document(ends, reference, descriptor, data, sums, dry_run=dry_run)
 
@@ -61,7 +63,7 @@ async def copy_artifact(ends: CopyRoute, reference: str | Digest, sums: CopyCoun
 async def copy_document(
     ends: CopyRoute, reference: str | Digest, descriptor: Descriptor, data: bytes, sums: CopyCounters, *, dry_run: bool
 ) -> Descriptor:
-    """Copy an artifact whose document was read already; see `copy_artifact`."""
+    """Do the work of `copy_artifact` for an artifact whose manifest or index (``data``) was read already."""
     tag = reference if isinstance(reference, str) else ""
     await _copy_related(ends, descriptor, sums, dry_run=dry_run)
     if await _is_there(ends, descriptor, tag):

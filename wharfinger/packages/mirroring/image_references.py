@@ -1,7 +1,7 @@
-"""The images that a package references: by the annotations of its chart, and by digest in ``images_digests.json``.
+"""The images that a package lists: in annotations of its chart, or by digest in ``images_digests.json``.
 
-``artifacthub.io/images`` and ``images`` are annotations with a YAML list of objects that have ``image``. An image without a host
-is on Docker Hub. ``images_digests.json`` names images by digest in the repository of the package itself.
+The value of the annotations ``artifacthub.io/images`` and ``images`` is a YAML list of objects with the field ``image``. An
+image without a host is on Docker Hub. ``images_digests.json`` names images by digest in the repository of the package itself.
 """
 
 import io
@@ -64,7 +64,7 @@ def image_reference(name: str) -> PackageReference:
 
 
 def listed_digests(layer: bytes, what: str) -> tuple[Digest, ...]:
-    """Return the digests in ``images_digests.json`` of a package's layer; () without that file. Blocking.
+    """Return the digests in the file ``images_digests.json`` of a package's layer; () if there is no such file. Blocking.
 
     Raises ArtifactError.
     """

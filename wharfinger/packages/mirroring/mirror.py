@@ -1,10 +1,11 @@
-"""The mirror of a repository of packages: the packages, versions and images that are copied, and their targets.
+"""A mirror of packages: this module decides which packages, versions and images are copied, and to which repositories.
 
-A package names its images in annotations or in a file. A package that names none is rendered.
+A package lists its images in annotations of its chart, or in a file. If it lists none, it is rendered, and its manifests are
+searched for images.
 
 The package ``web`` of ``SRC`` becomes ``DST/web``. The image ``registry.example:5000/team/app`` becomes
-``DST/images/registry.example_5000/team/app``, so the nodes of a cluster find all copies of a host's images with one rule in
-registries.conf.
+``DST/images/registry.example_5000/team/app``. So one rule in the ``registries.conf`` of a cluster's nodes is enough to redirect
+all images of one host to their copies.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -38,15 +39,15 @@ IMAGES: Final = "images"
 
 OpenImage = Callable[[RepositoryAddress], AbstractAsyncContextManager[Registry]]
 FindImages = Callable[[Registry, str, str, Manifest], Awaitable[tuple[PackageReference, ...]]]
-"""A function that finds the images of a package that lists none.
+"""A function that finds the images of a package without a list of images.
 
-The arguments are the registry, the repository, the package's name, and its manifest. Raises PackageError and FormatError.
+Its arguments are the registry, the repository, the package's name, and its manifest. It raises PackageError and FormatError.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PackageRoot:
-    """A registry with the path below which its packages are; the path of a folder of layouts is empty."""
+    """A registry, and the path below which its packages are. The path is empty for a folder of OCI image layouts."""
 
     registry: Registry
     path: str = ""
@@ -58,7 +59,7 @@ class PackageRoot:
 
 @dataclass(frozen=True, slots=True)
 class RequestedPackage:
-    """A package; without a tag, all of its versions."""
+    """A package to copy: the content of one tag, or, if ``tag`` is empty, of all its tags."""
 
     name: str
     tag: str = ""
@@ -87,7 +88,7 @@ class Mirror:
     async def run(self, packages: Sequence[RequestedPackage]) -> AsyncGenerator[str, None]:
         """Copy packages, then the images that they name; yield a line about each copy.
 
-        Raises PackageError if a package cannot be copied, or if a copy is interrupted and can be continued later.
+        Raises PackageError if a package cannot be copied, or if a transient error interrupts the copying of an image.
         """
         for wanted in packages:
             tags = [wanted.tag] if wanted.tag else await self._tags(wanted.name)
@@ -134,7 +135,7 @@ class Mirror:
             try:
                 descriptor, data = await source.document(image.repository.path, reference)
             except PackageError as error:
-                # An error of this image's registry does not prevent the copies of other images.
+                # An error of this image's registry does not prevent the copying of other images.
                 self.failed[text] = error
                 raise
             return await copy_document(ends, reference, descriptor, data, self.sums, dry_run=self.dry_run)
@@ -149,9 +150,10 @@ class Mirror:
             self._images.update({str(image): image for image in found})
 
     async def _images_of(self, ends: CopyRoute, descriptor: Descriptor, name: str) -> tuple[PackageReference, ...]:
-        """Return the images that a package names in other repositories, and copy those in its own repository.
+        """Return the images of a package that are in other repositories. Copy the images that are in the package's own
+        repository.
 
-        A package that lists no images is rendered, and its manifests are searched.
+        If the package lists no images, it is rendered, and its manifests are searched.
         """
         manifest = await ends.source.manifest(ends.source_repository, descriptor.digest)
         what = f"{ends.source_repository}@{descriptor.digest}"

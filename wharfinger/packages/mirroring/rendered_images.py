@@ -1,9 +1,9 @@
 """The images in the rendered manifests of a package, for packages that list no images themselves.
 
-A package is downloaded to a temporary store and rendered as for a first installation, with its default settings or with given
-ones. The search covers the containers and image volumes of every pod specification in an object, also in a custom resource. It
-also covers the field ``spec.image``, which some operators read, such as the Prometheus Operator. Hooks and tests are searched,
-too. An image that only a running program chooses is in no manifest, so it cannot be found here.
+A package is downloaded to a temporary store and rendered as for a first installation, with its default settings or with the
+given settings. The search covers the containers and image volumes of every pod specification in an object, also in a custom
+resource. It also covers the field ``spec.image``, which some operators read, such as the Prometheus Operator. Hooks and tests
+are searched, too. An image that only a running program chooses is in no manifest, so it cannot be found here.
 """
 
 import shutil
@@ -101,16 +101,14 @@ class RenderedImages:
 async def open_rendered_images(
     settings: Mapping[str, JsonObject], kube_version: str = ""
 ) -> AsyncIterator[RenderedImages]:
-    """Open a search. A download is deleted as soon as it has been searched. Raises StoreError if no folder can be made."""
+    """Yield a search. It deletes each downloaded package after its use. Raises StoreError if no temporary folder can be made."""
     async with _open_folder(None) as scratch:
         yield RenderedImages(settings, kube_version or KUBE_VERSION, scratch)
 
 
 @asynccontextmanager
 async def _open_folder(parent: Path | None) -> AsyncIterator[Path]:
-    """Make a temporary folder, and delete it with its content at the end, because the files of all packages together could
-    fill the disk.
-    """
+    """Make a temporary folder, and delete it at the end of the block, so that unpacked packages do not fill the disk."""
     with disk_errors("making a folder for unpacked packages"):
         made = tempfile.TemporaryDirectory(prefix="wharfinger-mirror-", dir=parent, ignore_cleanup_errors=True)
     try:
@@ -145,7 +143,7 @@ def images_in(objects: Iterable[JsonObject], what: str) -> tuple[PackageReferenc
             try:
                 found.setdefault(said, image_reference(said))
             except (AddressError, FormatError):
-                continue  # many kinds have a field of this name, which need not be an image of a container
+                continue  # in many kinds, a field of this name is not the image of a container
     if len(found) > MAX_IMAGES:
         raise ArtifactError(f"{what}: expected at most {MAX_IMAGES} images, found {len(found)}")
     return tuple(found.values())

@@ -1,4 +1,4 @@
-"""The proxies of the environment, for requests to registries."""
+"""The proxies that environment variables name, for requests to registries."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,9 @@ from wharfinger.packages.errors import RegistryError
 
 
 def read_proxies(environ: Mapping[str, str]) -> proxies.Proxies:
-    """Return the proxies that an environment names. Raises RegistryError for a proxy that cannot be used."""
+    """Return the proxies that the environment variables in ``environ`` name. Raises RegistryError for a proxy that cannot be
+    used.
+    """
     try:
         return proxies.read_proxies(environ)
     except proxies.ProxyAddressError as error:

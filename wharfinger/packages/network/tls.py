@@ -1,7 +1,8 @@
 """TLS of connections to a server: the authorities to trust, and the certificate that identifies this client.
 
-The system's authorities are trusted, and additionally those of a repository. ``SSL_CERT_FILE`` names a file, and ``SSL_CERT_DIR``
-a folder, to use instead of the system's. A client's key is read from memory: it is never written to a disk.
+The system's authorities are trusted, and in addition the authorities in `Tls.ca`. The environment variable ``SSL_CERT_FILE``
+names a file, and ``SSL_CERT_DIR`` a folder, to use instead of the system's authorities. A client's key is read from memory: it
+is never written to a disk.
 """
 
 import os
@@ -17,7 +18,8 @@ from typing import Final
 from wharfinger.packages.errors import RegistryError
 
 MAX_CA: Final = 1024 * 1024
-"""The largest number of characters of PEM text; all authorities of a usual system take a fifth of it."""
+"""The largest number of characters that are read from `Tls.ca`. All authorities of a typical system have a fifth of this size.
+"""
 _CERTIFICATE: Final = re.compile(
     r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]{1,65536}-----END CERTIFICATE-----", re.ASCII
 )
@@ -42,7 +44,7 @@ class Tls:
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """Return a context that connections share, because each new context reads the system's authorities, which takes 20 ms.
+    """Return a TLS context. Connections share it, because a new context reads the system's authorities, which takes 20 ms.
 
     Blocking. Raises RegistryError for text that is not PEM.
     """
@@ -51,7 +53,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _changed_ns(path: str | None) -> int:
-    """Return the time of the last change of a file or folder; 0 if it does not exist."""
+    """Return the time of the last change of a file or folder in nanoseconds; 0 if it does not exist."""
     try:
         return Path(path).stat().st_mtime_ns if path else 0
     except OSError:
@@ -61,7 +63,8 @@ def _changed_ns(path: str | None) -> int:
 @lru_cache(maxsize=16)
 def _context(tls: Tls, _as_of: tuple[int, ...]) -> ssl.SSLContext:
     """Return a context with the system's authorities, those in ``tls.ca`` (text around the certificates is ignored), and the
-    client's certificate. ``_as_of`` has the times at which the system's authorities changed; new times make a new context.
+    client's certificate. ``_as_of`` has the times at which the system's authorities last changed. It is part of the cache's
+    key, so that a change leads to a new context.
     """
     context = ssl.create_default_context()
     if tls.ca:

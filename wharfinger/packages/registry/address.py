@@ -1,8 +1,9 @@
-"""The address of a package: ``registry.example:5000/charts/podinfo:1.2.3``, as users write it and as the protocol needs it.
+"""Addresses of packages, such as ``registry.example:5000/charts/podinfo:1.2.3``: users write them as text, and here they are
+split into the parts that requests need.
 
 The grammar is that of OCI references (distribution's ``reference`` package, OCI distribution spec 1.1 §"Pulling manifests"): a
-registry (host, optional port), a repository of lower-case components, then a tag, a ``@sha256:`` digest, or both (then the digest
-decides). There is no default registry, so that a mistyped address cannot send a request to a foreign host.
+registry (host, optional port), a repository of lower-case components, and optionally a tag, a ``@sha256:`` digest, or both
+(then the digest decides). There is no default registry, so that a mistyped address cannot send a request to a foreign host.
 
 The scheme is https. Plain http is used for loopback hosts (a registry on the same machine), for addresses with ``http://``,
 and if the caller passes ``insecure``.
@@ -33,8 +34,8 @@ _SCHEMES: Final[dict[str, Scheme | None]] = {"oci://": None, "http://": "http", 
 
 @dataclass(frozen=True, slots=True)
 class RegistryAddress:
-    """The host (lower case, an IPv6 address in brackets) and port of a registry; a port of None is the default port of the
-    scheme.
+    """The host and port of a registry. The host is in lower case, and an IPv6 address is in brackets. A port of None is the
+    default port of the scheme.
     """
 
     host: str
@@ -57,7 +58,7 @@ class RegistryAddress:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAddress:
-    """A repository in a registry and the scheme to reach it, such as ``registry.example/charts/podinfo``."""
+    """A repository in a registry, such as ``registry.example/charts/podinfo``, and the scheme of requests to it."""
 
     registry: RegistryAddress
     path: str
@@ -151,7 +152,7 @@ def tag_of_version(version: str) -> str:
 
 
 def version_of_tag(tag: str) -> str:
-    """Return the chart version of a tag: the reverse of `tag_of_version`, as a version itself has no underscore."""
+    """Return the chart version of a tag. This reverses `tag_of_version`, because a version contains no underscore."""
     return tag.replace("_", "+")
 
 
@@ -194,7 +195,7 @@ def _split_scheme(text: str) -> tuple[Scheme | None, str]:
     rest = text.removeprefix(prefix)
     _, at, host = rest.rpartition("://")[2].partition("/")[0].rpartition("@")
     if at and not host.startswith("sha256"):
-        # The text is not quoted: messages are written to logs and to the status of a resource.
+        # The text is not quoted, because others can read messages in logs and in the status of a resource.
         raise AddressError("the address contains a user name or password; give them separately")
     if "://" in rest:
         raise AddressError(f"{_shown(text)}: unknown scheme; use oci://, https://, http:// or none")

@@ -1,9 +1,9 @@
-"""The errors for answers of registries, transient or permanent.
+"""The errors for failed requests to registries, transient or permanent.
 
-The statuses 5xx, 408, 425 and 429 and most network errors are transient. All other 4xx, such as 401, 403 and 404, are permanent
-until something changes, and so are the errors for a proxy that demands a login and for a request that cannot be sent. The
-registry's own code and message (distribution spec §"Error Codes") are quoted without control characters, at most MAX_QUOTE
-characters.
+The statuses 5xx, 408, 425 and 429 and most network errors are transient. All other statuses, such as 401, 403 and 404, are
+permanent: a retry without a change does not help. Errors are also permanent if a proxy demands a login, or if a request cannot
+be sent. The registry's own code and message (distribution spec §"Error Codes") are quoted without control characters, at most
+MAX_QUOTE characters.
 """
 
 import re
@@ -20,7 +20,8 @@ from wharfinger.packages.errors import ArtifactNotFoundError, LoginRefusedError,
 MAX_ERROR_BODY: Final = 64 * 1024
 MAX_QUOTE: Final = 300
 _NUMBERED: Final = re.compile(r"\[Errno -?\d+\] ")
-"""The error number before the text of an operating system's error. It is removed, because it does not help a user."""
+"""A pattern for the error number before the text of an operating system's error. It is removed, because it does not help users.
+"""
 
 _PROXY_LOGIN: Final = (
     "the proxy demands a login (407); put it into the proxy's address: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"

@@ -1,8 +1,8 @@
 """The authorizations that registries accepted, remembered for later connections to the same registry with the same login.
 
 Without this memory, the first request of each new connection to a protected registry is refused (401), because only the refusal
-states which authorization the registry wants. So a scan that needs two requests would make three with a password, and four with a
-token. What is remembered for each client:
+states which authorization the registry wants. So a scan for versions, which needs two requests, would make three with a
+password, and four with a token. What is remembered for each client:
 
 * whether the registry asked for user name and password;
 * the challenge that names the token realm, for each repository and right;

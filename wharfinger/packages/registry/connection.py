@@ -4,16 +4,16 @@ The rest of the protocol is in :mod:`~wharfinger.packages.registry.oci_registry`
 client. So there are no cookies, no credentials from the environment, no automatic redirects, and no log lines with whole URLs:
 the URLs of redirects to object storage contain signatures. Invariants:
 
-* a login is sent without a challenge only to an origin that has asked for it before (``RegistryAccess.known``), or if
-  ``RegistryAccess.unasked`` is set;
-* credentials and tokens are sent only to the registry's own origin (scheme, host, port), and to the token realm that the registry
-  names. A realm gets a login only if it is on the registry's host, over https in the registry's domain, or on a host that the
-  user named;
+* a login is sent without a challenge only if the origin has asked for it before (``RegistryAccess.known`` remembers that), or
+  if ``RegistryAccess.unasked`` is set;
+* credentials and tokens are sent only to the registry's own origin (scheme, host, port), and to the token realm that the
+  registry names. A realm gets a login only if its host is the registry's host, is named by the user, or is in the registry's
+  domain and reached over https;
 * https never turns into http, not even by a redirect or an upload location;
 * at most ``at_once`` requests run at the same time. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
   whenever a request is cancelled while it waits for one (encode/httpcore#1093), so the pool itself has no bound;
-* every wait for the network is limited: connecting, each read and write, the whole of a small answer, and each window of a blob's
-  transfer.
+* every wait for the network is limited: connecting, each read and write, the whole of a small answer, and the transfer of a
+  blob, which must not be slower than ``Timeouts.least``.
 """
 
 import re
@@ -67,7 +67,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class RegistryRequest:
-    """One request. ``what`` names it in errors; ``write`` requests a token that may push."""
+    """One request. ``what`` names it in errors. With ``write``, the request needs a token with the right to push."""
 
     method: str
     url: str | httpx.URL
@@ -83,7 +83,9 @@ class RegistryRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenAnswer:
-    """An accepted answer whose body is still being received; read ``chunks`` at most once, inside the exchange."""
+    """An accepted answer whose body is still being received; read ``chunks`` at most once, inside the block of
+    `RegistryConnection.exchange`.
+    """
 
     status: int
     headers: httpx.Headers
@@ -180,7 +182,7 @@ class RegistryConnection:
             self._slots.release_on_behalf_of(borrower)
 
     def own_url(self, location: str, what: str, origin: httpx.URL | None = None) -> httpx.URL:
-        """Return a location that the registry named, with the scheme, host and port that are used here.
+        """Return a location that the registry named, with the scheme, host and port of this connection.
 
         A registry behind a proxy may name a wrong scheme or port for itself, but the host must be right. Raises RegistryError for
         another host.
@@ -215,7 +217,7 @@ class RegistryConnection:
             body = await _error_body(response, ask.what)
             refused = failure(ask.what, status, body, response.headers)
             if status == 403 and own:
-                # The user may get the right later, but a token has only the rights that the user had when it was issued.
+                # The user may get the right later, but this token never gets it. So the next request needs a new token.
                 self._known.drop(TokenScope(ask.repository, ask.write))
             if status != 401 or not own:
                 raise refused
@@ -292,7 +294,10 @@ class RegistryConnection:
     async def _authorize(
         self, challenges: tuple[BasicChallenge | BearerChallenge, ...], ask: RegistryRequest, sent: str
     ) -> bool:
-        """Prepare the answer to one of the challenges; return False if there is no answer, or if ``sent`` was that answer."""
+        """Prepare the answer to one of the challenges.
+
+        Return False if there is no answer, or if the answer is the header ``sent``, which the registry has just refused.
+        """
         self._known.drop(TokenScope(ask.repository, ask.write))
         for challenge in challenges:
             if isinstance(challenge, BearerChallenge):
@@ -342,7 +347,8 @@ class RegistryConnection:
         if data is None:
             raise RegistryError(f"{what}: the answer has more than {MAX_TOKEN_ANSWER} bytes", transient=True)
         token = read_token(data, url.host)
-        # A token is used for 90 % of its lifetime, so that it does not expire in transit. Its first use follows immediately.
+        # A token is used for 90 % of its lifetime, so that it does not expire in transit, and for at least 1 s, because its
+        # first use follows immediately.
         until = asked_at + max(token.lifetime * 0.9, 1.0)
         self._known.put(TokenScope(ask.repository, ask.write), challenge, token.header(), until)
 

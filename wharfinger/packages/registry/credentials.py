@@ -1,10 +1,10 @@
 """Authentication at a registry: Basic, and Bearer tokens from the realm that a challenge names.
 
-The content of a challenge comes from the network. Four rules keep a password from foreign hosts:
+The content of a challenge comes from the network, so it cannot be trusted. Four rules protect passwords and tokens:
 
 * credentials are sent only to the registry's own origin, and to the token realm that it names;
-* a login goes to a realm on the registry's own host, on a host of the same domain over https, or on a host that the user named
-  (`may_get_login`), and to no other realm;
+* a login goes only to a realm on the registry's own host, on a host that the user named, or, if the realm is reached over
+  https, on a host of the registry's domain (`may_get_login`);
 * if the registry is reached over https, a password is not sent to a realm over http;
 * credentials and tokens have no readable ``repr`` and are in no message.
 
@@ -112,7 +112,7 @@ def _read_header(text: str) -> list[BasicChallenge | BearerChallenge]:
 
 
 def token_url(challenge: BearerChallenge, *, registry: httpx.URL, scope: str) -> httpx.URL:
-    """Return the URL to request the token from. Raises RegistryError for a realm that must not get a password.
+    """Return the URL to request the token from. Raises the errors of `realm_url`.
 
     ``scope`` is used if the challenge does not name a scope.
     """
@@ -135,7 +135,9 @@ def token_form(challenge: BearerChallenge, *, scope: str, identity_token: str) -
 
 
 def realm_url(challenge: BearerChallenge, *, registry: httpx.URL) -> httpx.URL:
-    """Return the realm of a challenge. Raises RegistryError for a realm that must not get a password."""
+    """Return the realm of a challenge. Raises RegistryError if it is not an http(s) URL, or uses http although the registry
+    uses https.
+    """
     try:
         realm = httpx.URL(challenge.realm)
     except (httpx.InvalidURL, ValueError) as error:
@@ -167,7 +169,9 @@ def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...
 
 
 def may_get_login(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> bool:
-    """Return whether a login may go to this realm: to the registry's host, its domain over https, or a host in ``realms``.
+    """Return whether a login may go to this realm.
+
+    The realm's host must be the registry's host, a host in ``realms``, or, over https only, a host in the registry's domain.
 
     The domain of ``registry.example.com`` is ``example.com`` with all its subdomains. The domain of ``example.com`` is this host
     with its subdomains, because ``com`` is a top-level domain. A registry whose host is an IP address has no domain. The hosts

@@ -99,9 +99,9 @@ def read_docker_config(data: bytes, registry: RegistryAddress, repository: str =
 class Helper:
     """A credential helper for a registry. ``server`` is the name by which the helper knows the registry.
 
-    ``is_named`` is True if the file names the registry; in that case, the login fails if the helper fails. For a registry that
-    the file does not name, the helper in ``credsStore`` is run as well, as Docker does it. Its failure is ignored, because most
-    users need no login for such a registry.
+    ``is_named`` is True if the file names the registry; in that case, the login fails if the helper fails. The helper in
+    ``credsStore`` is run even for a registry that the file does not name, as Docker does it. Then its failure is ignored,
+    because most users need no login for such a registry.
     """
 
     name: str
@@ -168,7 +168,7 @@ def _place(key: str) -> _Place | None:
         return None
     port = "" if match["port"] in {None, str(_HTTPS)} else match["port"]
     path = (match["path"] or "").strip("/")
-    # The version of a registry's API, which old clients wrote into the key; no repository has such a name.
+    # ``v1`` and ``v2`` are versions of the registry API, which old clients wrote into the key. No repository has such a name.
     return _Place(match["host"].lower(), port, "" if path in {"v1", "v2"} else path)
 
 

@@ -61,7 +61,7 @@ class _Remembered:
 
 
 class DockerLogins:
-    """The logins in one file, and those of its helpers. The file is read each time, and may be missing."""
+    """The logins in one file, and those of its helpers. Each `find` reads the file, which may be missing."""
 
     def __init__(
         self, file: Path, *, ledger: ProcessLedger | None = None, limits: Limits = LIMITS, plain: bool = False
@@ -102,7 +102,7 @@ class DockerLogins:
         try:
             return await trio.to_thread.run_sync(_content, self._file)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            # There is no file, or it is in the home folder of another user, which has no logins for this process.
+            # There is no file, or it belongs to another user, whose logins are not meant for this process.
             return None
         except OSError as error:
             raise RegistryError(f"{self._file}: cannot be read: {error.strerror}", transient=False) from error

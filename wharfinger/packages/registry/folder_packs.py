@@ -2,7 +2,7 @@
 
 Packing compresses all files, and without this memory each scan of a repository would pack all its folders. So the manifest of
 each folder is kept in memory, with a fingerprint of the folder (:mod:`~wharfinger.packages.files.folder_fingerprint`). A folder
-with links is packed in any case, because their targets may be anywhere.
+with links is always packed again, because the fingerprint does not cover the targets of links.
 """
 
 import threading
@@ -22,7 +22,7 @@ MOST: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PackedIdentity:
-    """A packed folder without its content: the tag of its version ("" without a version), and its manifest."""
+    """The data that is kept of a packed folder: the tag of its version ("" without a version), and its manifest."""
 
     tag: str
     descriptor: Descriptor
@@ -30,7 +30,7 @@ class PackedIdentity:
 
 
 class FolderPacks:
-    """The identities of folders. All methods may be called from any thread. ``now`` is the wall clock, in seconds."""
+    """The identities of packed folders. All methods may be called from any thread. ``now`` is the wall clock, in seconds."""
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
@@ -47,8 +47,8 @@ class FolderPacks:
         return known[1] if known is not None and known[0] == fingerprint else None
 
     def keep(self, folder: Path, fingerprint: str, identity: PackedIdentity) -> None:
-        """Keep the identity of a folder that had this fingerprint before it was packed, unless the folder has another fingerprint
-        by now.
+        """Keep the identity of a packed folder. ``fingerprint`` was computed before the packing; if the folder has changed since
+        then, keep nothing.
         """
         if not fingerprint or self.fingerprint(folder) != fingerprint:
             return

@@ -1,12 +1,12 @@
 """A registry that is a folder of package folders, for authors: each package is packed when it is requested, unless its files
 are unchanged since it was packed last (:mod:`~wharfinger.packages.registry.folder_packs`).
 
-A package has one version, which its own files state, and so one tag; no other tag is found. A package without a version is found
-under any tag. The same files give the same digest, and changed files give a different digest. The package that was returned last
-is kept until another package is requested or this registry is closed, so that a read that has begun can be finished.
+A package has one version, which its own files state, and so one tag; no other tag is found. A package without a version is
+found under any tag. The same files give the same digest, and changed files give a different digest. The package that was
+requested last is kept in memory, so that it is not packed again when its blobs are read.
 
-A folder of global hooks is not a folder of packages, but the package ``global-hooks`` itself, unless it contains a package of
-that name.
+If the root contains no folder ``global-hooks``, a request for the package ``global-hooks`` returns the root itself, as the
+folder of the global hooks.
 """
 
 import io
@@ -43,7 +43,7 @@ class FolderRegistry:
         self._packed: tuple[str, Package | None, PackedIdentity] | None = None
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the descriptor of the package in the current files of its folder.
+        """Return the descriptor of the package's manifest, made from the current files of its folder.
 
         Raises ArtifactNotFoundError if the package has another version than ``tag``.
         """
@@ -70,9 +70,7 @@ class FolderRegistry:
 
     @asynccontextmanager
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Stream the config or the layer of a package: of the kept package if it is the same package, else of its current
-        files.
-        """
+        """Stream the config or the layer of a package. If the package is not kept, it is packed from its current files."""
         package = await self._content(repository)
         what = f"{self._root / repository}@{blob.digest}"
         for one in (package.config, package.layer):
@@ -102,7 +100,7 @@ class FolderRegistry:
         return self._packed[2] if self._packed is not None and self._packed[0] == repository else None
 
     async def _look(self, repository: str) -> PackedIdentity:
-        """Return the identity of the package in its current files, which are packed unless they are unchanged."""
+        """Return the identity of the package with its current files. If the files are unchanged, they are not packed again."""
         check_repository(repository)
         self._packed = None  # free the kept package first: two packages together may be large
         package, identity = await trio.to_thread.run_sync(_look, self._root, repository, self._packs)

@@ -2,7 +2,7 @@
 
 `read_manifest` takes the bytes of a manifest and the descriptor by which they were requested, checks that the bytes match the
 descriptor, and returns a :class:`~wharfinger.packages.registry.registry.Manifest`. For bytes that are not valid it raises a
-PackageError (a fuzz test checks that). Sizes and counts are checked before any object is made.
+PackageError (a fuzz test checks that). The size of a manifest and the numbers of its layers and annotations are limited.
 
 It reads OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools write;
 :mod:`wharfinger.packages.registry.image_index` reads indexes of them. It reads neither schema 1, nor embedded ``data``, nor

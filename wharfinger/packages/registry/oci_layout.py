@@ -3,7 +3,7 @@
 ::
 
     <root>/<repository>/oci-layout                 the version of the layout; locked while the index is rewritten
-    <root>/<repository>/index.json                 the manifests, and by annotation the tag of each
+    <root>/<repository>/index.json                 the manifests, each with its tag in an annotation
     <root>/<repository>/blobs/sha256/<hex>         manifests, configs and layers
 
 Such a folder may come from a memory stick, so reads are verified as over a network: manifests before they are parsed, blobs while
@@ -95,7 +95,7 @@ class OciLayout:
             yield VerifiedBlob(ReadChunks(partial(_run, what, partial(file.read, CHUNK))), blob, what)
 
     async def tags(self, repository: str) -> tuple[str, ...]:
-        """Return all names in the index that are tags, sorted as text."""
+        """Return all names in the index that are valid tags, sorted as text."""
         entries = await self._entries(self._folder(repository))
         names = (find(entry, "annotations", _TAG) for entry in entries)
         return tuple(sorted({name for name in names if isinstance(name, str) and is_tag(name)}))
@@ -143,7 +143,7 @@ class OciLayout:
                 await trio.to_thread.run_sync(discard, temporary)
 
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
-        """Write a manifest, and move the name ``tag`` to it."""
+        """Write a manifest, and point ``tag`` at it; with an empty tag, it can be found by its digest only."""
         if tag:
             check_tag(tag)
         folder = self._folder(repository)
@@ -268,7 +268,7 @@ def _is_there(path: Path, digest: Digest, size: int) -> bool:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a layout's index, so that other tasks and processes that rewrite it wait."""
+    """Hold the lock of a layout's index, so that no other task or process rewrites the index at the same time."""
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -82,14 +82,14 @@ class Package:
 async def load_package(source: Path, name: str = "") -> Package:
     """Pack a package's folder, or check a packed chart.
 
-    ``name`` is the name by which the package will be requested; "" is the folder's name. Raises ArtifactError if the package
-    could not be installed.
+    ``name`` is the name by which the package will be requested; if it is "", the folder's name is used. Raises ArtifactError if
+    the package could not be installed.
     """
     return await trio.to_thread.run_sync(pack_package, source, name)
 
 
 async def push_package(package: Package, registry: WritableRegistry, repository: str, tag: str) -> Descriptor:
-    """Push to ``repository`` (below the registry's host) and point ``tag`` at it. Raises PackageError."""
+    """Push a package to ``repository`` (below the registry's host) and point ``tag`` at it. Raises PackageError."""
     for blob in (package.config, package.layer):
         await registry.push_blob(repository, blob.media_type, blob.data)
     manifest = package.manifest
@@ -97,7 +97,7 @@ async def push_package(package: Package, registry: WritableRegistry, repository:
 
 
 async def push_chart(source: Path, registry: WritableRegistry, repository: str, tag: str) -> Descriptor:
-    """Push a package that `load_package` accepts; return the manifest's descriptor. Raises PackageError."""
+    """Load the package at ``source``, and push it; return the descriptor of its manifest. Raises PackageError."""
     return await push_package(await load_package(source), registry, repository, tag)
 
 

@@ -77,8 +77,8 @@ class ResumedChunks:
         self._chunks = incoming.chunks
 
     def _skipped(self, incoming: OpenAnswer) -> int:
-        """Return the number of bytes of this response that were received before. Raises DigestError if the response is about
-        another blob.
+        """Return the number of bytes of this response that were received before. Raises DigestError if the response has other
+        bytes than requested, or announces another size.
         """
         if incoming.status == 206:
             match = _RANGE.match(incoming.headers.get("content-range", ""))

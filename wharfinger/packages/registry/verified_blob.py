@@ -27,8 +27,8 @@ class LeastSpeed:
 class VerifiedBlob:
     """The chunks of a blob; iteration ends with DigestError unless size and digest match the descriptor.
 
-    With a least speed, only the time spent waiting for the sender counts, so that a reader's slow disk does not cut a
-    transfer.
+    With a least speed, only the time spent waiting for the sender counts, so that a reader with a slow disk does not cause an
+    error.
     """
 
     def __init__(

@@ -7,11 +7,11 @@ ResourceSets, which are resources of the Flux Operator.
 
 Each slot of the pool is a task with at most one worker. The worker is started on demand, and ends when it has been idle for
 IDLE_S. It is replaced after MAX_RENDERS requests, or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker,
-if any worker is idle. If a chart takes too long, has too much output or kills its worker, or if the caller is cancelled, only
-that worker and that render are lost.
+if any worker is idle. If a chart takes too long, has too much output or kills its worker, or if the caller is cancelled, at
+most the worker of this render is lost, and other renders continue.
 
-A worker has the same environment, memory limit and folder as a run of Helm. It exits when its input ends, even while it renders,
-so it does not outlive the daemon.
+A worker has the same environment, memory limit and folder as a run of Helm. It exits when its standard input ends, even while
+it renders, so it does not outlive the daemon.
 """
 
 import base64

@@ -219,7 +219,9 @@ def _default_texts(file: ChartFile) -> Iterator[str]:
 
 
 def _read(found: TemplateUse, text: str, *, builds: bool) -> None:
-    """Read a text that ``tpl`` may render. If ``builds`` is true, the text may also become part of an action."""
+    """Read a text that ``tpl`` may render. If ``builds`` is true, or if its braces do not match, the text may also be part
+    of an action.
+    """
     if builds or text.count("{{") != text.count("}}"):
         found.read_part(text)
     else:

@@ -18,7 +18,7 @@ from wharfinger.packages.rendering.added_templates import is_added
 
 END_FILE: Final = "!!wharfinger-end.yaml"
 END_TEMPLATE: Final = 'apiVersion: wharfinger.dev/v1\nkind: "~"\nmetadata: {name: end}\n'
-"""Kinds that Helm does not know are sorted last, by name; no letter comes after a tilde."""
+"""Helm sorts kinds that it does not know last, by name. In this order, the tilde comes after all letters."""
 
 _WROTE: Final = re.compile(r"^wrote (.+)$", re.MULTILINE)
 

@@ -62,9 +62,9 @@ def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
     """Return the arguments that let ``lookup`` read the cluster, and keep Helm from other reads of it as far as possible.
 
     Helm 3 reads the cluster only for lookups, and uses the versions in its arguments; Helm 4 reads versions from the cluster.
-    Helm writes the documents to files below ``out``. Then it is stopped before it checks each object as an installation would
-    (:mod:`wharfinger.packages.rendering.end_mark`), because a render must not depend on whether the cluster knows an object's
-    kind, or whether the object fits a schema.
+    Helm writes the documents to files below ``out``. The end mark (:mod:`wharfinger.packages.rendering.end_mark`) then stops
+    Helm before it would check each object as for an installation, because a render must not depend on whether the cluster knows
+    an object's kind, or whether the object fits a schema.
     """
     return ["--dry-run=server", f"--kubeconfig={kubeconfig}", f"--output-dir={out}", "--debug"]
 
@@ -72,7 +72,8 @@ def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
 def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | None = None) -> dict[str, str]:
     """Return all environment variables of a run in the folder ``work``; no variables are inherited.
 
-    A proxy on which nothing listens keeps Helm off the network, except for the cluster of ``kubeconfig``.
+    The variables name a proxy address at which nothing listens. So Helm cannot use the network, except for the cluster of
+    ``kubeconfig``.
     """
     environment = {
         "PATH": os.defpath,
@@ -88,7 +89,7 @@ def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | Non
         "LC_ALL": "C.UTF-8",
         "GOTRACEBACK": "none",  # a megabyte of stack traces would displace the first line, which has the reason
         "GOGC": str(_GOGC),
-        "GOMEMLIMIT": str(memory_bytes // 2),  # close to it, the collector runs more often
+        "GOMEMLIMIT": str(memory_bytes // 2),  # near this limit, the garbage collector runs more often
     }
     server = find(kubeconfig, "clusters", 0, "cluster", "server")
     host = urlsplit(server).hostname if isinstance(server, str) else None

@@ -2,7 +2,7 @@
 
 A chart decides how much memory its templates take, so a run has a limit: RLIMIT_DATA, which the kernel compares with the heap
 that Go has mapped (RLIMIT_AS would also count memory that Go only reserves). A shell sets the limit, and becomes Helm by exec. It
-also limits the processor time, so that an endless template ends even if the daemon, which would stop it, is killed.
+also limits the processor time, so that an endless template ends even if the daemon is killed and cannot stop it.
 """
 
 import os
@@ -36,8 +36,8 @@ _VERSION_LIMITS: Final = Limits(wall_s=30, stdout_bytes=4096)
 
 
 class HelmProgram:
-    """One ``helm`` program; a run may take ``memory_bytes`` of memory. With ``versions``, a known version is not determined
-    again.
+    """One ``helm`` program; a run may take ``memory_bytes`` of memory. If the version is stored in ``versions``, ``helm`` is
+    not run to get it.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class HelmProgram:
         self, arguments: Sequence[str], work: Path, limits: Limits, kubeconfig: JsonObject | None = None
     ) -> Outcome:
         """Run Helm in the folder ``work``. Raises ProcessError."""
-        processor_s = ceil(limits.wall_s) * (os.cpu_count() or 1) + 1  # more than a run can use before wall_s
+        processor_s = ceil(limits.wall_s) * (os.cpu_count() or 1) + 1  # more than a run can use within wall_s
         run = (
             *("/bin/sh", "-c", _LIMITED, str(self._memory_bytes // 1024), str(processor_s)),
             *(str(self.path), *arguments),

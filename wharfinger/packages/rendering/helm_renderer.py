@@ -8,9 +8,9 @@ folder of links to its files (:mod:`wharfinger.packages.definition.chart_folder`
 0600, never on the command line, where every user of the machine could read them.
 
 The exception is a chart that reads from the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig for
-that run, which allows only the reads that the release is allowed, and its result may differ each time. If a lookup is refused,
-the render fails, even if the template ignores the refusal. Without access to a cluster everything is rendered offline: then a
-lookup finds nothing, as with ``helm template`` on a command line.
+that run, with which it can read only what the release may read. The result of such a render may differ each time. If a lookup
+is refused, the render fails, even if the template ignores the refusal. Without access to a cluster everything is rendered
+offline: then a lookup finds nothing, as with ``helm template`` on a command line.
 
 Errors: Helm's errors about chart or values are permanent. The error of a run that was terminated (time limit, signal) is
 transient. Helm's errors are transient, too, if the chart reads from a cluster, because the next render may find other objects;
@@ -105,9 +105,9 @@ class RenderLimits:
 class HelmRenderer:
     """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
-    ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may read from; None renders offline.
-    ``engine`` renders the charts that do not read from the cluster, if it has the version of ``helm``; every other render is a
-    run of ``helm``. ``versions`` are the known versions of programs.
+    ``scratch`` is the folder for the files of renders. ``access`` is the cluster that charts may read from; None renders
+    offline. ``engine`` renders the charts that do not read from the cluster, if it has the version of ``helm``; every other
+    render is a run of ``helm``. ``versions`` are the known versions of programs.
     """
 
     def __init__(
@@ -214,7 +214,8 @@ class HelmRenderer:
     async def _run(
         self, arguments: list[str], work: Path, request: RenderRequest, kubeconfig: JsonObject | None
     ) -> Outcome:
-        # Helm has nothing to clean up, and ignores SIGTERM while it waits for a cluster.
+        # The time until SIGKILL is short, because Helm has nothing to clean up, and ignores SIGTERM while it waits for a
+        # cluster.
         limits = Limits(wall_s=self._limits.wall_s, stdout_bytes=self._limits.output_bytes, term_grace_s=TERM_GRACE_S)
         try:
             return await self._helm.run(arguments, work, limits, kubeconfig)
@@ -239,7 +240,7 @@ class HelmRenderer:
             yield work
         finally:
             with trio.move_on_after(REMOVE_S, shield=True):
-                # If it takes longer (a full disk, say), the scratch folder is emptied when the daemon starts.
+                # If the removal takes longer (a full disk, say), the next start of the daemon empties the scratch folder.
                 remove = partial(shutil.rmtree, work, ignore_errors=True)
                 await trio.to_thread.run_sync(remove, limiter=self._removals, abandon_on_cancel=True)
 

@@ -1,7 +1,7 @@
 """Renders, and other values, as bytes: the form of entries of the cache, in memory and in files. Pure.
 
 A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file whose key, digest or length differs
-from its first line is refused with a FormatError, and so is a file that is too large. The digest does not prove who wrote the
+from its first line is refused with a FormatError, and so is JSON that is too large. The digest does not prove who wrote the
 file; the permissions of its folder do.
 """
 
@@ -40,7 +40,7 @@ class EntryError(FormatError):
 
 
 def entry_key(request: RenderRequest, identity: str) -> str:
-    """Return the key of a request: 64 hex digits, the same for requests with the same result. Raises ShapeError.
+    """Return the key of a request: 64 hex digits. Requests with the same key have the same result. Raises ShapeError.
 
     ``identity`` is the identity of the renderer. The chart's folder does not matter, because its digest identifies its content.
     """

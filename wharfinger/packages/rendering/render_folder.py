@@ -110,7 +110,7 @@ class RenderFolder:
     # -- the files ------------------------------------------------------------------------------------------------
 
     def _opened(self) -> OrderedDict[str, int]:
-        """Return the sizes of entries by key; on the first call, make the folder and read them."""
+        """Return the sizes of entries by key; on the first call, make the folder and read the sizes."""
         self._placed()
         if self._sizes is None:
             self._sizes = self._scanned()
@@ -219,7 +219,7 @@ def _is_remainder(entry: os.DirEntry[str]) -> bool:
     """Return whether a file is incomplete and its writer has crashed."""
     if not entry.name.endswith(_TEMPORARY):
         return False
-    with suppress(FileNotFoundError):  # complete by now
+    with suppress(FileNotFoundError):  # its writer has completed and renamed it by now
         return time.time() - entry.stat(follow_symlinks=False).st_mtime > PART_AGE_S
     return False
 

@@ -61,7 +61,7 @@ class Rendered:
     notes: str = ""
     """The text of the chart's own ``templates/NOTES.txt``, rendered, as Helm would store it."""
     looked: bool = False
-    """True if the chart has read from the cluster: the same request may have another result next time."""
+    """True if the chart may have read from the cluster, so that the same request may have another result next time."""
 
     @property
     def tests(self) -> tuple[JsonObject, ...]:

@@ -50,7 +50,7 @@ _MAX_QUANTITY: Final = 80
 class ContainerOverride:
     """The quantities to replace in one container.
 
-    ``resources`` has ``requests`` and ``limits``, each from name to quantity.
+    ``resources`` has ``requests`` and ``limits``. Each of them maps names of resources, such as ``cpu``, to quantities.
     """
 
     name: str
@@ -81,7 +81,7 @@ class WorkloadOverride:
 
 
 def overrides_checksum(overrides: Sequence[WorkloadOverride]) -> str:
-    """Return a canonical checksum, in which the order of workloads and containers does not matter; "" without overrides."""
+    """Return a checksum that does not depend on the order of workloads and containers; "" without overrides."""
     if not overrides:
         return ""
     documents: list[JsonValue] = []
@@ -92,7 +92,9 @@ def overrides_checksum(overrides: Sequence[WorkloadOverride]) -> str:
 
 
 def read_overrides(obj: JsonValue, where: str = FIELD) -> tuple[WorkloadOverride, ...]:
-    """Read the list; null and an empty list give (). Raises ShapeError naming the field and the expected value."""
+    """Read ``spec.resourceRequests``; null and an empty list give (). Raises ShapeError naming the field and the expected
+    value.
+    """
     entries = [] if obj is None else obj
     if not isinstance(entries, list):
         raise ShapeError(f"{where}: expected a list, found {type_name(entries)}")
@@ -110,7 +112,7 @@ def read_overrides(obj: JsonValue, where: str = FIELD) -> tuple[WorkloadOverride
 def override_rendered(rendered: Rendered, overrides: Sequence[WorkloadOverride]) -> tuple[Rendered, tuple[str, ...]]:
     """Apply the overrides to a rendered chart; return it with the names of workloads and containers that were not found.
 
-    The names are ``Deployment web`` or ``Job init: container app``. A workload is found by kind and name, in every
+    The names have the forms ``Deployment web`` and ``Job init: container app``. A workload is found by kind and name, in every
     namespace. Blocking. Raises RenderError if the manifest is invalid.
     """
     if not overrides:

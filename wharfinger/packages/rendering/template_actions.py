@@ -122,7 +122,7 @@ class TemplateUse:
     def _end_action(self, literals: list[str], others: int, *, asking: bool) -> None:
         self.asks_more = self.asks_more or asking
         self.literals.update(literals)
-        # An action that is one literal prints it; any other use of the literal may make a template of it.
+        # An action that consists of one literal prints it. Any other use of the literal may make a template of it.
         if any("{{" in literal for literal in literals) and (others or len(literals) > 1):
             self.builds = True
 

@@ -8,8 +8,8 @@ buffer, so callers wait for a free slot, and there is no queue. Invariants:
 * Either an exchange is finished, or its worker is terminated. If a caller is cancelled, the slot still reads the answer to its
   end and drops it, within the usual time limit.
 * A failure that rules cause in their worker (out of CPU time, out of memory, a crash) is a *finding* about the running rule,
-  as with any rule that cannot be evaluated. A worker that dies is replaced. The request is then retried once, unless it ran out
-  of CPU time, because the worker may have been killed for another reason.
+  as with any rule that cannot be evaluated. A worker that dies is replaced. The request is then retried once, because the
+  worker may have been killed for another reason. A request that ran out of CPU time is not retried.
 * Only a failure that the rules did not cause is a RulesError: no process can be started, the pool is shut down, or a worker gives
   no answer for a long time although it used little CPU time, as on an overloaded machine.
 * When the block of `open_cel_pool` ends, all workers are killed, and every waiting caller gets an error.

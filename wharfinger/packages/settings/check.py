@@ -30,8 +30,8 @@ class SettingsChecker:
     ) -> SettingsReport:
         """Check settings that are written for ``version`` (0: the newest) against ``old``, the user's settings until now.
 
-        If there are no problems, the report's ``settings`` are the effective settings. Raises only transient PackageErrors,
-        because the death of a worker is not a problem of the settings.
+        If there are no problems, the report's ``settings`` are the effective settings. Raises PackageError only if the check
+        itself fails, for example because no worker process can be started.
         """
         try:
             newest, _ = await convert(definition.conversions, self.jq, settings, version)

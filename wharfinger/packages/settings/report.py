@@ -1,4 +1,4 @@
-"""The full report on settings or values: their schema, its rules, immutable fields, deprecations.
+"""The full report on settings or values: violations of the schema and its rules, changed immutable fields, deprecated fields.
 
 The schema itself is checked directly (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign
 programs and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They are evaluated even if the schema

@@ -67,7 +67,7 @@ class SettingsError(PackageError):
 class RenderContext:
     """Data of the installation for templates: its name and namespace, and the source, version and digest of its package.
 
-    ``registry`` is the address of the package's repository without the package, ``version`` the requested version.
+    ``registry`` is the address of the package's repository without the package's name, ``version`` the requested version.
     """
 
     name: str
@@ -194,7 +194,7 @@ async def check_values_rules(
 
 
 def hook_values(definition: Definition, global_values: JsonObject, values: JsonObject) -> JsonObject:
-    """Return the content of VALUES_PATH of a hook, or of CONFIG_VALUES_PATH if ``values`` are the user's settings."""
+    """Return the content of a hook's file at VALUES_PATH, or at CONFIG_VALUES_PATH if ``values`` are the user's settings."""
     return {"global": global_values, definition.camel: values}
 
 
@@ -207,9 +207,9 @@ def helm_values(
 ) -> JsonObject:
     """Return ``.Values`` for templates. ``settings`` are the effective settings.
 
-    The reference (spec/runtime §8.4) has further root objects beside ``.Values``, such as ``.Application``. ``helm template``
-    cannot provide them, so they are keys of ``.Values``. Raises SettingsError if the values lack a property that the schema
-    requires for Helm, or have one of these keys themselves.
+    The specification (spec/runtime §8.4) has further root objects beside ``.Values``, such as ``.Application``. ``helm
+    template`` cannot provide them, so they are keys of ``.Values``. Raises SettingsError if the values lack a property that the
+    schema requires for Helm, or have one of these keys themselves.
     """
     if definition.layout is Layout.MANIFESTS:
         return {}

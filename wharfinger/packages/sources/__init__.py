@@ -1,5 +1,5 @@
-"""The sources of packages, each opened as a registry: registries with their mirrors, layouts, folders, Helm repositories, git
-repositories and archives.
+"""The sources of packages, each opened as a registry: registries with their mirrors, image layouts, folders, Helm repositories,
+git repositories and archives.
 
-May import ``registry`` and the folders below it in the layers of pyproject.toml.
+May import ``trust`` and the folders below it in the layers of pyproject.toml.
 """

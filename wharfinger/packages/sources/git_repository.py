@@ -1,9 +1,9 @@
 """Git repositories as sources of packages: versions are tags, packages are folders.
 
 The package ``web`` is the folder ``web`` below ``GitSource.path``, or this path itself if the source has only that package. A
-version is a tag whose name fits the pattern, or a whole commit (40 hexadecimal digits). The list of tags is cached for a short
-time, so that many packages need one request. The packages that were read last are cached in memory by their commits, so a scan
-fetches nothing if no tag has moved.
+version is a tag whose name fits the pattern ``GitSource.tags``, or a whole commit (40 hexadecimal digits). The list of tags is
+cached for a short time, so that many packages need one request. The packages that were read last are cached in memory by their
+commits, so a scan fetches nothing if no tag has moved.
 """
 
 import os

@@ -154,7 +154,7 @@ class HelmPacker:
             raise ArtifactNotFoundError(
                 f"{self._server.url}: not found: the repository has no chart {name}; correct the name, or publish it"
             )
-        # A version that is no tag cannot be requested; it must not hide the others.
+        # A version that is not a valid tag cannot be requested. It is left out, and the other versions are still found.
         return {tag: entry for version, entry in versions.items() if is_tag(tag := version.replace("+", "_"))}
 
 

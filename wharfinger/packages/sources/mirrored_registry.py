@@ -1,8 +1,9 @@
-"""A repository with mirrors: each request is answered by the first place that can answer it.
+"""A repository with mirrors. Each request goes to these *places* in order, until one of them answers it: the mirrors, then the
+repository itself.
 
-If a place fails, or does not have the artifact, the next one is tried. If all fail, the error of the last place, which is the
-repository itself, is raised, with the errors of the mirrors. Manifests and blobs are verified by digest, whichever place sent
-them. The list of tags, the digest of a tag and the list of referrers depend on the place.
+If a place fails, or does not have the artifact, the next place is tried. If all fail, the error of the last place is raised,
+with the errors of the places before it. Manifests and blobs are verified by digest, whichever place sent them. The list of
+tags, the digest of a tag and the list of referrers depend on the place.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,7 +25,9 @@ Open = Callable[[Candidate], AbstractAsyncContextManager[Registry]]
 
 
 class MirroredRegistry:
-    """The places of one repository; implements :class:`~wharfinger.packages.registry.registry.Registry`."""
+    """The mirrors of one repository, and the repository itself; implements
+    :class:`~wharfinger.packages.registry.registry.Registry`.
+    """
 
     def __init__(
         self, address: RepositoryAddress, rules: RegistryRules, open_place: Open, stack: AsyncExitStack
@@ -114,7 +117,9 @@ def _combined(failed: list[PackageError]) -> PackageError:
     it.
     """
     if not failed:
-        return RegistryError("no mirror accepts such a request; correct pull-from-mirror", transient=False)
+        return RegistryError(
+            "no mirror accepts this kind of request (by tag or by digest); correct pull-from-mirror", transient=False
+        )
     *mirrors, last = failed
     if not mirrors:
         return last

@@ -125,8 +125,8 @@ class Packages:
         self._queues = queues
         self._effects: deque[tuple[Instance, Effect]] = deque()
         self._early: dict[str, tuple[Instance, Offer]] = {}
-        """Offers of new Modules in exclusive groups; they wait until all installed packages are known, because an installed
-        Module takes precedence over a new one.
+        """Offers of new Modules in exclusive groups; they wait until all installed packages are known, because one of these may
+        be the Module of the group that takes precedence.
         """
         self._orders = PendingDecisions()
         self._changed = False

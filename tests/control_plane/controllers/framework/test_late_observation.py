@@ -1,4 +1,4 @@
-"""Workloads whose controllers observe changes with a delay, as in a busy cluster."""
+"""The annotation ``wharfinger.dev/observed-after``. The controller of a workload observes its changes with this delay."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""The annotations that change the simulation of an object."""
+"""The annotations that change how controllers simulate an object."""
 
 import pytest
 

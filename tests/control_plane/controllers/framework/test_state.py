@@ -1,4 +1,4 @@
-"""The state through which controllers read and write objects."""
+"""``ClusterState``, through which controllers read and write objects."""
 
 from datetime import timedelta
 

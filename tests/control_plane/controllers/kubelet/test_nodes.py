@@ -1,4 +1,4 @@
-"""Nodes that users create, and the Pods that fit them."""
+"""Nodes that users create, and the rules that decide whether a Pod fits a node."""
 
 import pytest
 from trio.testing import MockClock

@@ -10,7 +10,7 @@ NEWER: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": 
 
 
 async def counts(client: ClusterClient, name: str = "agent") -> tuple[JsonValue, JsonValue]:
-    """Return the desired number and the ready number of Pods."""
+    """Return the number of desired Pods and the number of ready Pods in the status of a DaemonSet."""
     status = find(await look(client, "apps/v1", "DaemonSet", name), "status")
     return find(status, "desiredNumberScheduled"), find(status, "numberReady")
 

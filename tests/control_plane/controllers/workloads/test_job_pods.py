@@ -1,4 +1,4 @@
-"""The short form of the completion indexes of Jobs."""
+"""The completion indexes of Jobs, and their short form, such as ``0-2,5``."""
 
 import pytest
 

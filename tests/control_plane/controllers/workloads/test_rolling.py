@@ -1,4 +1,4 @@
-"""The arithmetic of rolling updates."""
+"""The computation of the numbers of replicas in rolling updates."""
 
 import pytest
 
