@@ -36,7 +36,7 @@ http: {{addr: "127.0.0.1:0", secret: only-for-tests{tls}}}
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """PEM files with a self-signed certificate, and with its key."""
+    """The PEM files of a self-signed certificate and of its key."""
 
     file: Path
     key: Path

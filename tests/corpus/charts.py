@@ -1,8 +1,8 @@
 """The charts of ``tests/charts``, each in two versions.
 
 Each folder there is the first version of a chart. Its ``ci/`` contains the difference to the second version: ``two/`` has files
-that replace files of the chart or are added to them, and ``two-values.yaml`` has the values that a user gives. Large files
-are not stored there, but made by this module.
+that replace files of the chart or are added to them, and ``two-values.yaml`` has the values that a user gives to the second
+version. Large files are not stored there, but made by this module.
 """
 
 import base64

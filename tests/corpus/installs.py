@@ -106,7 +106,10 @@ async def compare(chart: Path, scratch: Path, *, helm: str = "helm", quiet_s: fl
 
 
 async def same(backend: Backend, before: AbstractSet[str], theirs: State, seconds: float) -> tuple[State, list[str]]:
-    """Wait until no differences from helm's state are left, or nothing changes any more. Return our state and the differences."""
+    """Wait until no differences from helm's state are left, or nothing changes any more.
+
+    Return the state that the daemon has made, and the differences.
+    """
     while True:
         ours = without_marks(added(state_of(backend), before))
         said = difference(ours, theirs)
@@ -239,7 +242,10 @@ def applications(backend: Backend) -> list[JsonObject]:
 
 
 async def installed(backend: Backend) -> str:
-    """Wait until the Application's release is applied, ready or not, or has failed. Return the summary if it failed, else ""."""
+    """Wait until the Application's release is applied (ready or not) or has failed, but at most PATIENCE_S seconds.
+
+    Return "" if the release is applied, otherwise the Application's summary.
+    """
 
     def is_decided() -> bool:
         return any(

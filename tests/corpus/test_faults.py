@@ -1,9 +1,10 @@
-"""Installs, upgrades, uninstalls and corrections of drift, in which one request fails. The test lets each request fail in a run
-of its own. The final state must always be the same.
+"""Installs, upgrades, uninstalls and corrections of drift, in which one request fails. Each run lets another request fail. The
+final state must always be the same.
 
-As in the daemon, an operation with a transient error is tried again, after the pause that the server asked for. The final state
-consists of all objects, the managers of their fields, and the records. If the operation itself succeeded in spite of the
-fault, the records must be identical. If it had to be tried again, there may be additional failed revisions.
+As in the daemon, an operation with a transient error is tried again, after the pause that the server asked for, or after five
+seconds if it asked for none. The final state consists of all objects, the managers of their fields, and the records. If the
+operation itself succeeded in spite of the fault, the records must be identical. If it had to be tried again, there may be
+additional failed revisions.
 """
 
 from dataclasses import dataclass, field
@@ -62,7 +63,7 @@ async def uninstall(at: Simulation, one: Prepared, _two: Prepared) -> None:
 
 
 async def repair(at: Simulation, _one: Prepared, _two: Prepared) -> None:
-    """Change an object and delete another one as another user. The engine corrects both without a request."""
+    """As another user, change one object and delete another one. The engine corrects both without being called."""
     secret = ObjectKey(await at.other.resource_type("v1", "Secret"), CHART, CHART)
     deployment = ObjectKey(await at.other.resource_type("apps/v1", "Deployment"), CHART, CHART)
     image: JsonValue = "registry.example/else:9"

@@ -111,7 +111,7 @@ class Comparison:
         self._kept |= without_marks(chosen(ours, lambda _, obj: is_protected(obj) and bool(marked({"": obj}))))
 
     def _left_with_marks(self, ours: State) -> set[str]:
-        """Return the names of our objects that are retained because the chart's author marked them."""
+        """Return the names of our objects that are retained because of the annotation ``helm.sh/resource-policy: keep``."""
         return {name for name, obj in ours.items() if is_kept(obj)} & marked(ours)
 
 

@@ -1,8 +1,8 @@
-"""Predictions of upgrades, for each chart of the corpus. The upgrade must then change exactly what was predicted.
+"""Predictions of installs and upgrades of charts of the corpus. Each must then change exactly what was predicted.
 
-The predicted changes are applied to the state before the upgrade. The result must be the state after the upgrade. Objects that
-hooks create are not compared, because predictions do not cover them. If the server could not be asked about an object, only
-its existence is checked.
+The predicted changes are applied to the state before the install or upgrade. The result must be the state after it. Objects
+that hooks create are not compared, because predictions do not cover them. If the server could not be asked about an object,
+only its existence is checked.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ CHARTS = [name for name in (NAMES if FULL else SAMPLE) if name != "heavy"]
 
 
 def foretold(before: State, changes: Iterable[ObjectChange]) -> State:
-    """Return the state before the upgrade, with the predicted changes applied."""
+    """Return the state ``before``, with the predicted changes applied."""
     after = dict(before)
     for each in changes:
         if each.change in (Change.CREATE, Change.CHANGE) and each.by is Source.DRY_RUN:

@@ -1,4 +1,7 @@
-"""Receipts of the charts in the corpus. All rights of a receipt are necessary, and together they are sufficient."""
+"""Receipts of the charts in the corpus. A receipt contains the rights that a package needs.
+
+Each right in a receipt is necessary, and together they are sufficient.
+"""
 
 import random
 from pathlib import Path
@@ -45,7 +48,7 @@ async def test_the_rights_of_each_chart_are_sufficient_and_necessary(tmp_path: P
     assert bool(receipt.unready) == (name in UNREADY)
     rules = single_rules(receipt.grant)
     assert rules
-    chosen = random.Random(name).sample(rules, min(RULES, len(rules)))  # noqa: S311 - the same ones each time
+    chosen = random.Random(name).sample(rules, min(RULES, len(rules)))  # noqa: S311 - repeatable on purpose
     for number, (place, access) in enumerate(chosen):
         less = without(receipt.grant, place, access)
         record = await run_trial(plan, less, programs(), open_judge, tmp_path / f"without-{number}")

@@ -265,7 +265,7 @@ def test_only_a_difference_is_coloured_on_a_terminal(session: Session) -> None:
 
 
 def test_a_local_package_is_installed_upgraded_rolled_back_and_removed(session: Session) -> None:
-    """The output of the commands that do this is compared with a golden transcript."""
+    """The output of the commands for these steps is compared with a golden transcript."""
     for name, version in (("one", "1.0.0"), ("two", "1.1.0")):
         chart(session.folder / "charts" / name, "web", version)
     before = transcript(session, INSTALLING)

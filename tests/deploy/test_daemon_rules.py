@@ -1,9 +1,8 @@
 """The rules in the roles of the daemon's chart. Each of them is needed, which is shown by one case for each resource.
 
-A case runs the smallest work of the daemon that needs the rule, as the daemon's service account, with a real token, on an
-embedded control plane that checks the rights for every request. With all rules, the work is never refused. Without the rule,
-it is refused, and the daemon reports the verb, the resource, the account and the missing rule. A test fails if a rule has no
-case.
+A case runs the smallest work of the daemon that needs the rule. The work has a real token of the daemon's service account, and
+an embedded control plane checks the rights for every request. With all rules, the work is never refused. Without the rule, it
+is refused, and the daemon reports the verb, the resource, the account and the missing rule. A test fails if a rule has no case.
 """
 
 import logging
@@ -115,7 +114,7 @@ class Cluster:
     def did(self, access: Access) -> bool:
         """Return whether the daemon made a request that needs this access.
 
-        The access to impersonate is needed for a request as the package's account.
+        A request as the package's account needs the right to impersonate this account.
         """
         if access.verb.startswith("impersonate"):
             return any(each.user == ACCOUNT.user for each in self.judged)

@@ -1,4 +1,4 @@
-"""The real set-up script on a separate tree, on machines that lack programs, and after an interrupted set-up.
+"""The real set-up script (``deploy/setup.sh``) on a separate tree, on machines that lack programs, and after an interruption.
 
 The project in the tree has no dependencies, so nothing is downloaded. PATH contains only the programs of a minimal machine, and
 the imitations of apt-get, sudo and id that a test needs.

@@ -160,7 +160,7 @@ def test_every_counts_elapsed_time() -> None:
 
 def test_a_start_time_without_a_zone_is_refused() -> None:
     with pytest.raises(AssertionError, match="time zone"):
-        parse_cron("@daily", zone=UTC).next_after(datetime(2026, 1, 1))  # noqa: DTZ001 - the subject
+        parse_cron("@daily", zone=UTC).next_after(datetime(2026, 1, 1))  # noqa: DTZ001 - what is tested
 
 
 def test_the_due_time_is_in_the_schedules_zone() -> None:
@@ -187,7 +187,7 @@ def test_the_due_time_is_in_the_schedules_zone() -> None:
     ],
 )
 def test_fixed_hour_runs_skipped_by_a_clock_change_are_made_up(cron: str, times: list[str]) -> None:
-    """On 29 March 2026 in Berlin, 01:59:59 is followed by 03:00:00. Skipped runs with a fixed hour run at three o'clock."""
+    """On 29 March 2026 in Berlin, 03:00:00 follows 01:59:59. Skipped runs with a fixed hour take place at 03:00."""
     assert local(cron, "2026-03-29T01:00:00+01:00", 3) == times
 
 
@@ -203,7 +203,7 @@ def test_fixed_hour_runs_skipped_by_a_clock_change_are_made_up(cron: str, times:
     ],
 )
 def test_fixed_hour_runs_are_not_repeated_when_the_clock_goes_back(cron: str, times: list[str]) -> None:
-    """On 25 October 2026 in Berlin, 02:59:59 is followed by 02:00:00. Runs with a fixed hour use the first of two equal times."""
+    """On 25 October 2026 in Berlin, 02:00:00 follows 02:59:59. Runs with a fixed hour use the first of two equal times."""
     assert local(cron, "2026-10-25T01:00:00+02:00", len(times)) == times
 
 

@@ -1,4 +1,4 @@
-"""The base class of all errors of readers. A caller can handle bad input of every format with it."""
+"""The base class of all errors of readers. A caller that catches it handles bad input of every format."""
 
 import io
 from collections.abc import Callable

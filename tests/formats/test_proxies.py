@@ -1,4 +1,4 @@
-"""The proxies in environment variables, read as by Go programs."""
+"""The proxies in environment variables, read as Go programs read them."""
 
 import httpx
 import pytest

@@ -3,7 +3,7 @@ own, in a sandbox, or in a sandbox as a user of its own.
 
 Every run ends within its limits. Afterwards no process of the run is alive, its folder is removed, and its output is bounded. A
 test that needs root or a sandbox is skipped with a reason if that is not available. A user of its own needs root. The fork
-bombs run only under a limit of the kernel on the number of processes. They also end by themselves.
+bombs run only under a limit of the kernel on the number of processes. The scripts also limit how many processes they start.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The cases of spec/schedulers §B.15 and of the determinism rules of part F, each with the tests that cover it.
 
-A test is given as ``path::function``, and one row of a table as ``path::function[name of the row]``. A case without a test has a
-reason: the feature does not exist here, or works in another way.
+A test is given as ``path::function``, and one case of a parametrized test as ``path::function[id]``. A case without a test has
+a reason instead: the feature does not exist here, or works in another way.
 """
 
 from typing import Final

@@ -1,4 +1,6 @@
-"""Broken trees: each gives one verdict with file and line, and everything that the defect does not affect is built."""
+"""Trees with a defect. The failures that the defect causes are reported with file and line, and everything that the defect does
+not affect is built.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +17,9 @@ SOUND = {
 
 @dataclass(frozen=True)
 class Broken:
-    """One broken tree: its files, a part of the message of each primary failure, and the number of derived failures."""
+    """One broken tree: its files, a part of the message of each primary failure (``told``), and the number of failures that
+    only follow from those (``derived``).
+    """
 
     name: str
     files: dict[str, str]

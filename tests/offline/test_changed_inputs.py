@@ -44,7 +44,7 @@ FILES: Final = {
 
 @dataclass(frozen=True)
 class Change:
-    """One named change of an input: of the files of a tree, or of the options."""
+    """One named change of an input. It changes the files of a tree (``of_files``) or the ``options``."""
 
     name: str
     of_files: Callable[[Path], object] = lambda _: None

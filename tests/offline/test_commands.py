@@ -131,7 +131,7 @@ def test_missing_crds_are_allowed_on_request(tmp_path: Path) -> None:
 
 
 class FailsAtFirst(Quiet):
-    """A handler of HTTP requests that fails the first ones."""
+    """A handler of HTTP requests that answers the first ``left`` requests with an error."""
 
     left: ClassVar[int]
 

@@ -1,5 +1,5 @@
-"""Hostile trees: their effect on a build is limited, the output contains no file from outside of the tree, and all other parts
-are built.
+"""Hostile trees. Their effect on a build is limited, the output contains no file from outside of the tree, and all parts of the
+tree that are not hostile are built.
 """
 
 import os
@@ -28,7 +28,7 @@ SOURCE = (
 
 
 def nothing(_tree: Path) -> None:
-    """Add nothing to the files."""
+    """Do nothing, because the files of the tree are sufficient."""
 
 
 def pipes(tree: Path) -> None:
@@ -56,7 +56,9 @@ def leaking_chart(tree: Path) -> None:
 
 @dataclass(frozen=True)
 class Hostile:
-    """One hostile tree: its files, a function that prepares it further, and a part of the message of each primary failure."""
+    """One hostile tree: its files, a function that adds what a text cannot express (such as pipes and links), and a part of the
+    message of each primary failure (``told``).
+    """
 
     name: str
     files: dict[str, str]

@@ -25,8 +25,8 @@ echo 'apiVersion: v1'; echo 'kind: ConfigMap'; echo 'metadata: {{name: a}}'
 
 @contextmanager
 def on_terminal(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int, int]]:
-    """Run ``wharfinger build`` on a chart, with stderr on a terminal of 40 columns. Helm waits for a line in the pipe
-    ``gate``.
+    """Run ``wharfinger build`` on a chart, with stderr on a terminal of 40 columns. Helm is a script that waits for a line in
+    the pipe ``gate``. Yield the process, our end of the terminal, and the descriptor of the pipe.
     """
     write_tree(folder / "web\x1b[31m", CHART)
     helm = folder / "helm"

@@ -1,6 +1,7 @@
-"""The staging cluster of the sample tree. All its sources are in a registry and in git repositories that the test starts.
+"""The staging cluster of the sample tree. All its sources are in a registry that the tests start, and in git repositories that
+they make.
 
-The folder with the charts is removed from the copy of the tree, so all charts come from the registry.
+The folder ``charts`` is left out of the copy of the tree, so the tree's own chart comes from the registry.
 """
 
 import shutil
@@ -50,7 +51,7 @@ class Landscape:
     cache: Path
 
     async def built(self, *, workers: int = 4, cache: str = "cache") -> Result:
-        """Build the staging cluster without a network beyond this machine; all packages come from the registry."""
+        """Build the staging cluster. The build uses no network beyond this machine, and gets the package from the registry."""
         options = replace(tool_options(self.cache / cache), engine=engine_program())
         config = Config(self.tree / "clusters" / "staging", OPTIONS, root=self.tree, concurrency=workers)
         async with open_tools(options) as tools, open_orchestrator(config, tools) as orchestrator:
@@ -127,7 +128,9 @@ async def test_the_sample_tree_is_built_from_a_local_registry_and_repositories(t
 
 
 def _check_the_shape(result: Result) -> None:
-    """Check that infrastructure and apps are built, values are substituted, and a repository outside of the tree is built."""
+    """Check that the Kustomizations of infrastructure and apps are made, that variables are substituted, and that a
+    Kustomization from a repository outside of the tree is built.
+    """
     bootstrap = flux_id("Kustomization", "flux-system")
     built = {each.id.name for each in result.manifests[bootstrap] if each.id.kind == KUSTOMIZATION}
     assert built == {
@@ -144,8 +147,8 @@ def _check_the_shape(result: Result) -> None:
 
 
 def _check_the_releases(result: Result) -> None:
-    """Check that HelmReleases of charts in the registry are made, and that a ResourceSet depends on objects of two other
-    kinds.
+    """Check that the HelmReleases, whose chart is in the registry, are rendered, and that a ResourceSet depends on objects of
+    two other kinds.
     """
     made = {each.id.name for each in result.manifests[flux_id("Kustomization", "apps")] if each.id.kind == HELM_RELEASE}
     assert made == {*RELEASES}
@@ -176,8 +179,8 @@ def _check_the_applications(result: Result) -> None:
 
 @pytest.mark.slow
 async def test_repeated_builds_have_the_same_bytes(tmp_path: Path) -> None:
-    """The tree is built three times each with 1, 2 and 4 workers. The cache is empty at the first build for each of these
-    numbers.
+    """The tree is built with 1, 2 and 4 workers, three times with each number. The cache is empty at the first build with each
+    number.
     """
     async with open_landscape(tmp_path) as landscape:
         results = [
@@ -189,7 +192,9 @@ async def test_repeated_builds_have_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_only_dependents_of_an_unreachable_registry_fail(tmp_path: Path) -> None:
-    """The ResourceSet is blocked, because the HelmRelease that it depends on is blocked. Everything else is built."""
+    """The registry is stopped before the build. The ResourceSet ``tenants`` is blocked, because the HelmRelease ``accounts``,
+    on which it depends, is blocked.
+    """
     async with open_landscape(tmp_path) as landscape:
         pass
     result = await landscape.built()

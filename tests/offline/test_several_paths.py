@@ -1,4 +1,4 @@
-"""Several paths in one command, which are read as one tree in any order."""
+"""Commands with several paths. All paths are read as one tree, and their order does not matter."""
 
 import json
 from itertools import permutations
@@ -26,8 +26,8 @@ CLUSTER = {
 
 
 def test_several_paths_are_built_as_one_tree_in_any_order(tmp_path: Path) -> None:
-    """A Kustomization in the first path reads a ConfigMap in the second path. It builds the third path, whose objects are listed
-    only once.
+    """A Kustomization in the first path reads a ConfigMap in the second path. The Kustomization builds the third path. The
+    objects in this path are listed only once.
     """
     tree = write_tree(tmp_path / "tree", CLUSTER)
     paths = [str(tree / name) for name in ("clusters/a", "settings", "apps")]
@@ -76,7 +76,7 @@ def test_archives_with_equal_names_and_charts_with_dependencies_are_built_togeth
 
 
 def test_paths_without_a_common_folder_have_no_root(tmp_path: Path) -> None:
-    """The root limits which files a tree may load, so it must not be the root of the machine."""
+    """A tree may load only files below its root, so ``/`` must not be chosen as the root."""
     with pytest.raises(TreeError, match="name one root with --root"):
         root_of(tmp_path, Path("/var"))
 

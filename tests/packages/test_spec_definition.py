@@ -1,4 +1,4 @@
-"""A case from the public peer that spec/runtime describes, about its package loader: a minimal package.
+"""A test case of the peer (the public program that spec/runtime describes) about reading a minimal package.
 
 The tests of definitions do not cover this case.
 """

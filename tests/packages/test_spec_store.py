@@ -1,4 +1,4 @@
-"""Cases from the public peer that spec/runtime describes, about its deployer of packages.
+"""Test cases of the peer (the public program that spec/runtime describes) about the deployment of packages.
 
 The tests of the store do not cover these cases in this form.
 """
@@ -32,8 +32,8 @@ def deployed(root: Path, name: str) -> str:
     ],
 )
 async def test_a_name_follows_any_sequence_of_versions(versions: Sequence[str], tmp_path: Path) -> None:
-    """Upgrades, downgrades and removals (empty) come in any order. The last version is deployed, and each is fetched only
-    once.
+    """Upgrades, downgrades and removals (empty texts) follow in any order. Afterwards the last version is deployed. Each
+    version is fetched only once.
     """
     registry = MemoryRegistry()
     manifests = {version: await put(registry, version) for version in {*versions} - {""}}

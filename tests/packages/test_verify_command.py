@@ -1,4 +1,4 @@
-"""The command ``wharfinger package verify`` as a user runs it, with a layout."""
+"""The command ``wharfinger package verify`` as a user runs it, with artifacts in an OCI layout."""
 
 import argparse
 from pathlib import Path

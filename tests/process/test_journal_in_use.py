@@ -1,5 +1,5 @@
-"""The open journal file: damage fails one call and loses only rows that are not kept in memory, and calls hardly wait for a
-lock.
+"""The open journal file. If it is damaged, one call fails, and only rows that are not also in memory are lost. Calls hardly
+wait for a lock.
 """
 
 import sqlite3

@@ -1,4 +1,6 @@
-"""The ledger: processes of dead daemons are killed and all others are not, and a damaged file does not prevent a start."""
+"""The ledger of child processes. Processes of dead daemons are killed, other processes are not, and a damaged file does not
+prevent a start.
+"""
 
 import os
 import signal

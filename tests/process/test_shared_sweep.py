@@ -1,4 +1,5 @@
-"""Shared sweeps: no caller waits forever, whatever happens to other callers and to rounds (sweeps for all waiting callers).
+"""Shared sweeps. One round kills the processes of all runs whose callers are waiting. No caller waits forever, whatever happens
+to other callers and to rounds.
 
 Some tests have real processes. With random rounds, these invariants hold: at most one round runs at a time; each round covers all
 callers that are not done; each caller gets the result of its own run, or the error of a round that it conducted.

@@ -238,7 +238,9 @@ def test_a_shortage_of_descriptors_before_the_start_is_a_transient_error(tag: st
 
 @contextmanager
 def few_descriptors(spare: int) -> Iterator[None]:
-    """Allow only ``spare`` further descriptors. It assumes that ``spare`` numbers from the lowest free one on are free."""
+    """Lower the limit so that only ``spare`` further descriptors can be opened. This is exact only if the descriptor numbers
+    from the lowest free one on are not used.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
     os.close(lowest)

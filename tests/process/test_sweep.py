@@ -21,8 +21,8 @@ LONG = 30.0
 
 @contextmanager
 def leader(script: str, tag: str, token: str = "") -> Iterator[tuple[Mark, list[int]]]:
-    """Start a child in its own session, which writes a line of numbers. Yield its Mark (a leader that is not reaped) and the
-    numbers.
+    """Start a child in a new session. The child writes a line of numbers. Yield the child's Mark (with ``held``, because the
+    child is not reaped before the end of the block) and the numbers.
     """
     env = {"PATH": PATH, TAG: tag, MARKER: token}
     child = subprocess.Popen(

@@ -47,7 +47,9 @@ SHORTEST_S, LONGEST_S = 2.5, 20.0
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """A model of the shell (`wharfinger.queue.worker`). It records the effects of the machine and the reported events."""
+    """A model of `wharfinger.queue.worker`, the trio code around the machine. It records the effects of the machine and the
+    reported events.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -246,7 +246,7 @@ async def test_four_hooks_that_hang_leave_half_of_the_slots_to_others() -> None:
 
 
 async def test_the_daemons_calls_take_turns_with_waiting_packages() -> None:
-    """The daemon's own calls are a separate group, which gets its turn, however many packages and Modules wait."""
+    """The daemon's own calls are a separate group, which gets its turn, however many packages wait."""
     slots = Slots(SlotLimits(api=2, namespace_share=100))
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:

@@ -233,7 +233,7 @@ def test_a_withdrawal_can_grant_the_next_request_of_the_package() -> None:
 
 
 def test_one_return_can_grant_two_requests() -> None:
-    """One request waits because the share of its namespace is used up, and the other because that of its source is."""
+    """The namespace of one request, and the source of the other one, already hold as many slots as their shares allow."""
     limits = SlotLimits(downloads=4)
     state, granted = after(
         Asked(1, Kind.DOWNLOAD, "a.one", "slow.example"),
@@ -274,7 +274,7 @@ def test_the_number_of_remembered_slow_packages_is_bounded() -> None:
 
 
 def test_a_share_is_computed_from_the_usable_slots() -> None:
-    """With two slots for all work, half of the eight downloads would be more than all usable slots."""
+    """There are only two slots for all work, so a source may use half of these two, and not half of the limit of eight downloads."""
     limits = SlotLimits(work=2)
     state, granted = after(
         *(Asked(number, Kind.DOWNLOAD, f"ns{number}.x", "slow.example") for number in range(4)), limits=limits

@@ -1,4 +1,5 @@
-"""Packages that hang do not delay other packages: the bound that `wharfinger.queue.slots_machine` states, in virtual time.
+"""Packages that hang do not delay other packages. The tests check the bound that `wharfinger.queue.slots_machine` states, in
+virtual time.
 
 A daemon with any limits gets N bad packages. Their work takes a thousand times as long as other work, fails, and is then
 requested again. Each of H good packages requests one slot for work of length 1. Bad packages cannot take all slots: r slots
@@ -81,7 +82,7 @@ times = st.integers(0, 3 * HANGS)
 
 
 def good(kind: Kind, when: Sequence[int]) -> list[Work]:
-    """Return pieces of good work. Each has its own namespace and source, so that it does not wait for its own group."""
+    """Return pieces of good work. Each has its own namespace and source, so no share limits several of them together."""
     return [Work(kind, f"good{number}.x", f"good{number}.example", at, False) for number, at in enumerate(when)]
 
 
@@ -146,7 +147,7 @@ def test_bad_packages_of_many_namespaces_delay_others_only_once(
 
 @pytest.mark.parametrize("kind", WORK)
 def test_without_a_reserve_bad_packages_delay_others(kind: Kind) -> None:
-    """Without a reserve (a share of 100 percent), one namespace takes every slot, so the other tests here would fail."""
+    """If the share of a namespace is 100 percent, no slot is reserved for others. One namespace then takes all slots."""
     open_to_all = SlotLimits(source_share=100, namespace_share=100)
     hanging = [Work(kind, f"bad.p{number}", "slow.example", 0, True) for number in range(20)]
     neighbours = Neighbours(open_to_all, until=HANGS - 1)

@@ -1,4 +1,4 @@
-"""The slots under random orders of events, compared with a model that only counts.
+"""The state machine of slots under random orders of events, compared with a model that only counts.
 
 These invariants hold:
 

@@ -22,7 +22,7 @@ A, B = Enqueued(1, "a", 1, 0.0), Enqueued(2, "b", 1, 0.0)
 
 
 def state(*heads: Head) -> QueueState:
-    """Return a state that has a lane for each head, with one waiting task in each lane."""
+    """Return a queue state with one lane for each of these heads. One task waits behind each head."""
     return QueueState(lanes={f"lane {index}": Lane(head, Fifo.of([B])) for index, head in enumerate(heads)})
 
 

@@ -1,4 +1,4 @@
-"""The span of each run of a task. Code in the run finds this span."""
+"""Each run of a task has its own trace span, and the code of the task can read this span (`current_span`)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

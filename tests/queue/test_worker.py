@@ -1,4 +1,6 @@
-"""The effects of the queue's state machine on callers: callbacks, waiters, and references that are dropped."""
+"""The effects of the queue's state machine outside of the queue: callbacks are called, waiters continue, and references are
+released.
+"""
 
 import gc
 import logging
@@ -128,7 +130,7 @@ async def test_tasks_that_are_enqueued_during_removals_run_or_are_dropped(autoju
 
 @pytest.mark.parametrize("how", ["removed", "cancelled"])
 async def test_a_queue_ends_as_soon_as_its_only_task_leaves_during_backoff(how: str, autojump_clock: MockClock) -> None:
-    """The lane is sleeping until the next attempt, but the queue does not wait for this."""
+    """The lane is sleeping until the next attempt, but the queue does not wait for that time."""
     update = scope()
     async with open_queues() as queues:
         queues.enqueue("web", Work("Run", Diary(), 0, transient(9)), update)

@@ -1,4 +1,4 @@
-"""The trio tasks that serve lanes: their number, and the isolation of queues that share a trio task."""
+"""The trio tasks in which lanes run: their number, and the isolation of queues whose lanes run in the same trio task."""
 
 from contextvars import ContextVar
 

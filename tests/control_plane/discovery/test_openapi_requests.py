@@ -36,7 +36,7 @@ MEANT: Final = (
 
 
 async def test_generated_requests_never_fail() -> None:
-    draw = random.Random(8)  # noqa: S311 - a run that can be had again
+    draw = random.Random(8)  # noqa: S311 - repeatable on purpose
     async with open_control_plane(simulate=False) as control_plane:
         await _make_namespaces(control_plane)
         known = _known(control_plane, version_3_names())
@@ -54,7 +54,7 @@ async def test_generated_requests_never_fail() -> None:
 
 @pytest.mark.slow
 async def test_generated_request_sequences_for_an_object_never_fail() -> None:
-    draw = random.Random(9)  # noqa: S311 - a run that can be had again
+    draw = random.Random(9)  # noqa: S311 - repeatable on purpose
     async with open_control_plane(simulate=False) as control_plane:
         await _make_namespaces(control_plane)
         taken = seeds()

@@ -117,7 +117,7 @@ def test_a_file_is_locked_while_it_is_open(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_committed_writes_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
-    """Several writers of one file are killed in turn. The file then has all acknowledged writes, and at most one more commit."""
+    """Several writers of a file are killed in turn. The file then has all acknowledged writes, and at most one more commit."""
     path, known, revision = tmp_path / "data.db", dict[str, int](), 1
     for seed in range(scaled(50, 6)):
         acknowledged = killed_after(path, seed, lines=(seed * 37) % 90 + 1)

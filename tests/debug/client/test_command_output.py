@@ -42,7 +42,7 @@ async def test_a_loading_package_without_a_node_is_reported_with_its_state() -> 
 
 
 async def test_the_hint_never_repeats_the_typed_command() -> None:
-    """A package may be created between the two requests of the command. Even then, the hint names another command."""
+    """The second request of the command may find a package that the first one did not. The hint still names another command."""
 
     class Late(CannedInspector):
         async def package(self, name: str) -> PackageSnapshot | None:

@@ -135,7 +135,7 @@ def test_errors_of_connect_are_reported(
 
 
 def test_a_stopped_daemon_is_reported_after_the_timeout(tmp_path: Path) -> None:
-    """If the daemon is stopped, the kernel accepts the connection, but no process answers."""
+    """If the daemon's process is stopped (SIGSTOP), the kernel still accepts connections, but nothing answers."""
     path = tmp_path / "debug.sock"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))

@@ -1,4 +1,4 @@
-"""A profile with fixed numbers."""
+"""A CPU profile with fixed numbers, for tests of its formats."""
 
 from wharfinger.debug.profile.profile import MAIN, OTHERS, FrameSnapshot, ProfileSnapshot, StackSnapshot
 

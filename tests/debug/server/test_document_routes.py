@@ -1,4 +1,4 @@
-"""The table of documents that the socket serves. test_routes.py tests the answers of all routes, also of these."""
+"""The table of documents that the socket serves. test_routes.py tests the answers of all routes, including these."""
 
 from wharfinger.debug.server.document_routes import DOCUMENT_ROUTES, metrics_answer
 

@@ -1,4 +1,4 @@
-"""The debug socket under attack: little processor time is lost, memory is bounded, and a well-behaved client gets its answers."""
+"""The debug socket under attack: little processor time is lost, memory is bounded, and a well-behaved client is answered."""
 
 import os
 import pwd
@@ -25,7 +25,7 @@ PATIENCE_S: Final = 60.0
 
 
 async def test_the_daemon_keeps_most_processor_time_under_attack(tmp_path: Path) -> None:
-    """Each round measures the share of a core that this process uses for the attack.
+    """Each round measures the share of a core that this process uses while it is attacked.
 
     Other work on the machine can only increase a measured share, so the lowest one counts.
     """

@@ -101,7 +101,7 @@ async def test_the_number_of_watches_is_bounded(autojump_clock: MockClock) -> No
 
 
 async def test_the_number_of_watches_opened_at_once_is_bounded(autojump_clock: MockClock) -> None:
-    """A watch that waits for its first answer does not count as open yet. The limit holds even if many watches wait for it."""
+    """A watch counts as open only after its first answer. The limit holds even if many watches still wait for theirs."""
     watches, seen, all_begun = Watches(), list[bytes](), trio.Event()
 
     async def look(_request: Request) -> Response:

@@ -75,7 +75,7 @@ def check_package(package: PackageSnapshot) -> None:
 
 def check_work(package: PackageSnapshot) -> None:
     """Check the work on a package: each operation occurs once, each of its steps is either completed, in flight or interrupted,
-    monitors belong to existing hooks, and progress counts remaining objects.
+    monitors belong to existing hooks, and progress is reported only while objects remain.
     """
     assert len({operation.operation for operation in package.operations}) == len(package.operations)
     for operation in package.operations:
@@ -198,7 +198,7 @@ def check_task(task: TaskSnapshot) -> None:
 
 
 async def check_daemon(inspector: Inspector) -> None:
-    """Check that the daemon's numbers match its packages, and that it is not ready while it drains."""
+    """Check that the daemon reports the number of its packages, and that it is not ready while it drains."""
     daemon = await inspector.daemon()
     assert daemon.packages == len(await inspector.packages())
     assert daemon.version

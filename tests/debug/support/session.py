@@ -143,7 +143,7 @@ class Session:
 
 @contextmanager
 def _receiver() -> Iterator[tuple[str, list[bytes]]]:
-    """Receive traces over HTTP on loopback."""
+    """Receive traces over HTTP on loopback. Yield the address, and the list of the received bodies."""
     bodies: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -9,7 +9,7 @@ from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking,
 
 
 async def exchange_in_thread(path: Path, question: Question) -> Reply:
-    """Make the request in a worker thread, as a command makes it without an event loop."""
+    """Make the request in a worker thread, in the same way as a command, which has no event loop."""
     return await trio.to_thread.run_sync(
         lambda: run_without_loop(exchange_blocking(path, question)), abandon_on_cancel=True
     )

@@ -39,7 +39,7 @@ class OnTerminal:
 
     @property
     def marked(self) -> str:
-        """Return the lines of the screen. Lines that begin in reverse video (a bar) get a leading ``>``, and others a space."""
+        """Return the lines of the screen. Lines that begin in reverse video get a leading ``>``, and other lines a space."""
         bars = [self._screen.buffer[row][0].reverse for row in range(self._screen.lines)]
         lines = self.text.splitlines()
         return "".join(f"{'>' if bar else ' '} {line}".rstrip() + "\n" for bar, line in zip(bars, lines, strict=True))
@@ -63,7 +63,7 @@ class OnTerminal:
         fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def wait(self, is_shown: Callable[[str], bool]) -> str:
-        """Wait until the text of the screen is as expected, and return it. Its lines are marked as by `marked`."""
+        """Wait until ``is_shown`` is true for the lines of the screen as `marked` returns them, and return these lines."""
         end = time.monotonic() + PATIENCE_S
         while not is_shown(self.marked):
             assert time.monotonic() < end, f"it is not shown:\n{self.marked}"

@@ -1,6 +1,6 @@
 """The reader of tars. It reads what usual tools write, and limits the size of extensions.
 
-Its errors about other entries contain the name and the type of the entry.
+If the type of an entry is not supported, the error contains the name and the type of the entry.
 """
 
 import io

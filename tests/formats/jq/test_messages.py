@@ -45,7 +45,7 @@ VALUE = {"s": SECRET, "n": 22222, "o": {SECRET: [SECRET]}, "a": [SECRET]}
     ],
 )
 def test_failure_messages_contain_no_value(program: str, said: str) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - jq's own, whatever it says
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is jq's own
         jq.compile(program).input_value(VALUE).all()
     assert without_values(str(caught.value)) == said
 

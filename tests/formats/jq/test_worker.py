@@ -236,7 +236,10 @@ def read_answers(data: bytes) -> list[JqAnswer]:
 
 
 def run_worker(*programs: str) -> tuple[list[JqAnswer], subprocess.CompletedProcess[bytes]]:
-    """Send a request for each program to the real process, whose environment has a secret. Return its answers and its end."""
+    """Send a request for each program to the real process, whose environment has a secret.
+
+    Return its answers, and the completed process.
+    """
     done = subprocess.run(
         [sys.executable, "-I", "-m", jq_worker.__name__],
         input=b"".join(framed(encode_request(JqRequest(program, b"null"))) for program in programs),

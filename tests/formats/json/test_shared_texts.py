@@ -1,4 +1,4 @@
-"""The sharing of texts: the value stays equal, and equal short texts in different values become one object."""
+"""The sharing of texts: values stay equal, and equal short texts in different values become one object."""
 
 from hypothesis import given
 

@@ -1,4 +1,4 @@
-"""Sensitive keys: names of credentials, and names that only describe one."""
+"""Sensitive keys: names of credentials, and names that only describe a credential."""
 
 import pytest
 

@@ -38,7 +38,7 @@ def run(target_name: str, seed: int, first: int, last: int, progress: mmap.mmap 
                 target.run(data, folder)
             except FormatError:
                 counts["refused"] += 1
-            except BaseException as error:  # noqa: BLE001 - a finding, whatever it is
+            except BaseException as error:  # noqa: BLE001 - every exception is a finding
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 kind = "memory" if isinstance(error, MemoryError) else "exception"
                 print(json.dumps({"kind": kind, "index": index, "detail": _described(error)}))  # noqa: T201

@@ -25,7 +25,7 @@ class FuzzReport:
     refused: int
 
 
-class FuzzFinding(AssertionError):  # noqa: N818 - what a fuzzer calls it
+class FuzzFinding(AssertionError):  # noqa: N818 - the usual word for fuzzers
     """A reader failed. ``kind`` is crash, hang, memory or exception, and ``data`` is the input."""
 
     def __init__(self, target: str, seed: int, index: int, kind: str, detail: str) -> None:

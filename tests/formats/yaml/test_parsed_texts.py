@@ -1,4 +1,4 @@
-"""The cache of parsed texts. Its values equal those of the reader, which parses the text itself."""
+"""The cache of parsed texts. It returns the same values as the reader, which parses a text at each call."""
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ TEXT = b"a: [1, 2.5, 1e22, .5, true, null, x]\n---\nb: 12345678901234567890\n"
 
 
 def taken_over(texts: ParsedTexts) -> ParsedTexts:
-    """Return the cache of another process that takes over the texts of this cache."""
+    """Return a new cache that has taken over the values of this one, as the cache of the next process does."""
     other = ParsedTexts()
     other.learn(texts.used())
     return other

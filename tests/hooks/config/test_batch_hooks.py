@@ -1,4 +1,4 @@
-"""Configurations of executables with several hooks: both document forms, their defaults, and refusals."""
+"""Configurations of executables with several hooks: both forms of the document, defaults, and refusals."""
 
 import json
 import random

@@ -1,7 +1,8 @@
 """The 15 conformance cases of the hook contract (spec hook-protocol §6.5), and the tests of each case.
 
-The hooks and situations were written for this project. They use the facts in the sections to which §6.3 and §6.4 refer. If
-the daemon differs from the peers on purpose, the docstring of the test says so, and ``docs/compatibility.md`` informs users.
+The hooks and situations in the tests were written for this project, from the facts in the sections of the specification to
+which its §6.3 and §6.4 refer. If the daemon differs from the peers on purpose, the docstring of the test says so, and
+``docs/compatibility.md`` informs users.
 """
 
 from dataclasses import dataclass

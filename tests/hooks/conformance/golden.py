@@ -1,4 +1,4 @@
-"""Hooks with the behaviour of some published examples, and helpers that run them as the daemon does."""
+"""Hooks with the behavior of some published examples, and helpers that run them as the daemon does."""
 
 import os
 from collections.abc import Sequence
@@ -138,7 +138,7 @@ async def asked(path: Path) -> Hook:
 
 
 async def ran(path: Path, *contexts: Context, answers: Sequence[str] = ()) -> HookOutcome:
-    """Run the hook in a process with these contexts and the files of the contract."""
+    """Run the hook in a process with these contexts, and with the files that the hook contract defines."""
     runner = ProcessHookRunner(
         path.parent / "runs", Limits(wall_s=WALL_S, stdout_bytes=MAX_OUTPUT), environment=variables()
     )

@@ -138,7 +138,7 @@ jq -r '.[] | "%s \\(.binding) \\(.type // "")"' "$BINDING_CONTEXT_PATH" >>%s
 """
 WATCHING = '{"name":"own","apiVersion":"v1","kind":"ConfigMap","nameSelector":{"matchNames":["nobody"]}}'
 START: dict[str, str] = {
-    "h01": '{"configVersion":"v1","onStartup":20,"kubernetes":[%s]}' % WATCHING,  # noqa: UP031 - braces
+    "h01": '{"configVersion":"v1","onStartup":20,"kubernetes":[%s]}' % WATCHING,  # noqa: UP031 - the text has braces
     "h02": '{"configVersion":"v1","onStartup":1,"schedule":[{"name":"never","crontab":"0 0 29 2 *"}]}',
     "h03": (
         '{"configVersion":"v1","onStartup":10,"kubernetes":[%s],"schedule":[{"name":"never","crontab":"0 0 29 2 *"}]}'  # noqa: UP031

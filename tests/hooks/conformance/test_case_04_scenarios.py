@@ -32,7 +32,7 @@ def state(*objects: str) -> str:
 
 
 async def test_hook_is_shown_existing_objects_then_their_changes() -> None:
-    """The first run gets all objects; later runs get added, changed and deleted objects in their state at that time."""
+    """The first run gets all objects that match. Later runs get added, changed or deleted objects as they were at the event."""
     config = """
 kubernetes:
 - {name: maps, apiVersion: v1, kind: ConfigMap, namespace: {nameSelector: {matchNames: [default]}},

@@ -137,7 +137,7 @@ async def test_failed_run_blocks_its_queue_and_its_retry_includes_new_events(aut
 
 
 async def test_failing_hook_is_retried_with_growing_delays_without_end(autojump_clock: MockClock) -> None:
-    """The delays are as with the peers: they start at 5 s, are at most 32 s, and have jitter."""
+    """The delays are like those of the peers: about 5 s at first, later longer, at most 32 s, and with jitter."""
     async with open_queues(SERVICE) as queues:
         lanes = Lanes(queues, failing={"h1 main": 40}, seconds=0)
         lanes.happen("h1 C")

@@ -1,6 +1,6 @@
 """Results observed with published hooks (spec hook-protocol §6.4a): our hooks have the same output in the same situations.
 
-The hooks here were written for this project. Their configurations are read and the hooks are run as by the daemon.
+The hooks here were written for this project. The tests read their configurations and run them as the daemon does.
 """
 
 import base64

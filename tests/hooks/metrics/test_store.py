@@ -259,7 +259,7 @@ NUMBERS: Final = st.sampled_from((0.0, 0.5, 1.0, 7.0))
 
 
 class AgainstModel(RuleBasedStateMachine):
-    """A model that keeps all publications in a list and must give the same results as the store.
+    """A test that compares the store with a model, which keeps all publications in a list.
 
     Each package has a label with its name, as in the calls by HookMetrics.
     """

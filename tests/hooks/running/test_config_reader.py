@@ -113,7 +113,7 @@ async def test_config_run_has_its_own_user_and_its_files_are_removed() -> None:
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can start programs as other users")
 async def test_hook_user_can_access_its_package_after_a_restart() -> None:
-    """A starting daemon resets the mode of its state folder, so access to packages must be opened again."""
+    """A starting daemon resets the mode of its state folder, so access to packages must be granted again."""
     with state_folder() as state:
         hook = hook_file(bash(package_in(state), "echo said"))
         containment = Containment(users=users(), state_dir=state)

@@ -75,7 +75,10 @@ async def test_package_without_hooks_has_none(tmp_path: Path, reader: ProcessCon
 async def test_config_run_has_its_folder_no_input_and_no_run_variables(
     layout: Layout, folder: str, hooks: Path, reader: ProcessConfigReader
 ) -> None:
-    """An old example hook reads standard input if the variables of a run are unset, so standard input must be empty."""
+    """The variables of a hook run are not set for ``--config``. An old example hook then reads its standard input.
+
+    So this input must be empty.
+    """
     (hooks / "a").mkdir()
     bash(hooks / "a", f'echo "onStartup: $(cat | wc -c)$(env | grep -c _PATH=)"; [ "${{PWD##*/}}" = {folder} ]')
     (hook,) = await discovered(hooks, reader, layout)

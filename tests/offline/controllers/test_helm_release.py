@@ -136,7 +136,7 @@ async def test_a_transient_error_of_a_repository_is_retried(tmp_path: Path) -> N
     refused: list[str] = []
 
     class Flaky(Quiet):
-        """A handler of HTTP requests that fails the first one."""
+        """A handler of HTTP requests that answers the first request with an error."""
 
         def do_GET(self) -> None:  # noqa: N802 - the name is http.server's
             if refused:

@@ -1,4 +1,6 @@
-"""The collection of the result of a build: the namespaces of objects, their places in files, and orphans."""
+"""The collection of the result of a build: the namespaces of objects, their places in files, and orphans (declared nodes whose
+file nothing builds).
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The text of progress, and the progress of a real build."""
+"""The progress of builds, as text, and as a real build reports it."""
 
 from pathlib import Path
 

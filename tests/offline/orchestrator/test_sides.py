@@ -50,7 +50,7 @@ FILES = with_chart(
 
 
 class CountingRenderer:
-    """A renderer that counts the rendered releases."""
+    """A renderer that records the names of the rendered releases."""
 
     def __init__(self, inner: Renderer) -> None:
         self.inner = inner
@@ -62,7 +62,7 @@ class CountingRenderer:
 
 
 class CountingFetcher:
-    """A fetcher of one folder that counts its calls."""
+    """A fetcher that always returns the same folder, and counts its calls."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -83,8 +83,8 @@ async def sides(
     engine: Path | None = None,
     links: Mapping[str, str] | None = None,
 ) -> tuple[Sides, list[str]]:
-    """Build a tree before and after files are changed; an empty text deletes a file. Return both sides and the rendered
-    releases.
+    """Build a tree before and after ``changes`` to its files. An empty text in ``changes`` deletes the file. Return both sides,
+    and the names of the releases that were rendered on either side.
     """
     before, after = tmp_path / "before", tmp_path / "after"
     for folder in (before, after):
@@ -233,7 +233,9 @@ async def test_releases_made_by_a_fetched_chart_are_compared(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_a_changed_file_of_an_artifact_renders_its_release(tmp_path: Path) -> None:
-    """The release must be rendered if a file that is copied into its artifact differs."""
+    """The chart of the release is in an artifact, into which files of the tree are copied. If such a file differs, the release
+    must be rendered.
+    """
     generator = (
         "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {name: g, namespace: apps}\n"
         "spec:\n  sources: [{alias: tree, kind: GitRepository, name: flux-system, namespace: flux-system}]\n"

@@ -1,4 +1,4 @@
-"""Builds of one package, without a resource that requests it."""
+"""Builds of one package. No resource in a tree requests the package."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Changes that a reviewer must not overlook."""
+"""Changes that a reviewer must not overlook, such as lost data, refused updates and additional rights."""
 
 import pytest
 

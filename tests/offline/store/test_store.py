@@ -1,4 +1,4 @@
-"""The store: deduplication, events, and repeated runs of nodes (spec/schedulers §B.6)."""
+"""The store of a tree's objects: equal objects, events for listeners, and repeated runs of nodes (spec/schedulers §B.6)."""
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.store.status import PENDING, READY

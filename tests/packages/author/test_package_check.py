@@ -172,7 +172,7 @@ async def test_a_dead_worker_raises_an_error(tmp_path: Path) -> None:
 
 
 class OnlyAtWork(RealJq):
-    """A runner whose programs always compile; they can fail only when they run."""
+    """A runner of jq programs whose check accepts every program, so that a program can fail only when it runs."""
 
     async def check(self, program: str) -> None:
         pass

@@ -75,7 +75,7 @@ def test_unpacking_can_be_stopped(tmp_path: Path) -> None:
 
 
 def test_a_link_out_of_the_chart_folder_is_refused(tmp_path: Path) -> None:
-    """The target is not in the archive, but exists beside the folder into which the archive is unpacked."""
+    """A link in the archive points to a file beside the folder into which the archive is unpacked."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as opened:
         opened.addfile(tarfile.TarInfo("web/Chart.yaml"), io.BytesIO())

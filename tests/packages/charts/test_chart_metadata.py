@@ -70,7 +70,9 @@ AFTER_READING: Final = (
     "incompatible with Kubernetes",
     "missing in charts/ directory",
 )
-"""Messages of Helm about a file that it was able to read. They are reported when the package is rendered."""
+"""Messages of Helm about a file that it was able to read. For such files, the daemon reports the problem only when the package
+is rendered.
+"""
 
 
 def variations(count: int) -> list[str]:
@@ -87,7 +89,9 @@ def variations(count: int) -> list[str]:
 
 
 def rendered(text: str, folder: Path) -> JsonValue:
-    """Return the chart as a template sees it, None if Helm cannot read the file, or True if Helm reads it but cannot render."""
+    """Return the chart's metadata as a template sees them, None if Helm cannot read the file, or True if Helm reads the file
+    but cannot render the chart.
+    """
     write(folder, {"Chart.yaml": text, "templates/a.yaml": TEMPLATE})
     write(folder / "charts" / "sub", {"Chart.yaml": "apiVersion: v2\nname: sub\nversion: 0.1.0\n"})
     environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin"}

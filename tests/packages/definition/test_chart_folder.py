@@ -1,4 +1,5 @@
-"""The folder that Helm gets for a package. It is rendered in test_helm_renderer.py."""
+"""The chart folder that is made for Helm from the files of a package. The tests in test_helm_renderer.py render such folders.
+"""
 
 import errno
 import os

@@ -1,4 +1,6 @@
-"""All files of a chart, in folders and in archives. Their use is tested in test_chart_use.py and test_subchart_crds.py."""
+"""The files of a chart and of all charts in it, which may be folders or archives. Tests of the code that uses these files are
+in test_chart_use.py and test_subchart_crds.py.
+"""
 
 import io
 import tarfile

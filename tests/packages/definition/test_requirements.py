@@ -1,4 +1,4 @@
-"""Requirements of packages, whose package names are resolved into the names that the scheduler uses."""
+"""Requirements of packages. The names of required packages are resolved into the names that the scheduler uses."""
 
 import pytest
 from hypothesis import given

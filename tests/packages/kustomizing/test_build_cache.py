@@ -1,4 +1,4 @@
-"""Cached builds, which are found by the content of their files. No builder runs here."""
+"""Cached builds. A build is found if the files that it has read still have the same content. The tests run no builder."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ def key(start: Path, version: str = "v5.8.1", name: str = "apps", **files: str) 
 
 
 def write(start: Path, text: str) -> dict[str, str]:
-    """Write the file of a build, and return the paths that the build has read, with their state."""
+    """Write a file, and return the paths that a build of its folder would read, each with its state."""
     start.mkdir(exist_ok=True)
     (start / "a.yaml").write_text(text)
     return {str(start): "folder", str(start / "a.yaml"): digest(text), str(start / "b.yaml"): "absent"}

@@ -1,4 +1,4 @@
-"""Builds by the engine: their output equals that of kubectl byte for byte, and they are cached."""
+"""Builds by the chart engine. Their output equals that of kubectl byte for byte, and they are cached."""
 
 import os
 import subprocess
@@ -167,7 +167,7 @@ def same_version() -> None:
 
 
 def by_program(folder: Path, *, unrestricted: bool) -> tuple[int, bytes, bytes]:
-    """Return the exit code, the output and the error message of the real program."""
+    """Return the exit code, the output and the error message of ``kubectl kustomize``."""
     more = ["--load-restrictor", "LoadRestrictionsNone"] if unrestricted else []
     done = subprocess.run([tool("kubectl"), "kustomize", *more, folder], capture_output=True, check=False)
     return done.returncode, done.stdout, done.stderr[done.stderr.find(b"error: ") :] if done.returncode else b""
@@ -191,7 +191,7 @@ async def by_engine(engine: ChartEngine, folder: Path, *, unrestricted: bool) ->
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("unrestricted", [True, False])
 async def test_the_engine_builds_the_same_bytes_as_kubectl(tmp_path: Path, *, unrestricted: bool) -> None:
-    """One worker builds all trees, and the good ones twice, to show that no build affects the next one."""
+    """One worker of the engine builds all trees, and those in ``GOOD`` twice, to show that no build affects the next one."""
     async with opened(tmp_path) as engine:
         for number, (name, files) in enumerate([*GOOD.items(), *WRONG.items()]):
             folder = write_tree(tmp_path.resolve() / str(number), files) / "a"

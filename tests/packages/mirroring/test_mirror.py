@@ -1,6 +1,6 @@
-"""Copies of packages from docker-registry to a folder of layouts and back, with signatures and images.
+"""Copies of packages, with their signatures and images, from docker-registry to a folder of OCI layouts and back.
 
-The folder is sufficient for a daemon without a network: it is a source of packages, and their signatures are verified.
+A daemon without a network can use this folder as its source of packages, and verify their signatures.
 """
 
 import json
@@ -277,7 +277,7 @@ async def test_an_unreachable_image_registry_does_not_prevent_other_copies(tmp_p
 
 
 async def test_a_write_error_of_the_target_ends_the_mirror(tmp_path: Path) -> None:
-    """A mirror that continued would download all other images and then fail to write each of them."""
+    """If the mirror command continued, it would download all other images and then fail to write each of them."""
     source, images = (OciLayout(tmp_path / name) for name in ("one", "images"))
     await push(images, "1", b"app", "app")
     await push_annotated(source, {"images": "- {image: 'a.example/app:1'}"})

@@ -62,7 +62,7 @@ async def test_a_library_chart_has_no_images(tmp_path: Path) -> None:
 
 
 async def test_a_download_is_deleted_after_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mirror of all versions of all packages must not fill the disk with temporary files."""
+    """A command that mirrors all versions of all packages must not fill the disk with temporary files."""
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     layout = OciLayout(tmp_path / "layout")
@@ -140,7 +140,9 @@ def test_an_invalid_container_image_is_an_error() -> None:
 
 
 def test_an_image_in_the_own_registry_without_a_digest_is_refused() -> None:
-    """The host of the package's own registry is not known yet, so a copy would use a host that does not exist."""
+    """During the search for images, templates get a placeholder as the package's own registry, so the image could not be
+    downloaded.
+    """
     with pytest.raises(
         ArtifactError, match="the image '/side:1' in the package's own registry, whose digest is known only"
     ):

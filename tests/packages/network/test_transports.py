@@ -1,7 +1,7 @@
 """Connections to a registry on loopback: through a proxy, with a client certificate, and with resumed transfers.
 
-The registry is docker-registry itself, which serves TLS with a certificate of a test authority. The proxy is a real one that
-accepts any host name.
+The registry is the real program docker-registry. It serves TLS with a certificate from a certificate authority of the tests.
+The proxy is a real one that accepts any host name.
 """
 
 import ssl

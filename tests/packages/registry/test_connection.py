@@ -1,4 +1,4 @@
-"""Connections, redirects and authorization: which servers get a secret, and the limits."""
+"""Connections to registries, redirects and authorization: which servers get a login or a token, and the limits of requests."""
 
 import logging
 import ssl
@@ -48,7 +48,7 @@ async def pair(
 def wire_to(
     faulty: FaultyRegistry, credentials: Credentials, known: Authorizations
 ) -> AbstractAsyncContextManager[RegistryConnection]:
-    """Open a new connection that shares the authorizations of earlier ones."""
+    """Open a new connection that uses the authorizations in ``known``."""
     access = RegistryAccess(known=known)
     return open_connection(
         faulty.address, scheme="http", credentials=credentials, ca="", patience=PATIENT, access=access
@@ -296,7 +296,9 @@ async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> 
 
 
 async def test_a_token_without_the_right_is_not_used_again() -> None:
-    """The user gets the permission after the token was issued. The registry answers the token with 403 and no challenge."""
+    """The user gets the permission only after the token was issued. The registry answers a request with the old token with 403,
+    and names no realm.
+    """
     known = Authorizations()
     async with open_faulty_registry() as faulty:
         faulty.on(

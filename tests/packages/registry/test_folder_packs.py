@@ -19,7 +19,7 @@ def later() -> float:
 
 @pytest.fixture
 def packed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the names of packed folders."""
+    """Return a list to which the name of each packed folder is added."""
     names: list[str] = []
 
     def pack(source: Path, name: str = "", version: str = "") -> Package:

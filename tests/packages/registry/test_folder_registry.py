@@ -1,4 +1,6 @@
-"""Package folders as a registry: the reading part of the contract, every layout, and files that change during a download."""
+"""A registry whose packages are folders: the part of the contract for readers, packages of every layout, and files that change
+during a download.
+"""
 
 from pathlib import Path
 

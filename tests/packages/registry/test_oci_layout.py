@@ -1,4 +1,6 @@
-"""Layouts in a folder: the contract, layouts by other tools, damaged ones, concurrent writers, and a writer that is killed."""
+"""OCI layouts in a folder: the contract of registries, layouts that other tools wrote, damaged layouts, concurrent writers, and
+a writer that is killed.
+"""
 
 import json
 import os
@@ -213,7 +215,7 @@ trio.run(push, OciLayout(pathlib.Path(sys.argv[1])), "latest", b"new")
 
 
 def push_killed_at(root: Path, step: int) -> int:
-    """Push again in a process that kills itself at the given step, and return its exit code."""
+    """Push an artifact in another process, which kills itself at the given step. Return its exit code."""
     command = [sys.executable, "-c", KILLED, str(root), str(step)]
     return subprocess.run(command, cwd=ROOT, timeout=300, check=False).returncode
 

@@ -1,4 +1,5 @@
-"""The contract of registries with a real registry, and the wrong answers of a faulty one."""
+"""The client of OCI registries. It is tested with the contract on a real registry, and with the wrong answers of a faulty one.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The metadata that is pushed together with a package."""
+"""The metadata of a package that a push writes into the registry together with the package."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The registry in memory, which other tests use, fulfils the contract of registries."""
+"""The registry in memory, which other tests use. It fulfills the contract of registries."""
 
 import pytest
 

@@ -92,7 +92,7 @@ async def test_a_token_that_expires_during_a_layer_is_replaced() -> None:
 
 
 async def test_a_storage_url_that_expires_during_a_layer_is_replaced() -> None:
-    """The registry redirects to a new URL of the storage when the old one has expired. The storage never gets the login."""
+    """When a URL of the storage has expired, the registry redirects to a new one. The storage never gets the login."""
     async with open_faulty_registry() as faulty, open_faulty_registry() as storage:
         places = iter(("/first", "/second"))
 
@@ -115,7 +115,8 @@ async def test_a_storage_url_that_expires_during_a_layer_is_replaced() -> None:
 @pytest.mark.parametrize("newer", [True, False])
 @pytest.mark.parametrize("by_token", [True, False])
 async def test_a_login_rotated_during_a_layer_is_read_again(newer: bool, by_token: bool) -> None:
-    """The login is read again from its source. If it has changed, it is used; otherwise it is not tried again."""
+    """After a refusal, the login is read again from its source. A changed login is used. An unchanged login is not tried again.
+    """
     renewed: list[str] = []
 
     async def renew() -> Credentials:

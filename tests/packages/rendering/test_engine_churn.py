@@ -1,4 +1,6 @@
-"""A day of renders by the real chart engine: workers are replaced and dismissed, but memory and descriptors do not grow."""
+"""As many renders by the real chart engine as in a day. Workers are replaced, dismissed and killed, but memory and descriptors
+do not grow.
+"""
 
 import os
 import signal
@@ -54,7 +56,7 @@ async def until_dismissed() -> None:
 
 
 async def an_hour(engine: ChartEngine, chart: Path, values: Path, hour: int) -> None:
-    """Do the renders of one hour, two at a time, and kill all workers once."""
+    """Do as many renders as in one hour, two at a time, and kill all workers once."""
 
     async def render(number: int) -> None:
         if number == hour:

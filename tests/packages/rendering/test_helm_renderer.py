@@ -335,7 +335,7 @@ async def test_oversized_output_is_refused(program: str, tmp_path: Path) -> None
 
 @pytest.mark.sampled
 async def test_a_chart_that_exceeds_the_memory_limit_is_refused(program: str, tmp_path: Path) -> None:
-    """The template doubles a text forty times, to a terabyte."""
+    """The template tries to double a text forty times, which would make a terabyte."""
     doubling = '{{- $s := "x" -}}{{- range until 40 }}{{- $s = printf "%s%s" $s $s }}{{- end }}\na: {{ len $s }}\n'
     folder = chart(tmp_path / "web", files={"templates/bomb.yaml": doubling})
     limited = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(memory_bytes=512 * 1024**2))
@@ -347,8 +347,8 @@ async def test_a_chart_that_exceeds_the_memory_limit_is_refused(program: str, tm
 
 @pytest.mark.sampled
 async def test_garbage_of_a_large_chart_is_collected_before_the_limit(program: str, tmp_path: Path) -> None:
-    """The chart retains 120 MB, so by default Go would let the heap grow to 600 MB. The collector must know the limit of 512
-    MB.
+    """The chart retains 120 MB. With ``GOGC=400`` alone, Go would let the heap grow to 600 MB, which is more than the limit.
+    ``GOMEMLIMIT`` makes the garbage collector start earlier.
     """
     keep = '{{- $all := list }}{{- range until 120 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}'
     churn = '{{- range until 400 }}{{- $_ := repeat 2000000 "x" }}{{- end }}'
@@ -360,7 +360,7 @@ async def test_garbage_of_a_large_chart_is_collected_before_the_limit(program: s
 
 @pytest.mark.sampled
 async def test_a_chart_that_retains_all_memory_fails_at_the_limit(program: str, tmp_path: Path) -> None:
-    """The heap grows by one megabyte at a time, even beyond the size at which the garbage collector runs continuously."""
+    """The template retains one megabyte after another, even when the garbage collector already runs continuously."""
     hoard = '{{- $all := list }}{{- range until 2000 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}\na: 1\n'
     folder = chart(tmp_path / "web", files={"templates/hoard.yaml": hoard})
     limited = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(memory_bytes=384 * 1024**2))

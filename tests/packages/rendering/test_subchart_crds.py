@@ -112,7 +112,9 @@ def test_crds_of_archived_subcharts_are_read(tmp_path: Path) -> None:
 
 
 def test_conditions_of_a_package_ignore_its_values_file(tmp_path: Path) -> None:
-    """The values that are given for a package are complete, so its ``values.yaml`` is not merged into them."""
+    """The request for a render contains the complete values of a package, so the package's ``values.yaml`` is not merged into
+    them.
+    """
     folder = chart(tmp_path / "chart", files=FILES)
     assert found(folder, {}, is_package=True) == ["deep", "one", "three", "two", "unnamed"]
     assert found(folder, {"tags": {"extra": False}}, is_package=True) == ["one", "unnamed"]

@@ -1,4 +1,6 @@
-"""The actions in templates: which functions they call, and which fields they read. Charts are tested in test_chart_use.py."""
+"""The actions in templates: which functions they call, and which fields they read. The tests in test_chart_use.py use whole
+charts.
+"""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Rules in real worker processes: their results, and workers that die, hang or send too much output."""
+"""CEL rules in real worker processes: the results of rules, and workers that die, hang or send too much output."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ def rules(*texts: str) -> SchemaRules:
 
 
 def program(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Replace the program of the workers with this one."""
+    """Replace the program that workers run with the Python text ``text``."""
     monkeypatch.setattr(cel_pool, "_COMMAND", Command((sys.executable, "-I", "-c", text), cwd=Path("/"), env={}))
 
 

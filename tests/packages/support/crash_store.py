@@ -1,4 +1,4 @@
-"""A program that kills a process at each of its calls that change the disk, and checks what remains.
+"""A program that kills a process at each call that changes the disk, one call in each round, and checks what remains.
 
 The arguments are a folder, and ``chart`` or ``image``. Every round forks twice. The first child adds version 2 (of that kind)
 beside version 1, and is killed with SIGKILL at its nth call that changes the disk. The second child opens the store as the next
@@ -53,7 +53,7 @@ async def begin(root: Path) -> None:
 
 
 async def upgrade(root: Path) -> None:
-    """Do the work during which the process is killed."""
+    """Do the work during which the process is killed: replace version 1 by version 2, and collect what is no longer used."""
     async with open_store(root) as store:
         await bring(store, "2.0.0", kind=sys.argv[2])
         await store.undeploy("other")

@@ -1,4 +1,6 @@
-"""A registry in memory, for tests of code that uses registries. It fulfils the contract, counts downloads, and can be paused."""
+"""A registry in memory, for tests of code that uses registries. It fulfills the contract of registries, counts downloads, and
+can be paused.
+"""
 
 import gzip
 import io

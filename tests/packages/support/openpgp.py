@@ -27,7 +27,7 @@ class Pgp:
         return done.stdout
 
     def keyring(self, *names: str) -> str:
-        """Return the armored public keys of some users."""
+        """Return the public keys with these names, armored and joined."""
         return "".join(self.run("--armor", "--export", f"={name} <{name}@example>").decode() for name in names)
 
     def sign(self, text: bytes, name: str = "ours", at: str = "") -> bytes:

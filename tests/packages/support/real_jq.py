@@ -21,8 +21,8 @@ class LateError(ProgramError):
 class RealJq:
     """A runner of jq programs.
 
-    ``asked`` lists the programs that were run, in order. The worker of a program in ``dying`` dies, and a program in ``endless``
-    never ends.
+    ``asked`` lists the programs that were run, in order. A program in ``dying`` fails as if its worker had died, and a program
+    in ``endless`` as if it had exceeded its time limit.
     """
 
     programs: Programs = field(default_factory=Programs)

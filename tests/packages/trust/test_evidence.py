@@ -1,4 +1,4 @@
-"""Signatures and statements of an artifact, whose bytes are never printed."""
+"""The values that describe signatures and statements of an artifact. Their ``repr`` does not contain the signed bytes."""
 
 from wharfinger.packages.trust.evidence import Signature
 

@@ -1,4 +1,5 @@
-"""Keyless signatures: trusted ones, and attacks with their messages. No attack may store anything.
+"""Keyless signatures: signatures that are trusted, and attacks, which must be refused with a certain message. After an attack,
+nothing may be in the store.
 
 The authority and the log are simulated (:mod:`tests.packages.support.sigstore`), so no test needs a network.
 """
@@ -204,8 +205,8 @@ async def content_that_was_not_signed(registry: WritableRegistry, digest: Digest
 
 
 async def entry_of_another_signature(registry: WritableRegistry, digest: Digest) -> None:
-    """Use an expired certificate with the log entry of an earlier signature, which has a time at which the certificate was
-    valid.
+    """Use an expired certificate with the log entry of an earlier signature. The time in this entry is one at which the
+    certificate was valid.
     """
     payload = claim(digest)
     earlier = GOOD.annotations(claim(digest_of(b"earlier")))
@@ -217,12 +218,12 @@ async def signature_of_another_artifact(registry: WritableRegistry, digest: Dige
 
 
 async def certificate_by_a_signer(registry: WritableRegistry, digest: Digest) -> None:
-    """Let a signer use its valid certificate to issue another certificate in another name."""
+    """Let a signer use its valid certificate to issue a certificate for another name."""
     await annotated(GOOD.but(authority=_SignersAuthority(SIGNER, "signer.example")))(registry, digest)
 
 
 class _SignersAuthority(Authority):
-    """An authority whose certificate is that of a signer, issued by the trusted authority."""
+    """An authority that uses a signer's certificate as its own. The trusted authority has issued this certificate."""
 
     @property
     def between_key(self) -> ec.EllipticCurvePrivateKey:

@@ -1,4 +1,5 @@
-"""Attacks on a registry with a policy. Nothing is stored, and the message names the artifact, the key and the rule.
+"""Attacks on a registry for which a verification policy is configured. Nothing is stored, and the message names the artifact,
+the key and the rule.
 
 Each attack is tried on a layout on disk and on docker-registry, with the store that the daemon uses.
 """
@@ -342,7 +343,9 @@ class _WithoutSignatures(OciLayout):
 
 
 async def test_an_artifact_requested_by_digest_must_have_the_expected_version(tmp_path: Path) -> None:
-    """A version range requests the digest that a scan has found. Before that, the tag may have been moved to an old package."""
+    """If a version range is configured, a package is requested by the digest that a scan of the tags has found. Before the
+    scan, the tag may have been moved to an old package.
+    """
     registry = OciLayout(tmp_path)
     old = await push(registry, "2.0.0")
     await sign(registry, REPOSITORY, old.digest, "1.0.0")

@@ -1,4 +1,6 @@
-"""The verification of signatures. A refusal reports the rule that failed for the signature that passed the most checks."""
+"""The verification of signatures. If no signature is valid, the refusal is about the signature that passed the most checks, and
+names the rule on which it failed.
+"""
 
 import pytest
 from hypothesis import given

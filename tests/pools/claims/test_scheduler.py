@@ -1,4 +1,5 @@
-"""The scheduler over a backend in memory: the cases of spec/schedulers (C.9, C.12), and the defects that it names (C.13).
+"""The scheduler over a backend in memory: the cases of spec/schedulers (C.9, C.12), and the defects that this specification
+names (C.13).
 
 The table of the cases is `tests/spec_pool_cases.py`.
 """
@@ -362,8 +363,8 @@ async def test_claims_never_exceed_the_limit_and_waiting_claims_hold_no_member(
 async def test_a_storm_of_requests_with_conflicts_and_a_shutdown(
     autojump_clock: trio.testing.MockClock, *, conflicting: bool
 ) -> None:
-    """Send 600 requests for 200 members that are used again, and shut down halfway. If ``conflicting``, about a third of the
-    claims conflict.
+    """Send 600 requests for 200 members, release claimed members so that they are used again, and shut down before all requests
+    are answered. If ``conflicting``, about a third of the claims conflict.
     """
 
     def third(member: Member, spec: str) -> None:

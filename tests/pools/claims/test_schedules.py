@@ -27,7 +27,9 @@ picks = st.integers(0, 1000)
 
 @dataclass(frozen=True)
 class Call:
-    """A caller that holds a member for some time, and stops waiting after ``patience``."""
+    """A caller that requests a member with a ``deadline``, and leaves after ``patience`` if it has no answer by then. Both are
+    in seconds.
+    """
 
     deadline: float
     patience: float

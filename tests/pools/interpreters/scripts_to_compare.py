@@ -1,5 +1,7 @@
 # ruff: noqa: E501 - most scripts are one line
-"""Scripts whose outputs, exit status and files must be equal in cold and warm runs."""
+"""Scripts whose outputs, exit status and files must be equal in cold runs (in a new process) and in warm runs (in a forked
+worker).
+"""
 
 from typing import Final
 

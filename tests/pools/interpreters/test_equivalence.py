@@ -1,4 +1,6 @@
-"""Warm runs of a script equal runs in a new process: the outputs, exit status, files, and environment."""
+"""Warm runs of a script, that is, runs in a worker that a zygote process has forked. Their outputs, exit status, files and
+environment equal those of a run in a new process.
+"""
 
 import re
 from collections.abc import Mapping

@@ -40,7 +40,7 @@ async def test_a_worker_that_was_killed_is_replaced() -> None:
 
 
 async def test_surplus_workers_are_ended_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A surplus arises because a worker is forked for each request, even if the request no longer waits for it."""
+    """A surplus arises because a worker is forked for each request, even if the request ends before the worker is ready."""
     monkeypatch.setattr("wharfinger.pools.interpreters.pool.SURPLUS_S", 0.01)
     script = package(tmp_path / "package", "print('done')")
     async with ready(command_of(script, tmp_path / "first"), 4) as starts:

@@ -1,4 +1,6 @@
-"""Commands that run warm if possible and cold otherwise. Many runs leave nothing behind."""
+"""Commands that run warm (in a worker that a zygote process has forked) if possible, and otherwise cold (in a new process).
+Many runs leave nothing behind.
+"""
 
 import gc
 import itertools

@@ -1,4 +1,4 @@
-"""Zygotes, which fork workers that are children of this process."""
+"""Zygotes, the processes that fork workers. The workers become children of this process."""
 
 import os
 import signal

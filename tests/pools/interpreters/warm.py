@@ -77,8 +77,8 @@ async def until_ready(pool: InterpreterPool, size: int) -> None:
 
 @asynccontextmanager
 async def ready(command: Command, size: int = 1, ledger: ProcessLedger | None = None) -> AsyncGenerator[WarmStarts]:
-    """Open a starter of warm runs. The pool for the command's interpreter is ready, because the command has already run cold
-    once.
+    """Run the command once in a new process, and yield a `WarmStarts` once its pool for the command's interpreter has ``size``
+    idle workers.
     """
     async with open_warm_starts(size, ledger, MemoryBudget(GIB)) as starts:
         await starts.run(command, LIMITS)

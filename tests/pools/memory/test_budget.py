@@ -23,7 +23,7 @@ MIB = 1024**2
 
 @dataclass(eq=False)
 class Holder:
-    """A pool whose processes are only numbers."""
+    """A fake pool. Its processes are only numbers in ``busy`` and ``idle``."""
 
     busy: list[int] = field(default_factory=list)
     idle: dict[int, float] = field(default_factory=dict)
@@ -142,8 +142,8 @@ async def test_without_processes_measurements_are_rare_until_an_admission(
 async def test_an_admission_during_the_pause_is_remembered(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process may be admitted in the pause before a measurement, and start only after the measurement. Then another one
-    follows.
+    """A process may be admitted in the pause before a measurement, and start only after the measurement. In that case another
+    measurement follows.
     """
     sizes(monkeypatch, {1: 50 * MIB})
     holder = Holder()

@@ -109,7 +109,9 @@ class Cluster(Clients):
 
 @asynccontextmanager
 async def open_cluster(*faults: Rule, seed: int = 0) -> AsyncGenerator[Cluster]:
-    """Open a control plane with its controllers. ``faults`` should select the user agent ``wharfinger*``."""
+    """Open a control plane with its controllers. ``faults`` are rules by which requests fail. They should select requests with
+    the user agent ``wharfinger*``, so that only the daemon's client has faults.
+    """
     async with (
         open_control_plane(simulate=True, faults=faults, fault_seed=seed) as plane,
         open_client(Connection(LOCAL), transport=plane.transport(), options=OTHERS) as user,

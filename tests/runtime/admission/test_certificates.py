@@ -67,7 +67,9 @@ def test_a_damaged_secret_is_treated_as_absent(damage: dict[str, str]) -> None:
 
 
 async def handshake(context: ssl.SSLContext, bundle: str, name: str) -> None:
-    """Do a TLS handshake in memory, as a client that trusts the authorities in ``bundle``. Raises BrokenResourceError."""
+    """Do a TLS handshake in memory, as a client that trusts the authorities in ``bundle``. If the handshake fails, the error is
+    BrokenResourceError.
+    """
     server, client = trio.testing.memory_stream_pair()
     trust = ssl.create_default_context(cadata=bundle)
     async with trio.open_nursery() as nursery:

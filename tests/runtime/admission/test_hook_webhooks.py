@@ -134,7 +134,7 @@ async def test_only_the_missing_definition_is_retried(monkeypatch: pytest.Monkey
 
 
 class Judged:
-    """A client for which service accounts have all rights, except for the resources in ``lacking``."""
+    """A client whose access reviews say that a service account may do everything, except with the resources in ``lacking``."""
 
     def __init__(self, client: ClusterClient, lacking: set[str], account: ServiceAccount | None = None) -> None:
         self._client = client

@@ -59,7 +59,7 @@ class Calendar:
 
 @asynccontextmanager
 async def admitting(world: World, calendar: Calendar | None = None) -> AsyncIterator[AdmissionServer]:
-    """Let the world's API server call the admission server."""
+    """Run an admission server, and let the API server of ``world`` call it."""
     judge = Judge(world.runtime, [world.folder])
     async with open_admission(world.client, judge, LOOPBACK, calendar or Calendar(), "wharfinger") as server:
         with trio.fail_after(60):

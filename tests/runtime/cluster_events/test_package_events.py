@@ -1,4 +1,6 @@
-"""Events of packages: without a daemon (`tests/runtime/support/world.py`), and of a real daemon, as kubectl shows them."""
+"""Events about packages. They are recorded by a runtime in this process (`tests/runtime/support/world.py`), and by a real daemon,
+whose Events are read with kubectl.
+"""
 
 import json
 import re
@@ -28,7 +30,7 @@ PATIENCE_S = 60
 
 @asynccontextmanager
 async def eventful(world: World) -> AsyncIterator[PackageEvents]:
-    """Connect the world's runtime to a recorder for its Events, as the daemon does."""
+    """Record Events about the packages of ``world``, as the daemon does."""
     async with open_recorder(world.client, lambda: datetime.now(UTC), "test") as recorder:
         events = PackageEvents(recorder)
 
@@ -91,7 +93,7 @@ async def test_a_failed_download_is_recorded_about_the_package(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_kubectl_describe_shows_the_events(tmp_path: Path) -> None:
-    """Check that users see the Events of an Application and of the Lease."""
+    """Check that `kubectl describe` shows the Events about an Application and about the daemon's Lease."""
     for version in ("1.0.0", "1.1.0"):
         chart(tmp_path / f"packages-{version}" / "web", "web", version)
     with control_plane(tmp_path) as admin, daemon(tmp_path, admin, "--local-packages", str(tmp_path)) as running:

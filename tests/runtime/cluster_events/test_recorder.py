@@ -30,7 +30,7 @@ MODULE = Subject("wharfinger.dev/v1alpha1", "Module", "", "ingress", "u-1")
 
 @asynccontextmanager
 async def recording() -> AsyncIterator[tuple[Recorder, ClusterClient, Faulty, Clock, Subject]]:
-    """Open a recorder, and yield it with an object to record Events about."""
+    """Open a recorder. Yield it with its client, the transport of the client, its clock, and an object to record Events about."""
     clock = Clock()
     async with cluster() as (client, faulty), open_recorder(client, clock, "host_1") as recorder:
         await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})

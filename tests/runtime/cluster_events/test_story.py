@@ -14,7 +14,7 @@ from wharfinger.runtime.status.reasons import Reason
 
 
 def told(first: PackageStatus, *later: PackageStatus, story: Story | None = None) -> list[str]:
-    """Return the notes of a sequence of statuses."""
+    """Return the Events that a sequence of statuses causes, each as its reason and its text."""
     story = begin(first) if story is None else story
     found: list[Note] = []
     for before, after in zip((first, *later), later, strict=False):

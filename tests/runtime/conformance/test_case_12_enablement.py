@@ -1,8 +1,8 @@
-"""Case 12: which modules exist, and which of them are on (spec hook-protocol §5.4, §5.6, §6.4a). The cases about the scheduler
-are not here.
+"""Case 12: which modules exist, and which of them are on (spec hook-protocol §5.4, §5.6, §6.4a). The rules
+of the scheduler are tested in `tests/runtime/scheduler`.
 
-At each change, addon-operator runs all scripts one after the other, in the order of modules. Here a script runs only if its
-inputs have changed. These tests therefore compare the results, not the runs.
+At each change, addon-operator runs all enabled scripts one after the other, in the order of modules. Here a script runs only if
+its inputs have changed. These tests therefore compare the results of the scripts, and not how often they run.
 """
 
 from pathlib import Path
@@ -42,7 +42,7 @@ def runner(folder: Path) -> ProcessHookRunner:
 
 
 async def ask(folder: Path, module: Path, *enabled: JsonValue) -> EnabledAnswer | None:
-    """Run the script of a module as if the modules in ``enabled`` were on."""
+    """Run the enabled script of a module as if the modules in ``enabled`` were on."""
     values: JsonObject = {"global": {"enabledModules": [*enabled]}, camel_name(module.name): {}}
     return await run_enabled_script(runner(folder), module, values, {}, masked=str)
 

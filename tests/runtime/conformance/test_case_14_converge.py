@@ -1,8 +1,8 @@
 """Case 14: the order in which hooks run (spec hook-protocol §5.2, §5.3, §6.4), in addon-operator's folders.
 
-Only effects that hooks can observe are compared: their order, their contexts, and their values. The tasks that addon-operator
-runs in between have no counterpart. There are three global hooks, of which 01 and 03 watch objects without Synchronization. There
-are three modules: alpha is on, beta is disabled by the ConfigMap, and nothing enables gamma.
+Only what hooks can observe is compared: the order of their runs, their contexts, and their values. The tasks that addon-operator
+runs between the hooks have no counterpart here. There are three global hooks. The hooks 01 and 03 watch objects, and have turned
+Synchronization off. There are three modules: alpha is on, beta is disabled by the ConfigMap, and nothing enables gamma.
 """
 
 from collections.abc import AsyncIterator
@@ -105,7 +105,7 @@ def switched(folder: Path, name: str) -> str:
 
 @asynccontextmanager
 async def converged(folder: Path) -> AsyncIterator[Notes]:
-    """Install everything, check the expected hook runs, and yield the notes once everything is idle."""
+    """Install everything, check that exactly the hooks in ``STARTED`` have run, and yield the notes once everything is idle."""
     write_folders(folder)
     async with open_world(folder) as world:
         notes = Notes(world, folder / "notes")
@@ -127,8 +127,8 @@ async def of_alpha(notes: Notes, key: str) -> str:
 
 @pytest.mark.slow
 async def test_hooks_of_the_start_run_in_order(tmp_path: Path) -> None:
-    """The order is onStartup and then beforeAll, both by order number, then the modules by weight, and then afterAll. Global
-    hooks have no Synchronization.
+    """The global onStartup hooks run first, then the beforeAll hooks, both by order number. The modules follow by weight, and then
+    the afterAll hooks.
     """
     async with converged(tmp_path) as notes:
         assert await of_alpha(notes, "colour") == "grey"
@@ -157,7 +157,7 @@ async def test_changed_settings_of_a_module_run_only_that_module(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_values_changed_by_an_afterhelm_hook_are_applied_at_once(tmp_path: Path) -> None:
-    """The module's beforeHelm hooks do not run again. In addon-operator they do."""
+    """The module's beforeHelm hooks do not run again, although they do in addon-operator."""
     async with converged(tmp_path) as notes:
         await notes.configure(alpha="size: 3", betaEnabled="false")
         await notes.tell("alpha beforeHelm grey", "alpha afterHelm grey", "alpha afterHelm grey")
@@ -200,7 +200,9 @@ async def test_an_event_that_changes_global_values_starts_a_round(tmp_path: Path
 
 @pytest.mark.slow
 async def test_a_global_hook_may_switch_modules_in_a_round(tmp_path: Path) -> None:
-    """Only gamma, which the hook switches, has work in the round. The hook also enables beta, but the ConfigMap disables it."""
+    """The hook switches gamma, so gamma is the only module that runs in the round. The hook also enables beta, but the ConfigMap
+    disables beta.
+    """
     async with converged(tmp_path) as notes:
         (tmp_path / "gamma").write_text("true")
         notes.tick(2)
@@ -227,7 +229,7 @@ async def test_a_global_hook_may_switch_modules_in_a_round(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_modules_switched_by_the_config_map_start_a_round(tmp_path: Path) -> None:
-    """In addon-operator, such a module waits for the beforeAll hooks. Here the module may run at the same time as these hooks."""
+    """In addon-operator, a switched module waits for the beforeAll hooks. Here its hooks may run at the same time as these."""
     async with converged(tmp_path) as notes:
         await notes.configure(betaEnabled="true")
         round_of_beta = ("02 beforeAll grey", "01 beforeAll grey", "03 afterAll grey")

@@ -116,7 +116,7 @@ def test_any_config_map_is_applied_as_a_whole_or_not_at_all() -> None:
 
 
 def _mutated(dice: random.Random, text: JsonValue) -> JsonValue:
-    """Return the text, sometimes with a character added or removed."""
+    """Return the text, sometimes with one character added, removed or replaced."""
     if not isinstance(text, str) or dice.random() < 0.9:
         return text
     at = dice.randrange(len(text) + 1)

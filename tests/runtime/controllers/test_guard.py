@@ -1,4 +1,6 @@
-"""The bookkeeping of the guard of dependents: which packages it checks again, how often, and that the checks end."""
+"""The bookkeeping of the guard of dependents (`wharfinger.runtime.controllers.guard`), which holds changes that would break
+dependents: which packages it checks again, how often, and that the checks end.
+"""
 
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from wharfinger.runtime.scheduler.scheduler import Broken, Scheduler
 
 @pytest.mark.slow
 async def test_checks_that_change_nothing_end(tmp_path: Path) -> None:
-    """Two packages that are held because of the same dependent do not cause checks of each other for ever."""
+    """Two packages are held because of the same dependent. A check of one of them must not cause checks of the other for ever."""
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, ceph="", nfs="")

@@ -1,5 +1,5 @@
-"""The decisions of the guard of dependents: which dependents hold a change, which removals come first, and that every removal is
-possible in the end.
+"""The decisions of the guard of dependents, which holds changes that would break dependents: which dependents hold a change,
+for which removals a change waits, and that every removal is possible in the end.
 """
 
 import pytest

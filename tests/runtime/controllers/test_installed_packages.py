@@ -1,4 +1,4 @@
-"""A daemon that starts while changes of packages are pending, and before the requirements of all packages are known."""
+"""A daemon that starts while changes of packages are pending, and that does not know the requirements of all packages yet."""
 
 import os
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, MODULE, SE
 
 @pytest.fixture(autouse=True)
 def no_net(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable the fallback timer, so that only an event can release a held change."""
+    """Disable the timer after which held changes are checked again, so that only an event can release a held change."""
     monkeypatch.setattr("wharfinger.runtime.controllers.controller.LOOK_S", 3600.0)
 
 
@@ -197,8 +197,8 @@ async def test_packages_not_loaded_yet_are_listed_until_they_are_loaded(tmp_path
 
 @pytest.mark.slow
 async def test_a_suspension_together_with_a_refused_change_is_adopted(tmp_path: Path) -> None:
-    """The suspension breaks no dependent, so it takes effect, but the disable is held. A process that finds both changes at its
-    start does the same.
+    """One change suspends and disables the package. The suspension breaks no dependent, so it takes effect, but the disable is
+    held. A daemon that finds both changes at its start does the same.
     """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:

@@ -122,7 +122,7 @@ class RefusedError(Exception):
 
 
 def fail_with(path: Path, *names: str) -> None:
-    """Hold the folder, create folders in it, and raise RefusedError."""
+    """Lock the state folder, create folders in it, and raise RefusedError."""
     with hold_state_dir(path):
         for name in names:
             (path / name).mkdir()

@@ -29,7 +29,7 @@ async def installed(ground: Ground, more: JsonObject | None = None) -> None:
 
 
 def waited_for(world: World) -> tuple[str, ...]:
-    """Return the releases that the engine waits for, because their packages are not known yet."""
+    """Return the releases that the release engine waits for, because their packages are not known yet."""
     return world.runtime.tools.releases.statistics().table.pending_initializers
 
 

@@ -17,7 +17,7 @@ from wharfinger.runtime.scheduler.scheduler import Scheduler
 
 
 def world(*on: PackageId, off: tuple[PackageId, ...] = ()) -> Modules:
-    """Return the Modules of a runtime in which these packages are loaded. The weight of each is the length of its name."""
+    """Return the Modules of a runtime in which these packages are loaded. The weight of a package is the length of its name."""
     scheduler, instances = Scheduler(), dict[str, Instance]()
     scheduler.apply(Resumed())
     for identity in (*on, *off):

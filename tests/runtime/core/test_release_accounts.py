@@ -1,4 +1,4 @@
-"""The account of a release is that of the package that has claimed the release."""
+"""The service account of a release is the account of the package that has claimed the release."""
 
 from datetime import UTC, datetime
 

@@ -82,7 +82,7 @@ RULE: JsonObject = {
 async def open_shop(
     folder: Path, more: JsonObject | None = None, files: dict[str, str] | None = None
 ) -> AsyncIterator[World]:
-    """Open a world with a package that is ready."""
+    """Open a `World` with a package that is ready."""
     async with open_world(folder) as world:
         await world.push("web", "1.0.0", files)
         await world.repository()
@@ -128,7 +128,9 @@ async def set_phase(world: World, phase: str) -> None:
 
 @asynccontextmanager
 async def open_thing(folder: Path) -> AsyncIterator[World]:
-    """Open a world with a ready package that has a custom resource. The resource may be unready for half a second."""
+    """Open a `World` with a ready package that has a custom resource. If the resource is unready for longer than half a second,
+    the package becomes Degraded.
+    """
     async with open_world(folder, grace_s=0.5) as world:
         await install_thing(world)
         yield world
@@ -147,7 +149,7 @@ async def install_thing(world: World) -> None:
 
 
 async def persons_revision(world: World, revision: int) -> None:
-    """Write one more revision that looks as if a helm command had written it, and not a daemon."""
+    """Write one more revision that looks as if a helm command had written it instead of a daemon."""
     name = f"sh.helm.release.v1.shop.v{revision - 1}"
     ours = from_secret(await world.client.get(ObjectKey(SECRET, "prod", name)))
     theirs = replace(ours, document={**ours.document, "version": revision}, holder="")
@@ -406,7 +408,7 @@ async def test_a_failed_workload_is_reported_until_it_recovers(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_a_workload_that_failed_while_no_daemon_ran_is_reported(tmp_path: Path) -> None:
-    """The Ready status of an earlier process is checked again at the start, because no task waits for the objects then."""
+    """The package was Ready, so no task waits for its objects after the start. Therefore the daemon checks their health itself."""
     async with open_ground(tmp_path) as plain:
         ground = replace(plain, grace_s=0.2)
         async with ground.open_world() as world:
@@ -463,7 +465,7 @@ async def test_a_workload_that_failed_during_a_run_is_reported_after_it(tmp_path
 
 @pytest.mark.slow
 async def test_a_rollout_during_a_run_is_not_a_failure(tmp_path: Path) -> None:
-    """While a run applies objects, only its own wait decides about their readiness."""
+    """While a run applies objects, only the run itself, which waits for the objects, decides whether they are ready."""
     async with open_shop(tmp_path) as world:
         instance = instance_of(world)
         world.runtime.packages.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", "at work"))

@@ -1,4 +1,4 @@
-"""The options for hooks: the folders, given as options or in the environment, and their errors."""
+"""The options for hooks: the folders of modules and of global hooks, which options or environment variables name, and errors."""
 
 import argparse
 from collections.abc import Mapping

@@ -1,4 +1,6 @@
-"""The rights of a daemon: it checks those that it needs, lists missing ones, waits for them, and works without any others."""
+"""The rights of a daemon: it checks the rights that it needs, lists the missing ones, and waits for them. It needs no other
+rights.
+"""
 
 import json
 import re

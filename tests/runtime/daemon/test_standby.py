@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 @asynccontextmanager
 async def standby(folder: Path, client: HttpClusterClient, connection: Connection) -> AsyncIterator[Standby]:
-    """Open the standby of a daemon with this client."""
+    """Open the standby state of a daemon that uses this client."""
     state = folder / "state"
     (state / "scratch").mkdir(parents=True)
     config = DaemonConfig(None, "", state, state / "socket", Path("helm"), 30.0)

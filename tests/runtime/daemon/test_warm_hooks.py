@@ -40,7 +40,7 @@ def config_map(value: str) -> str:
 
 
 def workers_of(pid: int) -> list[int]:
-    """Return the zygotes (the processes from which workers are forked) and the workers of a daemon, by their command line."""
+    """Return the process IDs of a daemon's zygotes (the processes from which workers are forked) and of its workers."""
     return children(pid, "zygote_program")
 
 

@@ -1,9 +1,10 @@
-"""Synchronous drivers of the fixpoint engine. The words are those of `wharfinger.runtime.fixpoint`.
+"""Synchronous drivers of the fixpoint engine. The docstring of `wharfinger.runtime.fixpoint` explains the terms.
 
 `Drive` makes one move after the other, until none is left. A *tape* of random bytes, which Hypothesis generates, chooses each
-move. In one move, the driver pulls the next dispatch, or a running body looks at the other nodes, or it reports, or a change or
-an answer arrives from the world outside. A move may also be an event that must not change any result: a duplicate, a stale
-report, or a superfluous request. `Hand` makes only the moves that a test asks for. A `Watcher` checks every step of both.
+move. There are these moves: the driver pulls the next dispatch; a running body looks at the other nodes; a running body reports;
+a change or an answer arrives from the world outside. A move may also be an event that must not change any result: a duplicate, a
+stale report, or a superfluous request. `Hand` makes only the moves that a test asks for. In both drivers, a `Watcher` checks
+every step.
 """
 
 from collections import Counter
@@ -57,7 +58,7 @@ class Running:
 
 @dataclass(slots=True)
 class Drive:
-    """A driver that runs a declared world in the engine, from the seeds to the end."""
+    """A driver that runs a declared world (`tests/runtime/fixpoint/oracle.py`) in the engine, from the seeds to the end."""
 
     world: World
     tape: bytes = b""
@@ -211,7 +212,7 @@ class Drive:
         return effects
 
     def perform(self, effect: Effect) -> None:
-        """Perform an effect, as a driver does."""
+        """Perform an effect of the engine."""
         match effect:
             case Dispatch(id=one, run=run, level=level, loop=loop):
                 self.waiting.pop(one, None)

@@ -2,12 +2,13 @@
 
 A `World` declares what each part needs, tolerates and emits, and how it ends. A part *tolerates* another one if it waits until
 the other one has a verdict, whichever it is. The oracle has no notion of time: it does not know events, dispatches, wakes or
-versions. It applies these rules to the declarations, each up to its least fixpoint:
+versions. It applies these rules to the declarations, in this order, each until it changes nothing more. Rule 2 is applied again after
+each of the last two rules:
 
 1. A part becomes ready, and emits, if everything that it needs is ready. A tolerated dependency only delays, so it has no rule.
 2. A part fails if something that it needs has failed.
-3. A part fails if something that it needs is absent, or if an expression about it stays false. At this point nothing more can
-   arrive.
+3. A part fails if something that it needs is absent, or if an expression about it stays false. This is certain only now,
+   because nothing more can arrive.
 4. Of the remaining parts, each strongly connected component that waits for nothing outside itself is forced: the part with the
    lowest id has to end.
 """
@@ -56,7 +57,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The parts by id, and the ids that exist although no part has emitted them."""
+    """The parts by id, and the ids that exist without being emitted: the seeds, and data from the world outside."""
 
     parts: Mapping[Id, Part]
     seeds: tuple[Id, ...]
@@ -102,7 +103,7 @@ def expected(world: World) -> Expected:
 
 
 def decided_unjudged(world: World) -> bool:
-    """Return whether all parts get a verdict without any judgement, although each part waits for the parts that it tolerates."""
+    """Return whether all parts get a verdict without any judgement, even if each part waits for the parts that it tolerates."""
     found = Expected(present={*world.seeds, *world.brought})
     while True:
         before = len(found.verdicts), len(found.present)
@@ -121,7 +122,7 @@ def _undecided(world: World, found: Expected) -> list[Id]:
 
 
 def _close(world: World, found: Expected, *, strict: bool = False) -> None:
-    """Apply rule 1 up to its least fixpoint."""
+    """Apply rule 1 until it changes nothing more. If ``strict``, each part waits for the parts that it tolerates."""
     found.verdicts |= dict.fromkeys(world.struck, CRASHED)
     moved = True
     while moved:
@@ -154,7 +155,7 @@ def _made(world: World, found: Expected, part: Part) -> Iterable[Id]:
 
 
 def _propagate(world: World, found: Expected) -> None:
-    """Apply rule 2 up to its fixpoint."""
+    """Apply rule 2 until it changes nothing more."""
     moved = True
     while moved:
         moved = False

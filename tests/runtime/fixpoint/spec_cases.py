@@ -1,6 +1,6 @@
 """Tests that cover the cases of the reference, which is the fixpoint scheduler that spec/schedulers §A describes (cases: §A.10).
 
-Each key is the name that the reference gives a case. The variants of a case are the parameters of its test. As in
+Each key of the tables is the name that the reference gives a case. The variants of a case are the parameters of its test. As in
 `tests/spec_cases.py`, each value lists the tests that cover the case, or is an :class:`Elsewhere` if this project intentionally
 differs. `test_spec_table.py` checks that these tests exist.
 """

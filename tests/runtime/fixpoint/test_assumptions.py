@@ -1,7 +1,7 @@
 """The assumptions of the engine's termination proof, and the properties that it does not assume.
 
-Each assumption is enforced by construction, or its test shows what happens if it is broken. The docstring of the package names
-the tests of this file.
+Each assumption is enforced by construction, or its test shows what happens if it is broken. The docstring of
+`wharfinger.runtime.fixpoint` names these tests.
 """
 
 import re

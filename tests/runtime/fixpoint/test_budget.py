@@ -1,4 +1,6 @@
-"""The charges for a node's runs, and the names of nodes that keep each other running."""
+"""The charges for a node's runs (`wharfinger.runtime.fixpoint` explains them), and messages that name the nodes of a loop, which
+keep each other running.
+"""
 
 from wharfinger.runtime.fixpoint.budget import (
     Loop,

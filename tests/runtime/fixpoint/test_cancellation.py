@@ -121,7 +121,7 @@ class Living:
         self.store.there |= {*self.world.seeds, *self.world.brought}
 
     def time(self) -> float:
-        """Return the duration of the next step, as chosen by the tape."""
+        """Return the duration of the next step, which the tape (`tests/runtime/fixpoint/driving.py`) chooses."""
         return self.tape[len(self.orders) % len(self.tape)] / 16 if self.tape else 1.0
 
     async def run(self, id: Id, level: Level, loop: tuple[Id, ...]) -> Outcome:  # noqa: A002
@@ -164,7 +164,7 @@ def within(bodies: Living, limit: int, *, rules: Rules = ROOMY) -> Report:
 
 
 def still(some: World) -> World:
-    """Return the same world, but no part waits for the world outside, because `converge` runs without one."""
+    """Return the same world without waits for the world outside, because `converge` gets no events from outside here."""
     parts = {one: replace(part, outside=0) for one, part in some.parts.items()}
     # `converge` gets nothing from outside, so a node emits the ids that the world outside would bring.
     bringer = Part(node("bringer"), emits=tuple(sorted(some.brought)))
@@ -260,7 +260,7 @@ def test_dependents_of_an_unresolved_node_end() -> None:
 
 
 def test_converge_does_not_hang_on_a_body_that_waits_for_the_world_outside() -> None:
-    """`converge` has no world outside here, so it has to end such a body instead of waiting for ever."""
+    """`converge` gets no events from outside here, so it has to end such a body instead of waiting for ever."""
     bodies = Living(world(Part(A, outside=1), Part(B, needs=(A,)), Part(C)))
     report = within(bodies, 2)
     assert verdict(report.results[A]) != READY

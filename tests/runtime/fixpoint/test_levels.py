@@ -1,4 +1,6 @@
-"""Fixpoints: which nodes are swept, at which level parked nodes run, and which nodes end as unresolved."""
+"""Fixpoints: which nodes are swept, at which level parked nodes run, and which nodes end as unresolved. The terms are explained
+in `wharfinger.runtime.fixpoint`.
+"""
 
 import pytest
 
@@ -149,7 +151,7 @@ def test_sweeps_come_before_judgement_and_may_prevent_it() -> None:
     assert hand.run(B, Terminal("ready")).level is Level.NONE
     hand.run(A, Terminal("saw both"), sweep=True)
     assert orders(hand) == []
-    assert hand.state.charges(A) == 1, "for the sweep after it had made x"
+    assert hand.state.charges(A) == 1, "for the sweep after A had emitted x"
 
 
 @pytest.mark.parametrize("now", ["parked", "failed", "another answer"])

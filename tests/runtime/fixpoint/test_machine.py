@@ -323,7 +323,7 @@ def test_an_idle_engine_without_drain_resets_charges() -> None:
     assert isinstance(exhausted, Exhausted)
     assert hand.state.charges(A) == 2
     hand.tell(Asked(A))
-    assert hand.pull_all() == [], "not even on request during the storm"
+    assert hand.pull_all() == [], "not even on request while B still runs"
     hand.end(B, Terminal("ready"))
     assert hand.state.at_rest()
     assert hand.state.charges(A) == 0

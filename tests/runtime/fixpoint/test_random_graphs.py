@@ -1,8 +1,8 @@
 """Random worlds under random orders of all events, against the oracle (spec/schedulers §A.7, §A.12).
 
-Every drive here is watched step by step (`watching.py`). At its end, its verdicts are compared with those of the oracle. They
-are also compared with those of other drives: of the same world with other seeds, limits or orders of reports, of a replay, and
-of a drive that begins with the final world.
+A `Watcher` checks every step of every drive here (`watching.py`). At the end of a drive, its verdicts are compared with those of
+the oracle. They are also compared with the verdicts of other drives. Such a drive runs the same world with other seeds, limits or
+orders of reports, repeats the same events, or begins with the final world.
 """
 
 from dataclasses import replace
@@ -59,7 +59,7 @@ flags = st.booleans()
 
 
 def merged(verdicts: dict[Id, str]) -> dict[Id, str]:
-    """Return the verdicts with DEPENDENCY for NOT_READY, because the order may decide which member of a cycle is forced."""
+    """Return the verdicts with each NOT_READY replaced by DEPENDENCY. Which member of a cycle is forced may depend on the order."""
     return {one: DEPENDENCY if verdict == NOT_READY else verdict for one, verdict in verdicts.items()}
 
 

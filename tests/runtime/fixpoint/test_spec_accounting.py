@@ -1,4 +1,4 @@
-"""The cases about charges (spec/schedulers §A.10, ``schedule_accounting_test``). The table is in spec_cases.py."""
+"""The cases about charges (spec/schedulers §A.10, ``schedule_accounting_test``). The table of the cases is in spec_cases.py."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -271,8 +271,8 @@ def test_changes_of_content_and_status_share_one_run(where: str, content_first: 
 
 
 def test_progress_upgrades_a_free_queued_run() -> None:
-    """A had failed because of an id. A run of A is requested, and the id arrives before it begins. Both causes share one run,
-    which is charged.
+    """A failed because of x. Then a run of A is requested, and x arrives before this run begins. Both causes share the run, which
+    is charged.
     """
     hand = Hand()
     hand.seed(A)
@@ -308,7 +308,9 @@ def test_an_upgraded_run_is_one_run() -> None:
 
 
 def test_a_change_of_content_during_a_run_does_not_hide_its_failure() -> None:
-    """The stamps show both causes exactly, so one run is enough. The reference retries as a precaution."""
+    """A's content and x, because of which A fails, both change during the run. One more run is enough for both. The reference adds
+    a retry as a precaution.
+    """
     hand = Hand()
     hand.seed(A)
     assert hand.pull() is not None

@@ -1,4 +1,4 @@
-"""The cases about the reference's scheduler itself (spec/schedulers §A.10, ``schedule_test``). The table is in spec_cases.py."""
+"""The cases about the reference's scheduler itself (spec/schedulers §A.10, ``schedule_test``). The table of cases is in spec_cases.py."""
 
 import pytest
 

@@ -122,7 +122,7 @@ def test_a_woken_node_is_removed_from_the_lists_of_all_lacked_ids() -> None:
     assert hand.pull() is not None
     hand.bring(X)
     hand.end(A, Blocked((B,)))
-    assert isinstance(hand.state.phase(A), Parked), "x came while it ran, and it did not lack it any more"
+    assert isinstance(hand.state.phase(A), Parked), "x arrived while A ran, and A no longer lacks x"
     assert [hand.state.waiters(one) for one in (X, Y, B)] == [(), (), (A,)]
 
 
@@ -253,7 +253,7 @@ def test_a_node_that_waits_outside_prevents_convergence_and_judgement() -> None:
     assert hand.effects == []
     hand.tell(Answered(A, order.run))
     hand.run(A, Terminal("ready"))
-    assert hand.pull_all() == [C], "it requested a sweep, and y has arrived since"
+    assert hand.pull_all() == [C], "C requested a sweep, and y has arrived since"
     hand.end(C, Noop(), sweep=True)
     order_of_b = hand.pull()
     assert order_of_b is not None

@@ -1,8 +1,8 @@
-"""Declared worlds for the fixpoint engine. Hypothesis generates them, and bodies that follow the declarations execute them.
+"""Declared worlds (`oracle.py`) for the fixpoint engine. Hypothesis generates the worlds. Their bodies do what is declared.
 
 `Bodies` returns the outcome of every part as spec/schedulers §A.2 prescribes it for each level. Bodies see ids and results
-through a `Look`. This is either the engine itself, or a `Store` of the bodies. Bodies write to the `Store` before they report,
-like bodies that store their results in a database. The engine has to reach the same results with both.
+through a `Look`. This is either the engine itself, or a `Store`. Bodies write to the `Store` before they report, like bodies that
+store their results in a database. The engine has to reach the same results with both.
 """
 
 from collections.abc import Iterable, Mapping
@@ -232,9 +232,10 @@ def _few(ids: list[Id], most: int = 3) -> st.SearchStrategy[Some]:
 
 @st.composite
 def worlds(draw: st.DrawFn, *, plain: bool = False, tolerant: bool = True, cycles: bool = True) -> World:
-    """Generate a world of up to eight parts.
+    """Generate a world of up to eight parts, and of three more if parts may select.
 
-    If ``plain``, no part emits, selects, or waits for the world outside. If ``tolerant``, parts may tolerate dependencies.
+    If ``plain``, no part emits, selects, or waits for the world outside. If ``tolerant``, parts may tolerate dependencies. If
+    ``cycles`` is false, no part needs or tolerates a later part.
     """
     ids = draw(st.permutations([node(name) for name in NAMES[: draw(st.integers(1, 8))]]))
     selecting = not plain and draw(st.booleans())
@@ -298,7 +299,7 @@ def growing_stories(draw: st.DrawFn) -> Story:
 
 @st.composite
 def turning_stories(draw: st.DrawFn) -> Story:
-    """Generate a world of seeded parts, without emissions and cycles. Its declarations change, and its data comes and goes."""
+    """Generate a world of seeded parts, without emissions and cycles. Declarations change, and data is added and removed."""
     first = draw(worlds(plain=True, cycles=False, tolerant=draw(st.booleans())))
     now, changes, data = first, [], set(first.brought)
     for version in range(draw(st.integers(1, 5))):

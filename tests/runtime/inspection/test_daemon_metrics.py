@@ -1,4 +1,4 @@
-"""The metrics of a working daemon: a scraper reads the actual state, and each metric is documented and bounded."""
+"""The metrics of a running daemon: a scraper reads the actual state, and each metric is documented and bounded."""
 
 import re
 from dataclasses import replace
@@ -96,11 +96,13 @@ LIMITED = {
     **dict.fromkeys((each.name for each in POD_METRICS), 200),
     **dict.fromkeys((each.name for each in HOOK_METRICS), RUN_ROWS),
 }
-"""The families whose labels users choose, each with the limit of its rows (which is tested with the family)."""
+"""The metric families with labels whose values users choose, each with its largest number of rows. This limit is tested where the
+family is tested.
+"""
 
 
 def test_every_label_is_bounded() -> None:
-    """Each family with a label whose values users choose has a limit. The labels for pools of workers and for interpreters need
+    """Each metric family with a label whose values users choose has a limit. The labels for pools of workers and for interpreters need
     none, because they have few values.
     """
     assert MAX_INTERPRETERS == 4

@@ -1,4 +1,4 @@
-"""The answers of the inspector about packages, their queues, manifests, and causes, and about the scheduler's nodes."""
+"""The answers of the inspector about packages (queues, manifests and explanations), and about the scheduler's nodes."""
 
 import logging
 from datetime import UTC, datetime

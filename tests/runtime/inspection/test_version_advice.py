@@ -1,4 +1,4 @@
-"""Explanations of why a package is off that name versions which would work. The versions are in a real registry."""
+"""Explanations of why a package is off. They name other versions, found in a real registry, with which it would be on."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ async def push_shop(world: World, version: str, constraint: str) -> None:
 
 
 def looked_up(world: World) -> list[str]:
-    """Return the downloads, except for those that only check whether a repository answers. These may come at any time."""
+    """Return the recorded downloads without the checks whether a repository answers, because such a check may run at any time."""
     return [each for each in world.downloads if not each.endswith("checked-by-wharfinger")]
 
 

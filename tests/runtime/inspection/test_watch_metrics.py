@@ -1,4 +1,4 @@
-"""The metrics of watches (when each was last heard from), and of the limit on requests."""
+"""The metrics of watches (when each of them last received something), and of the limit on requests."""
 
 from contextlib import ExitStack
 

@@ -26,7 +26,7 @@ ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {
 
 
 async def names(world: World, made_by_install: str = "wharfinger.dev/made-by=install") -> tuple[list[str], list[str]]:
-    """Return the names of the repositories and Secrets that install created."""
+    """Return the names of the repositories and Secrets that `wharfinger install` created."""
     found: list[list[str]] = []
     for resource in (PACKAGE_REPOSITORY, SECRET):
         listed = await world.client.list(resource, label_selector=made_by_install)

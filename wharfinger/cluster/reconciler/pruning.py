@@ -1,11 +1,11 @@
-"""The times of prunes: as soon as the table is initialized, then at an interval, on demand, and again soon after a failure.
+"""The times of prunes: as soon as the table is initialized and then at an interval (neither if the interval is 0), on demand,
+and again soon after a failure.
 
 A prune deletes objects that have no row; :mod:`wharfinger.cluster.apply.removal` decides which.
 
 * No prune begins before the table is initialized, because an object without a row yet could be mistaken for an unwanted object.
 * A prune that was requested before the table is initialized, or while another prune runs, is done as soon as possible.
-* A prune that failed is retried after a pause, which doubles with each failure (cilium's statedb waits for the next tick, an
-  hour later).
+* A prune that failed is retried after a pause, which doubles with each failure, up to a limit.
 """
 
 from dataclasses import dataclass, replace

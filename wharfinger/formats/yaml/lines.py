@@ -17,7 +17,7 @@ import yaml
 from wharfinger.formats.yaml.reader import DEFAULT_MAX_BYTES, has_too_many_directives
 
 MAX_PLACES: Final = 100_000
-"""The largest number of values in one text whose places are kept."""
+"""The largest number of values of one YAML document for which the line is kept."""
 MAX_LEVELS: Final = 100
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _NO_KEY: Final = "?"

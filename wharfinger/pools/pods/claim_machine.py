@@ -156,7 +156,7 @@ def decide(known: ClaimFacts) -> Step:
 
 
 def _finish(known: ClaimFacts) -> Step:
-    """Give up everything but the pod that the claim is bound to."""
+    """Give up everything that the claim has or requested. A bound claim that exists and is not being deleted keeps its pod."""
     got = (known.asked.pod,) if known.asked is not None and known.asked.pod is not None else ()
     kept = known.written.pod_uid if known.uid and not known.leaving else ""
     others = {pod.uid: pod for pod in (*_present(known.pods), *got) if pod.uid != kept}

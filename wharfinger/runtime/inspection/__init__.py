@@ -1,6 +1,6 @@
 """The inspection of a running daemon: snapshots for the debug socket, statistics and metrics.
 
-It reads ``core``, and changes nothing in it.
+The code in this folder reads the state of the runtime (``core``), and does not change it.
 
 May import ``controllers`` and the folders below it in the layers of pyproject.toml.
 """
