@@ -3,8 +3,8 @@
 1. No dead module: each module is imported, directly or indirectly, by a command (``wharfinger/command_table.py``) or by
    ``wharfinger/__main__.py``.
 2. No untested module: ``wharfinger/part/x.py`` has ``tests/part/test_x.py``.
-3. No full folder: a folder has at most MOST_MODULES modules. No undocumented room: the ``__init__.py`` of each room (a subfolder
-   of a part of ``wharfinger/``) has a docstring.
+3. No crowded folder: a folder has at most MOST_MODULES modules. No undocumented room: the ``__init__.py`` of each room has a
+   docstring. (A part is a folder in ``wharfinger/``, and a room is a folder in a part.)
 4. No import cycle. Imports for type checkers count, too.
 5. With ``--coverage coverage.json``, no low coverage: each module was measured, and at least MODULE_FLOOR percent of its lines
    and branches are covered, except in the modules UNTRACED. A limit for each module is needed, because a limit for the whole
@@ -50,7 +50,10 @@ def main() -> int:
 
 
 def dead_modules(graph: grimp.ImportGraph) -> list[str]:
-    """Return a finding for each module that is imported neither by a command nor by ``wharfinger/__main__.py``."""
+    """Return a finding for each module that neither a command nor ``wharfinger/__main__.py`` imports, directly or indirectly.
+
+    Each module that the command table names, but that does not exist, is a finding, too.
+    """
     from wharfinger.command_table import COMMANDS, LIVE_DIFF
 
     alive = {

@@ -1,10 +1,10 @@
 """Run the benchmarks: ``python -m bench [--long] [PART ...]``.
 
-A *part* is a module of this folder. Each measurement is a row on standard output, with a ratio of two figures and a budget for
-this ratio; standard error shows the progress. If a row exceeds its budget, its part is measured again, and the lower ratio
-counts, because other work on the machine usually makes a ratio worse. Each run of a part is a new process, because the heap and
-the threads of one part would slow down the next. The exit code is 1 if a row exceeds its budget in every run, and 2 for a wrong
-command line.
+A *part* is a module of this folder. Each measurement is a row on standard output, with a ratio of two figures and a budget, the
+highest allowed ratio. Standard error shows the progress. If a row exceeds its budget, its part is measured again, and the lower
+ratio counts, because other work on the machine usually makes a ratio worse. Each run of a part is a new process, because the
+heap and the threads of one part would slow down the next. The exit code is 1 if a row exceeds its budget in every run, and 2
+for a wrong command line.
 """
 
 import argparse
@@ -45,13 +45,13 @@ PARTS: Final = (
     "recorder",
 )
 LONG_PARTS: Final = ("recorder",)
-"""Parts that have no short form: they are measured with ``--long``, or if they are named."""
+"""Parts that are measured only with ``--long``, or if the command line names them."""
 RUNS: Final = 3
 """The maximum number of runs of a part."""
 
 
 def main() -> int:
-    """Measure the named parts, or all of them."""
+    """Measure the named parts. If none is named, measure all parts, but LONG_PARTS only with ``--long``."""
     arguments = _arguments()
     long = cast("bool", arguments.long)
     chosen = cast("list[str]", arguments.part) or [part for part in PARTS if long or part not in LONG_PARTS]

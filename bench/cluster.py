@@ -1,4 +1,4 @@
-"""The embedded control plane: the cost of storage in a file, and of creating custom instead of built-in resources."""
+"""The embedded control plane: the cost of storage in a file, and the cost of custom resources compared with built-in ones."""
 
 import os
 import tempfile
@@ -27,7 +27,7 @@ MAPS: Final = Collection("", "configmaps")
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure a write to a storage file, and the creation of custom resources, whose kind has a schema."""
+    """Measure writes to a storage file, and the creation of custom resources, which the schema of their CRD validates."""
     with tempfile.TemporaryDirectory() as folder:
         yield from _storage(Path(folder))
     yield trio.run(_custom_resources)

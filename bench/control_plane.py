@@ -1,9 +1,9 @@
 """The control plane under load: a real server process on one core, and a real load process on another.
 
 The server is ``wharfinger control-plane`` with all of its controllers, limited to one core. The load is a plain loop over
-sockets: it creates and lists objects, opens watches, and then writes at a steady rate on a few open connections. A write is
-timed from the moment at which it was due and not from the moment at which it was sent, so a server that stalls cannot improve
-its own figures. This module can also be run alone: ``python -m bench.control_plane --help`` lists its options.
+sockets: it creates and lists objects, opens watches, and then writes at a steady rate on 32 connections. A write is timed from
+the moment at which it was due and not from the moment at which it was sent, so a server that stalls cannot improve its own
+figures. This module can also be run alone: ``python -m bench.control_plane --help`` lists its options.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from bench.control_plane_load import PATIENCE_S, Figures, Load
 from bench.measure import Ratio, Unit
 
 RATE: Final = 1_000
-"""Writes per second: half of what the server can process on one slow core. At a rate above that, its queue would grow."""
+"""Writes per second: half of the highest rate that the server can sustain on one slow core."""
 OBJECTS: Final = 20_000
 FEW: Final = 5_000
 """The number of objects without ``--long``. The cost of a write does not depend on this number."""

@@ -1,7 +1,7 @@
-"""The load on a control plane: it creates objects, lists them page by page, opens watches, then writes at a steady rate.
+"""A program that puts load on a control plane: it creates and lists objects, opens watches, and then writes.
 
-:mod:`bench.control_plane` runs it as ``python -m bench.control_plane_load PORT TOKEN LOAD``. It prints a line when everything is
-prepared, a line when the last write is answered, and then its figures as JSON. It is one thread that waits with epoll.
+:mod:`bench.control_plane` runs it as ``python -m bench.control_plane_load PORT TOKEN LOAD``. It prints a line when everything
+is prepared, a line when the last write is answered, and then its figures as JSON. It has one thread, which waits with epoll.
 """
 
 import base64
@@ -29,8 +29,9 @@ _CHUNK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A load. ``rate`` is in writes per second, and 0 means as fast as the answers arrive; ``verb`` is put, patch, create or
-    mixed.
+    """The options of a load. ``rate`` is the number of writes per second, or 0 for as many as the server answers.
+
+    ``verb`` is put, patch, create or mixed.
     """
 
     rate: int
@@ -188,7 +189,7 @@ class Run:
         self._watchers[stream.fileno()] = stream
 
     def write(self) -> None:
-        """Write at the rate until the time is over, and read the remaining answers."""
+        """Write with the rate and for the time that the load states, and then read the remaining answers."""
         poll = select.epoll()
         writers = {writer.socket.fileno(): writer for writer in self._writers}
         for descriptor in (*writers, *self._watchers):

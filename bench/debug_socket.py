@@ -4,9 +4,9 @@ The attackers are one process that never pauses. In the first rows, the daemon h
 is spent on the attackers. During each attack, another client sends one request.
 
 In the last row, the daemon also has work of its own. It does the same amount of this work several times, alternately under
-attack and without an attack; each time is called a turn. The row has the median of the ratios of two consecutive turns. In the
-turns without an attack, the attackers run as well, but connect to a socket on which no process listens. So the competition for
-caches and cores is the same in both turns.
+attack and without an attack. One repetition is called a *turn*. The row has the median of the ratios between two consecutive
+turns. In the turns without an attack, the attackers run as well, but connect to a socket on which no process listens. So the
+competition for caches and cores is the same in both turns.
 """
 
 import os
@@ -80,11 +80,11 @@ async def _measure(rounds: int) -> list[Ratio]:
 
 
 async def slowdowns(path: Path, pairs: int) -> list[float]:
-    """Return for each pair of turns how much longer the daemon's own work takes under attack.
+    """Return for each pair of turns how many times as long the daemon's own work takes under attack.
 
-    The ratios are those of a daemon that has a core to itself, even if the machine is busy. The server limits attackers to a
-    share of each second. On a busy machine, the daemon's own work takes longer, and the attackers get their share of this
-    longer time. Therefore the additional processor time is divided by the time that has passed.
+    The ratios are computed as if the daemon had a core to itself. The server allows the attackers a share of each second. On a
+    busy machine, a turn takes more seconds, so the attackers use more processor time in it. Therefore the additional processor
+    time is divided by the duration of the turn under attack.
     """
     units, found = await units_of(TURN_S), list[float]()
     for number in range(pairs):
@@ -110,7 +110,7 @@ async def own_work(units: int) -> None:
 
 
 async def units_of(seconds: float) -> int:
-    """Return the number of units for which :func:`own_work` takes this processor time."""
+    """Return the number of units for which :func:`own_work` needs ``seconds`` of processor time."""
     sample = 100
     await own_work(sample)
     began = time.process_time()
@@ -126,7 +126,7 @@ async def share_of_core(seconds: float) -> float:
 
 
 async def answer_time(path: Path) -> float:
-    """Return the time until a client is answered."""
+    """Send a request as a client, and return the time until the answer."""
     began = time.monotonic()
     await socket_client(path).daemon()
     return time.monotonic() - began

@@ -1,7 +1,7 @@
-"""Drift detection: the cost of an event without drift (the usual event), and of a full comparison with what was applied.
+"""Drift detection: the cost of an event without drift (the usual event), and of a full comparison of an object.
 
-The monitor knows 1,200 objects, as many as two hundred packages with six objects each. The yardstick is parsing the event's
-JSON, which the watch has already done when it calls the monitor.
+The monitor knows 1,200 objects, as many as two hundred packages with six objects each have. The yardstick is parsing the
+event's JSON, which the watch has already done when it calls the monitor.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ EVENTS: Final = 2_000
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure an event without drift, and a full comparison of an object, with and without a baseline."""
+    """Measure an event without drift, and a full comparison with and without a baseline (the answer to the last apply)."""
     desired, live, key, client = trio.run(_applied)
     monitor, applied = _monitor(desired, live, key, client)
     text = canonical_json(live)

@@ -1,4 +1,4 @@
-"""The parts of a cluster client that every watch uses. The clients of benchmarks, which answer from memory, derive from it."""
+"""The parts of a cluster client that every watch uses, as the base class of clients that answer from memory."""
 
 import math
 

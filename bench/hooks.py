@@ -158,7 +158,7 @@ async def _following(
 
 
 class _Countdown:
-    """An event that is set by the last of a number of calls."""
+    """An event that is set when :meth:`count` has been called ``calls`` times."""
 
     def __init__(self, calls: int) -> None:
         self.event = trio.Event()

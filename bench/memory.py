@@ -2,8 +2,8 @@
 
 The tasks, queues, scheduler, lifecycle, statuses and inbox are those of the daemon. The cluster is a double that stores
 nothing, and the store and the registry are doubles with a single package, so only the memory of the runtime is counted. All
-packages share their content (such as the definition, the settings and the values), because its size depends on the package. For
-the same reason, there are no objects in informers.
+packages share their content (such as the definition, the settings and the values), because its size depends on the package. The
+informers hold no objects, because the number and the size of the objects depend on the package, too.
 """
 
 import gc
@@ -66,7 +66,7 @@ takes minutes.
 """
 AT_ONCE: Final = 200
 FORMER_KIB: Final = 9.0
-"""The memory of an idle package that bench/README.md stated earlier; a package must not need more."""
+"""The memory of an idle package that an earlier version of bench/README.md stated. A package must not need more."""
 SETTINGS: Final = ResolvedSettings({})
 TREE: Final = {
     "package.yaml": "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\n",
@@ -76,7 +76,7 @@ TREE: Final = {
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the memory of each idle package against FORMER_KIB, the figure of an earlier version."""
+    """Measure the memory of each idle package against FORMER_KIB."""
     yield trio.run(_idle, PACKAGES if long else FEW)
 
 

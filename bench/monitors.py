@@ -1,8 +1,7 @@
-"""The memory of a monitor for a binding with a jqFilter and twenty thousand objects, against that of the same objects as parsed
-JSON.
+"""The memory of a monitor for a binding with a jqFilter, against the memory of the same objects as parsed JSON.
 
-Both are measured in this run, as the memory that Python has allocated after the list was read. The client generates each object
-when it is requested, so only the monitor keeps it. The filter is the real one.
+Both figures are measured in this run, as the memory that Python has allocated after the list was read. The client generates
+each object when it is requested, so only the monitor keeps it. The filter runs in worker processes, as in the daemon.
 """
 
 import gc

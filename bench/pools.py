@@ -1,4 +1,7 @@
-"""Pools: warm starts of Python scripts and hooks against new processes, and the claim scheduler under load."""
+"""Pools: Python scripts and hooks in warm interpreters and in persistent processes, and the claim scheduler under load.
+
+The yardstick of scripts and hooks is the same program in a new process for each run.
+"""
 
 import gc
 import os
@@ -44,7 +47,7 @@ from wharfinger.runtime.resources.custom_resources import ensure_crds
 
 RUNS: Final = 10
 FEW: Final = 3
-"""The runs of a persistent hook in a round: a new process of it takes a tenth of a second and more."""
+"""The number of runs of a persistent hook in a round. It is low, because a new process takes at least a tenth of a second."""
 GIB: Final = 1024**3
 WORKERS: Final = 4
 LIMITS: Final = Limits(wall_s=60, stdout_bytes=1024 * 1024)
@@ -67,7 +70,7 @@ HOOK: Final = (
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure scripts, the time from an event to a hook's patch, and claims."""
+    """Measure runs of scripts and of a persistent hook, the time from an event to a hook's patch, and claims."""
     gc.collect()
     gc.freeze()  # The daemon does this after its start.
     yield trio.run(_script, "a script that does nothing", "pass", 0.5)
@@ -137,7 +140,9 @@ async def _ready(starts: WarmStarts, command: Command) -> None:
 
 @dataclass(frozen=True)
 class _Warm(Ground):
-    """A ``Ground`` (the parts of a runtime; see ``tests/runtime/support/world.py``). With ``starts``, its hooks start warm."""
+    """A ``Ground`` (the parts of a runtime; see ``tests/runtime/support/world.py``). With ``starts``, its hooks run in
+    warm interpreters.
+    """
 
     starts: WarmStarts | None = None
 
@@ -190,7 +195,7 @@ async def _throughput() -> Ratio:
 async def _pods() -> Ratio:
     """Measure claims of pods on an embedded control plane in another process.
 
-    Each claim takes a patch over TLS and a watch event.
+    Each claim requires a patch over TLS and a watch event.
     """
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:
         return await _pods_of(load_connection(server.kubeconfig))

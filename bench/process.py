@@ -1,6 +1,6 @@
 """Child processes: their cost compared with ``trio.run_process``, one after another and many at the same time.
 
-Wharfinger starts each child in a new session, streams its output, and then kills all processes that are left of it (a *sweep*).
+Wharfinger starts each child in a new session, streams its output, and then kills its descendants that still run (a *sweep*).
 """
 
 import os
@@ -33,8 +33,9 @@ child."""
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure runs of /bin/true with and without a process ledger, many such runs at once, runs with a megabyte of output, and
-    cancellations.
+    """Measure runs of /bin/true one by one and many at the same time, runs with a megabyte of output, and cancellations.
+
+    Some runs are recorded in a process ledger (``wharfinger/process/ledger.py``), as in the daemon.
     """
     yield from trio.run(_measure)
 
@@ -95,10 +96,10 @@ async def _at_once(run: Run) -> None:
 
 
 async def _compare_endings(ledger: ProcessLedger) -> Ratio:
-    """Measure the time until many children that are cancelled at once have ended, against the time for one child.
+    """Measure the time until many children that are cancelled together have ended, against the time for one child.
 
-    Both times include the grace period of 0.3 s, so a ratio of 1 means that further children cost nothing. With the budget, all
-    of them end within about a second.
+    Both times include the grace period of 0.3 s, so a ratio of 1 means that further children cost nothing. The budget of 3
+    allows about a second for all children.
     """
     pairs = [(await _ending_s(TOGETHER, ledger), await _ending_s(1, ledger)) for _ in range(ENDINGS)]
     many, one = (statistics.median(column) for column in zip(*pairs, strict=True))

@@ -1,4 +1,4 @@
-"""The queue: the cost of ordering, retries and dumps, compared with plain channels and tasks."""
+"""The queue: the cost of a task, compared with plain trio channels and tasks, which cannot retry or list their work."""
 
 from collections.abc import Awaitable, Callable, Iterator
 

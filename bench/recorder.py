@@ -1,18 +1,18 @@
 """The flight recorder (``wharfinger/runtime/recording``), which records the steps of the daemon's state machines.
 
-The figures are the shares of the daemon's processor time that it needs to keep the steps in memory, and to write them to disk
-too.
+The figures show which share of the daemon's processor time the recorder needs to keep the steps in memory, and to write them
+to disk as well.
 
-The inner part of the daemon (its runtime and its controllers) runs in this process, and the cluster and the chart engine in
-others, so the processor time of this process is the daemon's own. There are two kinds of rounds. In one, every package is
-reconciled although nothing has changed. Such a reconciliation is as cheap as it can be, so the recorder's share is as large as
-it can be. In the other, the settings of every package change, so each package is rendered again and gets a new revision.
+The inner part of the daemon (its runtime and its controllers) runs in this process, and the cluster and the chart engine run in
+other processes. So the processor time of this process is the daemon's own. There are two kinds of rounds. In one, every package
+is reconciled although nothing has changed. Such a reconciliation is as cheap as it can be, so the recorder's share is as large
+as it can be. In the other, the settings of every package change, so each package is rendered again and gets a new revision.
 
 In the short form, the steps of a few packages are first collected and later passed to recorders, without the rest of the
-daemon. This is exact even on a busy machine. With ``--long``, the same is done for 200 packages. Then rounds of 200 packages
-alternate: one that is not recorded, one that is kept in memory (only if nothing changes), and one that is also written to disk.
-These consecutive rounds are a *block*. A machine is faster at one time than at another, so only rounds of the same block are
-compared. The row has the median of these ratios.
+daemon. This is exact even on a busy machine. With ``--long``, this is also done for 200 packages. Then rounds of 200 packages
+alternate: one without a recorder, one with a recorder that keeps the steps in memory (only in the rounds without changes), and
+one with a recorder that also writes them to disk. These consecutive rounds are a *block*. The speed of a machine varies, so
+only rounds of the same block are compared. A row of these rounds has the median of the ratios of all blocks.
 """
 
 import gc
@@ -103,7 +103,7 @@ class _BenchGround(Ground):
 
 @dataclass(slots=True)
 class _Switch:
-    """A switch between no recorder and the recorders of a runtime."""
+    """A switch that connects one of two recorders, or none, to a runtime."""
 
     runtime: Runtime
     in_memory: Recorder
@@ -123,7 +123,7 @@ class _Switch:
 
 
 class _Collector:
-    """A recorder that collects the calls of all its observers."""
+    """A stand-in for a recorder, which collects the calls of its methods."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, tuple[object, ...]]] = []
@@ -151,7 +151,7 @@ CHANGED: Final = _Round(
     lambda text: {"spec": {"settings": {"colour": text}}},
     lambda instance, text: instance.desired.settings.settings.get("colour") == text,
 )
-"""Each package gets other settings."""
+"""Each package gets changed settings."""
 
 
 def measure(long: bool) -> Iterator[Ratio]:
@@ -232,7 +232,7 @@ async def _collected(switch: _Switch, client: HttpClusterClient, packages: int, 
 async def _given(recorder: Recorder, written: FlightLog | None, steps: _Collected) -> float:
     """Pass collected steps to a recorder, and return its processor time for them.
 
-    The first round does not count, because its steps contain whole states.
+    The first round does not count, because the recorder then records the whole state of each machine, and later only changes.
     """
     before = 0.0
     for number, calls in enumerate((steps.first, *steps.others)):
@@ -398,7 +398,7 @@ async def _run(what: _Round, runtime: Runtime, client: HttpClusterClient, packag
 async def _settled(runtime: Runtime, packages: int, seen: Callable[[Instance], bool]) -> None:
     """Wait until all packages have seen their patch and are Ready, and nothing is queued."""
     with trio.fail_after(PATIENCE_S):
-        while not _is_settled(runtime, packages, seen):  # noqa: ASYNC110 - only its controllers are told
+        while not _is_settled(runtime, packages, seen):  # noqa: ASYNC110 - only the controllers are notified
             await trio.sleep(LOOK_S)
 
 

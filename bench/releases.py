@@ -1,4 +1,6 @@
-"""Many small packages on one server: their installation against a loop of ``helm install``, drift, and a second pass.
+"""Many small packages on one server: their installation, the correction of drift, and a second pass.
+
+The installation is compared with a loop of ``helm install``.
 
 For the installation and for drift, the daemon, its control plane, a registry, helm and kubectl are real processes on loopback.
 A *second pass* checks all packages again without changes; for it, the daemon's runtime and the control plane are in this

@@ -96,7 +96,7 @@ async def _restart() -> Ratio:
 
 async def _all_ready(runtime: Runtime) -> None:
     names = [f"prod.web-{number}" for number in range(PACKAGES)]
-    while not all(_is_ready(runtime, name) for name in names):  # noqa: ASYNC110 - only its controllers are told
+    while not all(_is_ready(runtime, name) for name in names):  # noqa: ASYNC110 - only the controllers are notified
         await trio.sleep(LOOK_S)
 
 

@@ -51,8 +51,9 @@ _GROUP: Final[JsonObject] = {
 }
 
 SETTINGS_SCHEMA: Final[JsonObject] = {"type": "object", "properties": dict.fromkeys(_GROUPS, _GROUP)}
-"""A schema of ten sections with five properties each, as in Deckhouse: defaults, enumerations, patterns, int-or-string,
-``x-…``."""
+"""A schema of ten sections with five properties each. Like the schemas of Deckhouse, it has defaults, enumerations, patterns,
+int-or-string fields and ``x-…`` extensions.
+"""
 
 SETTINGS: Final[JsonObject] = {
     group: {

@@ -1,9 +1,9 @@
-"""The processor time of a daemon and all of its children: to install many packages, and to restart with them.
+"""The processor time that a daemon and its children need to install many packages, and to restart with these packages.
 
-The duration of the installs is measured as well. With ``--long``, so is the processor time of the idle daemon, and with 1,000
-packages its memory. The daemon and the control plane are separate processes, so that the time of each is known. With
-``--kubeconfig``, the daemon manages the cluster of that file instead, in namespaces that are deleted at the end. If the
-restarted daemon writes to the cluster, the benchmark ends with an error.
+The duration of the installs is measured as well. With ``--long``, the processor time of the idle daemon is measured, too, and
+with 1,000 packages the memory of the daemon. The daemon and the control plane are separate processes, so that the time of each
+is known. With ``--kubeconfig``, the daemon manages the cluster of that file instead, and the namespaces of the benchmark are
+deleted at the end. If the restarted daemon changes an Application or an object of a package, the benchmark ends with an error.
 """
 
 import os
@@ -47,7 +47,7 @@ IDLE_SHARE: Final = 0.005
 MAX_MEMORY: Final = 160 * 1024**2
 """The highest allowed resident memory of a daemon with the largest number of packages."""
 QUIET_S: Final = 2.0
-"""The time after which a daemon counts as idle if it has used less than ``IDLE`` of the processor."""
+"""The time after which a daemon counts as idle, if it has used less than the share ``IDLE`` of a core in this time."""
 IDLE: Final = 0.03
 NAMESPACES: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
 NAMESPACE: Final = "wharfinger-bench"

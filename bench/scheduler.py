@@ -1,8 +1,8 @@
 """The live scheduler: a large graph against small ones, and the cost of one change among ten thousand packages.
 
-The cost of a step must depend only on the packages that the event can reach. So the same change is measured among ten thousand
-packages and among a hundred. Ten packages are a chain, in which each package depends on the one before it. The first package of
-a chain gets another version, runs again, or is disabled and enabled again.
+The cost of a step must depend only on the packages that an event can reach. So the same change is measured among ten thousand
+packages and among a hundred. The packages form chains of ten, in which each package depends on the one before it. The first
+package of a chain gets another version, runs again, or is disabled and enabled again.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ CHANGES: Final = 20
 
 
 class World:
-    """The graph of a scheduler. Each run that the scheduler orders is completed immediately."""
+    """The graph of a scheduler. Each run that the scheduler schedules is completed immediately."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self.graph, _ = step(Graph(), Resumed())

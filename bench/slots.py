@@ -1,4 +1,4 @@
-"""Slots: the cost of a fair limit for each use, compared with trio's limiter, which only counts."""
+"""Slots: the cost of acquiring and releasing a slot, compared with trio's CapacityLimiter, which only counts."""
 
 from collections.abc import Iterator
 

@@ -1,10 +1,11 @@
 """Tables: the cost of a row in a large table, against a small table and a plain dictionary, and the time until a change is
 read.
 
-A dictionary has no revisions, snapshots, transactions or readers, so the ratio to a dictionary is the price of these. The ratio
-between two sizes of tables should be near 1. A higher ratio is due to the processor's cache, which affects a dictionary as well
-(the time for a row doubles from 10,000 to 100,000 rows). The garbage collector is on, with its default thresholds, as in the
-daemon. Objects that exist before a measurement are frozen, so that no collection visits them.
+A dictionary has no revisions, snapshots, transactions or readers, so the ratio to a dictionary is the price of these features.
+The ratio between two sizes of tables should be near 1. A higher ratio is due to the processor's cache, which affects a
+dictionary as well (the time for a row doubles from 10,000 to 100,000 rows). The garbage collector is on, with Python's
+default thresholds, so it runs more often than in the daemon, which raises them. Objects that exist before a measurement are
+frozen, so that no collection visits them.
 """
 
 import gc

@@ -176,7 +176,7 @@ class Demo:
         return process
 
     def push_packages(self) -> None:
-        """Push a plain chart, a package.yaml package, a chart with Helm hooks, and a module folder."""
+        """Check one package, and push a plain chart, a package.yaml package, a chart with Helm hooks, and a module folder."""
         title("A package is checked, with the examples of its conversions, and four are pushed")
         self.show(*WHARFINGER, "package", "check", "examples/reloader")
         for package, version in VERSIONS.items():
@@ -367,7 +367,7 @@ class Demo:
         raise DemoError(f"the daemon exited with {code}{last_lines(self.log)}")
 
     def await_it(self, what: str, holds: Callable[[], bool]) -> None:
-        """Wait for a result of the daemon's work."""
+        """Wait until ``holds()`` is true. ``what`` describes this condition in messages. Raises DemoError."""
         await_that(holds, what=what, process=self.running, log=self.log)
 
     def show(self, *command: str) -> str:

@@ -1,4 +1,4 @@
-"""Certificates that cannot be read, for tests of readers."""
+"""Certificates that cannot be read, for tests of code that reads certificates."""
 
 import ssl
 

@@ -45,7 +45,8 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of sampled tests that `make test` leaves out: all but the first, or with ``sampled(n)`` all but each nth.
+    """Mark the cases of sampled tests that `make test` leaves out: all but the first, or all but every n-th if
+    the mark is ``sampled(n)``.
 
     While coverage is measured, all cases of a test that is marked ``measured`` run, because no other test covers the same code.
     In a run of `make test-full`, the modules that have slow tests come first.
@@ -66,7 +67,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt the collected tests and modules from garbage collection, because each collection would walk all of them."""
+    """Exempt tests and modules from garbage collection, because each run of the garbage collector would visit all of them."""
     gc.enable()
     gc.collect()
     gc.freeze()

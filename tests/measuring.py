@@ -39,7 +39,7 @@ _OF_CHILDREN: Final = "COVERAGE_PROCESS_CONFIG"
 """The environment variable that tells child processes to measure their coverage."""
 
 HookBody: TypeAlias = Generator[None, object, object]
-"""The body of a hook's wrapper."""
+"""The body of a wrapper around a hook of pytest."""
 
 
 class _Example(Protocol):
@@ -63,7 +63,7 @@ class Measuring:
 
     @property
     def active(self) -> bool:
-        """Return whether the process was started under coverage."""
+        """Return whether coverage runs in this process."""
         return self._trace is not None
 
     def session(self) -> HookBody:
@@ -85,8 +85,7 @@ class Measuring:
             sys.settrace(self._trace)
 
     def protocol(self, item: pytest.Item) -> HookBody:
-        """If a test is marked ``measured``, measure the children that start between the setup and the teardown of its fixtures.
-        """
+        """If a test is marked ``measured``, measure the children that the test or its fixtures start."""
         if _mark(item) != "measured":
             return (yield)
         self._measure_children()

@@ -2,9 +2,9 @@
 
     sbom.py FOLDER [MODULES]
 
-FOLDER is an installed virtual environment, and MODULES the output of ``go version -m`` for the programs. The same input gives the
-same bytes, because the document contains no time and no random number. Debian's packages are not listed, because the image
-contains the package database.
+FOLDER is an installed virtual environment, and MODULES is a file with the output of ``go version -m`` for the programs. The
+same input gives the same bytes, because the document contains no time and no random number. Debian's packages are not listed,
+because the image contains the package database.
 """
 
 import email.parser

@@ -1,4 +1,4 @@
-"""The drift monitor with persistent writers, and with paused owners."""
+"""The drift monitor while another manager repeats its change, and while the corrections of a release are paused."""
 
 import pytest
 import trio

@@ -56,7 +56,7 @@ JOB: Final = ResourceType("batch", "v1", "Job", "jobs", namespaced=True)
 async def test_every_status_change_of_daemon_sets_and_jobs_is_reported(
     resource: ResourceType, spec: JsonObject, steps: list[JsonObject], expected: list[str], autojump_clock: MockClock
 ) -> None:
-    """Each step changes the message about the object. It is reported even if the state of the release stays the same."""
+    """Each step changes the message about the object. This is reported even if the state of the release stays the same."""
     pod: JsonObject = {"containers": [{"name": "main", "image": "a"}], "restartPolicy": "Always"}
     if resource is JOB:
         pod["restartPolicy"] = "Never"

@@ -29,7 +29,7 @@ def some_request(random: Random, name: str, version: int) -> tuple[ReleaseReques
 
 
 class Weather:
-    """A source of random faults. ``bad`` percent of the requests are not sent, and get an error instead of an answer."""
+    """A source of random faults. ``bad`` percent of the requests, except watches, are not sent, and get an error instead."""
 
     def __init__(self, at: Bench, random: Random) -> None:
         self.bad = 0

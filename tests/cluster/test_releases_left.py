@@ -1,4 +1,4 @@
-"""Objects that failed operations left, and suspended releases. The engine does not change either without a request."""
+"""Objects that remain after failed operations, and suspended releases. The engine changes neither without a request."""
 
 import json
 
@@ -192,7 +192,7 @@ async def test_a_pending_record_of_a_killed_daemon_is_settled_without_an_upgrade
 ) -> None:
     """A suspended package, or one that does not render, is not upgraded.
 
-    The record is settled, so that helm can be used on it.
+    Its pending record is marked as failed, so that helm can change the release.
     """
     ours = Holder("wharfinger")
     async with cluster() as (client, _):

@@ -1,4 +1,4 @@
-"""Predictions of installs and upgrades of charts of the corpus. Each must then change exactly what was predicted.
+"""Predictions of installs and upgrades of charts of the corpus. The operation must then change exactly what was predicted.
 
 The predicted changes are applied to the state before the install or upgrade. The result must be the state after it. Objects
 that hooks create are not compared, because predictions do not cover them. If the server could not be asked about an object,

@@ -1,8 +1,8 @@
 """The rules in the roles of the daemon's chart. Each of them is needed, which is shown by one case for each resource.
 
-A case runs the smallest work of the daemon that needs the rule. The work has a real token of the daemon's service account, and
-an embedded control plane checks the rights for every request. With all rules, the work is never refused. Without the rule, it
-is refused, and the daemon reports the verb, the resource, the account and the missing rule. A test fails if a rule has no case.
+A case runs the smallest work of the daemon that needs the rule. It uses a real token of the daemon's service account, and an
+embedded control plane checks the rights for every request. With all rules, the work is never refused. Without the rule, it is
+refused, and the daemon reports the verb, the resource, the account and the missing rule. A test fails if a rule has no case.
 """
 
 import logging

@@ -29,7 +29,9 @@ CONTEXT: JsonObject = {
 }
 
 FORGET = "hook__small=0\n"
-"""A line before hook::run that disables the cache, because no file is small enough for it."""
+"""A line that a hook executes before ``hook::run``. It disables the cache, because it lowers the size limit of cached files to
+zero.
+"""
 BOTH_WAYS = pytest.mark.parametrize("forget", ["", FORGET], ids=["cached", "uncached"])
 
 GET: dict[str, str] = {

@@ -206,7 +206,7 @@ def test_missing_context_file_fails_the_run(tmp_path: Path) -> None:
 
 
 def test_jq_is_started_once_for_all_contexts(tmp_path: Path) -> None:
-    """A value that was read before needs no further start of jq."""
+    """``hook::run`` starts jq once, to read the values of all contexts. Lookups do not start jq again."""
     body = """
     __on_validating::a.b.c() {
       image=$(context::get review.request.object.spec.image)

@@ -198,8 +198,7 @@ async def test_a_second_cancellation_waits_for_the_death_of_the_child(tag: str) 
 
 @pytest.mark.parametrize("cause", ["deadline", "output"])
 async def test_cancelling_shortens_a_grace_period_in_progress(tag: str, cause: str, mock_clock: MockClock) -> None:
-    """Without the cancellation, a child that has passed its deadline or output limit would have a thousand seconds to clean up.
-    """
+    """Without the cancellation, a child that has passed its deadline or output limit would have 1000 s to clean up."""
     mock_clock.rate = 1
     limits = replace(PATIENT, term_grace_s=1000.0, cancel_grace_s=0.05)
     limits = limits if cause == "deadline" else replace(limits, stdout_bytes=10)

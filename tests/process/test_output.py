@@ -1,4 +1,4 @@
-"""The two bounded buffers for output."""
+"""The limits on the output of a child process: the first bytes of stdout and the last bytes of stderr are kept."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,6 @@
-"""The code that runs the state machine for ending a run. Commands and workers are tested in `test_child` and `test_worker`."""
+"""The code that runs the state machine for ending a run. The tests of commands and of workers are in `test_child` and
+`test_worker`.
+"""
 
 import math
 import os

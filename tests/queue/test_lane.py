@@ -143,7 +143,7 @@ async def test_other_tasks_run_between_tasks_without_a_checkpoint(autojump_clock
 async def test_other_tasks_run_between_failing_tasks_without_a_checkpoint(
     ending: str, autojump_clock: MockClock
 ) -> None:
-    """Each run enqueues the next one, so without a checkpoint of the lane no other task would run."""
+    """Each run immediately causes the next one, so without a checkpoint of the lane no other trio task would run."""
     many, runs, seen = 10 * RUNS_BETWEEN_CHECKPOINTS, [0], [0]
 
     def begin() -> None:

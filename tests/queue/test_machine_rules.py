@@ -6,7 +6,7 @@ These invariants hold:
 * no task is lost: each offered task is in the queue, or has left it exactly once (retired, dropped with a cause, or refused);
 * no lane with tasks stands still: its head is running, completing, ending, backing off or parked;
 * only a task with a callback reports success, only after its own run has succeeded, and never after its scope was cancelled;
-* a parked task starts only because an input changed, and a task in backoff starts only when its time has come;
+* a parked task starts only at the event ``InputChanged``, and a task in backoff starts only when its time has come;
 * each backoff is within the bounds of the policy, however often the task has failed;
 * of a cancelled scope, only a run that is ending remains; a report of an ended run changes nothing;
 * a closing queue starts no task and accepts no task;

@@ -130,7 +130,7 @@ async def test_tasks_that_are_enqueued_during_removals_run_or_are_dropped(autoju
 
 @pytest.mark.parametrize("how", ["removed", "cancelled"])
 async def test_a_queue_ends_as_soon_as_its_only_task_leaves_during_backoff(how: str, autojump_clock: MockClock) -> None:
-    """The lane is sleeping until the next attempt, but the queue does not wait for that time."""
+    """The lane is sleeping until the next attempt, but the queue does not wait for this attempt."""
     update = scope()
     async with open_queues() as queues:
         queues.enqueue("web", Work("Run", Diary(), 0, transient(9)), update)

@@ -24,7 +24,7 @@ CONFIG = {
 
 
 def main() -> None:
-    """Print the configuration, or patch the values from the latest snapshot."""
+    """Print the hook's configuration if called with ``--config``. Otherwise, patch the values from the latest snapshot."""
     if sys.argv[1:] == ["--config"]:
         print(json.dumps(CONFIG))
         return

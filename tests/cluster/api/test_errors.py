@@ -61,7 +61,10 @@ def test_the_status_code_decides_the_error_type(code: int, kind: type[ApiError],
     ],
 )
 def test_apply_errors_of_an_outdated_schema_are_recognized(message: str, kind: bool) -> None:
-    """An API server uses the old schema for a moment after an upgrade of a CRD, so these errors are transient at first."""
+    """Right after an upgrade of a CRD, an API server may still use the old schema.
+
+    So an error about the schema is a SchemaMismatchError, which is transient.
+    """
     error = api_error(500, "", message)
     assert isinstance(error, SchemaMismatchError) is kind
     assert error.transient

@@ -63,7 +63,7 @@ async def test_an_unpaged_list_has_no_limit_parameter() -> None:
 
 
 def sized(limit: int, items: int) -> Answer:
-    """Return a page with ``items`` objects of 1 kB each, but with at most ``limit`` objects."""
+    """Return a page with ``items`` objects of 1 kB each, or with ``limit`` objects and a token if ``limit`` is lower."""
     big = [obj(f"c-{number}", 1) | {"data": {"x": "y" * 1_000}} for number in range(min(limit, items))]
     return page(*big, version=5, token="t" if limit < items else "")
 

@@ -34,7 +34,7 @@ BUSY = status_reply(429, "TooManyRequests", "slow down", {"retry-after": "3"})
 async def talk(
     script: Script, use: Callable[[HttpSession], object], options: ClientOptions = OPTIONS
 ) -> FaultyTransport:
-    """Open a session over the script, await ``use`` with it, and return the transport."""
+    """Open a session with a scripted server, await the result of ``use(session)``, and return the transport."""
     transport = FaultyTransport(script)
     async with open_session(Connection(SERVER, bearer("t0ken")), options, transport) as session:
         awaitable = use(session)

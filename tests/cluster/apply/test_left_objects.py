@@ -1,4 +1,4 @@
-"""Objects of a release that remain after its records were deleted, either alone or with their namespace."""
+"""Objects of a release that remain after its records were deleted. In most tests, the namespace was deleted as well."""
 
 import logging
 from dataclasses import replace
@@ -119,7 +119,7 @@ async def test_objects_left_are_deleted_if_the_records_went_before_the_uninstall
 
 
 async def test_objects_are_deleted_if_another_process_deleted_the_records(autojump_clock: MockClock) -> None:
-    """The namespace still exists, so the uninstall must delete the objects in it and wait for their end as well."""
+    """The namespace still exists, so the uninstall must also delete the objects in it, and wait until they are gone."""
     async with cluster(simulate=True) as (client, _):
         await make_namespace(client)
         async with open_engine(client) as engine:

@@ -28,7 +28,7 @@ MARKS: JsonObject = {"meta.helm.sh/release-name": None, "meta.helm.sh/release-na
 
 
 class Bench:
-    """Apply operations on a separate cluster, and the API server's answers that they reported."""
+    """The :class:`ApplyOperations` of a new cluster in memory, and the server's answers that they have reported."""
 
     def __init__(self, client: ClusterClient, transport: Faulty) -> None:
         self.client = client

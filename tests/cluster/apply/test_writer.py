@@ -35,7 +35,7 @@ class Bench:
         self.left: list[tuple[str, str]] = []
 
     async def write(self, wanted: JsonObject, drift: DriftPolicy = CORRECT, *, look: bool = True) -> JsonValue:
-        """Write an object, by default after a read, and return its data after the write."""
+        """Write an object, and return its data after the write. With ``look``, the live object is read first."""
         live = await look_up(self.client, key("a")) if look else None
         done = await self.writer.write(key("a"), wanted, live, before=lambda: self.last, drift=drift)
         self.last = wanted

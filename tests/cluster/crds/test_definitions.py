@@ -136,7 +136,7 @@ def test_a_definition_within_the_live_one_is_recognized(wanted: JsonValue, live:
 
 
 async def wait_for_established(how: str) -> tuple[list[Laggards], JsonObject, float]:
-    """Apply a CRD that is not established, and wait up to a minute. Return the reports, the CRD, and the time of the end."""
+    """Apply a CRD that is not established, and wait up to a minute. Return the reports, the CRD, and when the wait ended."""
     told: list[Laggards] = []
     crd = widget_crd()
     crd["metadata"] = {"name": "widgets.example.test", "annotations": {"wharfinger.dev/never-established": how}}

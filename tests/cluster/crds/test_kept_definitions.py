@@ -309,7 +309,7 @@ async def test_a_definition_waiting_for_its_pause_is_still_missing_after_an_upgr
 
 @pytest.mark.parametrize("moment", ["looking", "applying"])
 async def test_an_uninstall_during_a_restoration_affects_nothing_else(autojump_clock: MockClock, moment: str) -> None:
-    """A user deletes the CRD and then uninstalls the package, while the engine is restoring the CRD. The engine continues."""
+    """A user deletes the CRD and then uninstalls the package, while the engine is restoring the CRD."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await trio.sleep(5)

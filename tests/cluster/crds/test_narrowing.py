@@ -374,7 +374,10 @@ def takes(made: JsonObject, value: JsonValue) -> bool:
 def test_values_newly_refused_or_pruned_always_have_a_narrowing(
     old: JsonObject, new: JsonObject, data: st.DataObject
 ) -> None:
-    """The embedded control plane's validation decides which values are newly refused. Some pairs of schemas are unrelated."""
+    """The embedded control plane's validation decides which values are newly refused.
+
+    In some examples, the new schema is made from the old one. In the others, the two schemas are unrelated.
+    """
     if data.draw(st.booleans()):
         new = old
         for _ in range(data.draw(st.integers(1, 3))):

@@ -50,10 +50,10 @@ OBJECT: JsonObject = {
         ({"f:empty": {"f:x": {}}}, [], {}),
     ],
 )
-def test_fields_owned_by_others_remain(others: JsonObject, segments: list[str], changes: JsonObject) -> None:
-    """Exactly the fields of other managers are left out.
+def test_fields_owned_by_others_are_left_out(others: JsonObject, segments: list[str], changes: JsonObject) -> None:
+    """Exactly the fields in ``others`` at and below the path ``segments`` are left out of the object.
 
-    ``changes`` has the changed members, with None for a removed member.
+    ``changes`` has the members that differ afterwards, with None for a removed member.
     """
     left = without_fields(OBJECT, segments, FieldSet.from_fields_v1(others))
 

@@ -236,7 +236,7 @@ async def test_a_drift_is_corrected_once_however_often_the_object_changes(
 
 
 async def test_all_objects_are_compared_once_after_a_restart(autojump_clock: MockClock, config: JsonObject) -> None:
-    """Changes during the downtime are found although no baseline exists. Unchanged objects become the new baseline."""
+    """Changes during the downtime are found although no baseline exists. The states of unchanged objects become baselines."""
     other = yaml_object(CONFIG.replace("name: c", "name: d"))
     async with drift_keeper(run=False) as keeper:
         key, untouched = await keeper.put(config), await keeper.put(other)

@@ -1,4 +1,4 @@
-"""Baselines, the records of applied objects. They are small, and show whether a watch event may be drift."""
+"""Baselines: the server's answers to our applies, in a compact form. They show whether a watch event may be drift."""
 
 import pytest
 

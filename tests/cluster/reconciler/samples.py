@@ -69,8 +69,8 @@ def drop(table: RowTable, *keys: int) -> int:
 class Target:
     """A target that records its operations as ``update(1)``, ``update-refresh(1) fail``, ``delete(1)`` or ``prune(n=2)``.
 
-    All operations of a ``faulty`` target fail. ``errors`` and ``gates`` belong to keys: an operation waits for the gate of its
-    key first, and then raises the error of its key.
+    All operations of a ``faulty`` target fail. ``errors`` and ``gates`` are indexed by keys: an operation first waits for the
+    gate of its key, if there is one, and then raises the error of its key, if there is one.
     """
 
     faulty: bool = False

@@ -1,4 +1,4 @@
-"""Fairness: a new row is attempted within the bound in turns.py, however many other operations hang, fail or are slow."""
+"""Fairness: a new row is attempted within the time that turns.py states, even if other operations hang, fail or are slow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -150,7 +150,7 @@ def test_a_healthy_owner_waits_no_longer_than_the_bound(scene: Scene) -> None:
 
 
 def test_owners_that_come_during_the_wait_count() -> None:
-    """Two new owners come while a row of the healthy owner waits, and have used less time than the healthy owner."""
+    """Two new owners appear while a row of the healthy owner waits. They have used less time, so they go first."""
     bad = (
         ("hangs", 1, 42.0),
         ("hangs", 9, 42.0),
@@ -222,7 +222,10 @@ def test_retries_continue_during_constant_changes(batches: bool) -> None:
 
 
 def test_a_slow_operation_completes_although_others_hang() -> None:
-    """The operations of five owners hang. Another owner's takes a minute: it may be cut off once, and then has enough time."""
+    """The operations of five owners hang. The operation of a sixth owner takes a minute.
+
+    This operation may be cut off once. Its retry then has enough time.
+    """
 
     async def run() -> bool:
         table, crowd = a_table(), Crowd()

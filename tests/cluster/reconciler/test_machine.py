@@ -40,7 +40,7 @@ RUNS = ["first", "retry", "refreshing"]
 def test_an_outcome_counts_exactly_if_the_row_was_not_changed_during_the_attempt(
     world: World, meanwhile: str, error: ClusterError | None, run: str
 ) -> None:
-    """The outcome of another reconciler for the same row is no change of the row."""
+    """A row does not count as changed if another reconciler reports its own outcome for the row."""
     with a_world(world.table) as other:
         put(world.table, 1)
         begin(world, run)
@@ -149,7 +149,7 @@ def test_a_failed_delete_is_retried_until_it_succeeds(world: World) -> None:
 
 
 def test_a_row_inserted_again_cancels_its_failing_delete(world: World) -> None:
-    """Only the update of the new row runs. Its attempt is marked, because it may replace another object."""
+    """Only the update of the new row runs. It has ``replaces`` set, because the live object may be a different one."""
     put(world.table, 1)
     world.take_in()
     world.run()
@@ -403,7 +403,7 @@ def test_an_assumption_about_another_revision_has_no_effect(world: World) -> Non
 
 @pytest.mark.parametrize("taken_in", [False, True])
 def test_an_assumption_about_a_running_row_has_no_effect(world: World, taken_in: bool) -> None:
-    """An attempt with the older row is still running, and may end after the observation that caused the assumption."""
+    """An attempt with the previous row is still running. It may write the object after the new row was observed as done."""
     put(world.table, 1)
     world.take_in()
     attempt = world.take()

@@ -1,4 +1,4 @@
-"""The run of an operation: its context and its time limit, and the ClusterErrors that stand for other exceptions."""
+"""The run of an operation: its context, its time limit, and the ClusterErrors that replace exceptions of other types."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext

@@ -84,7 +84,7 @@ async def test_a_wait_for_a_future_revision_ends_when_it_is_reconciled(autojump_
 
 
 async def test_the_watermark_is_the_failing_revision(autojump_clock: Clock) -> None:
-    """When the failing row succeeds, the watermark is 0 again. A wait for settled rows lasts until then."""
+    """The watermark is the lowest revision of a failing row, or 0. A wait with ``until_settled`` lasts until it is 0."""
     target, table = Target(errors={2: ClusterError("no")}), a_table()
     async with reconciling(table, target) as reconciler:
         revision = put(table, 1, 2, 3)
@@ -109,7 +109,7 @@ async def test_a_wait_for_settled_rows_ends_when_they_are_given_up(autojump_cloc
 
 
 async def test_failing_objects_of_one_owner_do_not_block_another(autojump_clock: Clock) -> None:
-    """An owner has more hanging objects than operations that it may run at once. Another owner still succeeds."""
+    """The operations of one owner hang, and take all workers that one owner may have. Another owner still succeeds."""
     target = Target(gates={key: trio.Event() for key in range(100)})
     table = a_table()
     async with reconciling(table, target) as reconciler:
@@ -418,7 +418,7 @@ async def test_prunes_requested_at_once_are_combined(autojump_clock: Clock) -> N
 
 
 async def test_forgotten_deletions_are_found_by_comparison(autojump_clock: Clock) -> None:
-    """If more rows are deleted at once than the table remembers, a prune finds the objects whose deletion was not read."""
+    """If one commit deletes more rows than the table remembers, a prune finds the objects of the forgotten rows."""
     table, target = a_table(graves=3), Target()
     async with reconciling(table, target) as reconciler:
         await reconciler.wait_until_reconciled(put(table, *range(20)), "a", until_settled=True)

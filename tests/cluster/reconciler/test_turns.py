@@ -1,4 +1,4 @@
-"""The turns of owners, the limited places for running operations, and late operations, which release or lose their place."""
+"""The turns of owners, the limited places for operations, and late operations, which get a slow place or are cut off."""
 
 from dataclasses import replace
 

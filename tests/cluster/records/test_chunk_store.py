@@ -1,4 +1,4 @@
-"""Chunks of large records in a cluster, and chunks that crashes left."""
+"""Chunks of large records in a cluster, and chunks that remain after crashes."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

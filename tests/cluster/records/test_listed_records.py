@@ -1,4 +1,4 @@
-"""Record Secrets from the first list of a daemon, which are stored until their release is restored."""
+"""Record Secrets from a daemon's first list. Each is kept in memory until its release is restored, or until it is too old."""
 
 from wharfinger.cluster.records.listed_records import FRESH_S, MAX_BYTES, ListedRecords
 

@@ -39,7 +39,7 @@ BIG: JsonObject = {"x": LARGE}
 
 
 def opened(release: Release) -> tuple[Release, ChunkIndex, list[JsonObject | None]]:
-    """Pack a release that is larger than a Secret. Return the head as read back, the index of the chunks, and the chunks."""
+    """Pack a release that is larger than a Secret. Return the head as it is read back, the chunk index, and the chunks."""
     packed = pack_release(release, NOW)
     head = from_secret(packed.head)
     index = index_of(head)

@@ -134,7 +134,7 @@ async def test_a_mark_is_added_to_the_existing_revision(autojump_clock: MockCloc
 
 
 async def test_a_failed_mark_is_retried(autojump_clock: MockClock) -> None:
-    """Marks are written to the record even if the first write times out or causes a conflict. The revision stays the same."""
+    """A mark is a label of the record. A changed mark is written even if the first attempt times out or causes a conflict."""
     conflict = httpx.Response(409, json={"reason": "Conflict", "code": 409})
     for fault in (httpx.ReadTimeout("too slow"), conflict):
         async with bench() as at:

@@ -1,4 +1,4 @@
-"""Histories of releases, which are tidied some time after a change."""
+"""Histories of releases: some time after a change, older revisions are deleted or marked as superseded."""
 
 from dataclasses import replace
 

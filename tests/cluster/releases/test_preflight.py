@@ -122,7 +122,10 @@ async def test_rows_of_a_record_omit_unserved_kinds_and_duplicates(autojump_cloc
 
 
 async def test_objects_of_an_unavailable_api_server_have_an_unknown_state(autojump_clock: MockClock) -> None:
-    """Such objects must not count as deleted. Otherwise they would be orphaned, or pruned once the API server answers again."""
+    """While an API server does not answer, its objects must not count as deleted.
+
+    Otherwise, they would be orphaned, or pruned when the server answers again.
+    """
     group: JsonObject = {"metadata": {"name": "example.test"}, "versions": [{"version": "v1", "freshness": "Stale"}]}
     apis: JsonObject = {"kind": "APIGroupDiscoveryList", "items": [group]}
     async with cluster() as (client, transport):

@@ -1,4 +1,4 @@
-"""Records of revisions: when they are written, how failed changes are recorded, and what follows after a killed process."""
+"""Records of revisions: when they are written, how failures are recorded, and what happens after a process is killed."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -36,7 +36,7 @@ def row(name: str = "a", owner: Owner = OWNER, mode: DriftMode = DriftMode.CORRE
 
 
 class Bench:
-    """Rows on a separate cluster."""
+    """The rows of releases on a new cluster in memory."""
 
     def __init__(self, client: ClusterClient, transport: Faulty, rows: ReleaseRows, live: LiveObjects) -> None:
         self.client = client

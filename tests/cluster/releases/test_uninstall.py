@@ -116,7 +116,7 @@ async def test_orphaned_objects_lose_only_their_label(autojump_clock: MockClock)
 
 
 async def test_an_uninstall_does_not_wait_for_objects_of_a_namespace_being_deleted(autojump_clock: MockClock) -> None:
-    """Objects in such a namespace may have finalizers that are never removed. Objects elsewhere are deleted. No hook runs."""
+    """Objects in such a namespace may have finalizers that are never removed. Other objects are deleted. No hook runs."""
     role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: web}\nrules: []\n"
     async with bench() as at:
         namespaces = await at.client.resource_type("v1", "Namespace")

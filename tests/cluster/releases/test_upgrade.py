@@ -194,7 +194,7 @@ async def test_an_object_being_deleted_is_read(autojump_clock: MockClock) -> Non
 async def test_after_a_restart_the_objects_of_an_interrupted_revision_are_compared(
     wanted: str, autojump_clock: MockClock
 ) -> None:
-    """The second revision fails after one of its two objects was written. Its record does not show which one was."""
+    """The second revision fails after one of its two objects was written. Its record does not show which one."""
 
     def pair(version: str) -> ReleaseRequest:
         return request(config_map("a", v=version), config_map("b", v=version))

@@ -57,7 +57,7 @@ class DriftBench:
     others: dict[str, HttpClusterClient] = field(default_factory=dict)
 
     async def by(self, manager: str) -> HttpClusterClient:
-        """Return a client that writes under this manager."""
+        """Return a client that writes with this field manager."""
         if manager not in self.others:
             client = await self.stack.enter_async_context(_client(self.control_plane, manager))
             self.others[manager] = client

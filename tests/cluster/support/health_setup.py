@@ -105,7 +105,7 @@ class Setup:
             self.live.release(resource)
 
     async def install(self, *rows: DesiredObject) -> None:
-        """Install as the engine does: first the rows, then each object and the server's answer to its apply."""
+        """Install as the engine does: insert the rows, then apply each object and pass the server's answer to the monitor."""
         self.want(*rows)
         for one in rows:
             self.monitor.applied(

@@ -1,4 +1,4 @@
-"""A release engine on a separate control plane in memory, with a wall clock and a network that tests control."""
+"""A release engine on a new control plane in memory. Tests control its wall clock and its network."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -79,7 +79,7 @@ class Faulty(httpx.AsyncBaseTransport):
 
 @dataclass
 class Bench:
-    """An engine on a separate control plane."""
+    """An engine on a new control plane in memory."""
 
     client: HttpClusterClient
     engine: ReleaseEngine

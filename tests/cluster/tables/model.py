@@ -8,7 +8,7 @@ from tests.cluster.tables.samples import Row
 
 
 class Kept(NamedTuple):
-    """An existing row, or the last state of a row deleted at ``revision``."""
+    """An existing row, or a deleted row as it was last. ``revision`` is the revision of its last write or of its deletion."""
 
     row: Row
     revision: int

@@ -14,8 +14,8 @@ def test_entries_are_distinguished_by_row_and_revision() -> None:
 
 
 def test_no_snapshot_sees_a_grave() -> None:
-    """A version is in a snapshot only if it ends after the snapshot's revision, which is at least 0.
+    """A snapshot contains a version only if the version ends after the snapshot's revision, which is at least 0.
 
-    A grave ends at 0 or before.
+    A grave (the version that stores a deletion) ends at 0 or before.
     """
     assert max(GRAVE, FORGOTTEN) <= 0 < PRESENT

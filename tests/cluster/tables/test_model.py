@@ -30,7 +30,7 @@ from wharfinger.cluster.tables.watch import Watch
 
 GRAVES = 3
 KEEP = 6
-"""The number of snapshots and watches that are held at once."""
+"""The number of older snapshots, and of older watches, that are kept."""
 TAGS = ("red", "blue")
 SEATS = (1, 2)
 sides = st.sampled_from(("left", "right"))
@@ -103,7 +103,7 @@ class TableMachine(RuleBasedStateMachine):
         self.tx, self.drafts = None, {}
 
     def on(self, side: str) -> tuple[Transaction, RowTable, State, bool]:
-        """Return a transaction on a table: the open one if it covers the table, otherwise a new one to be committed at once."""
+        """Return a transaction on a table: the open one if it covers the table, or a new one, which the caller commits."""
         alone = side not in self.drafts
         if alone:
             if self.tx is not None:

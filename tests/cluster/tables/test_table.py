@@ -130,7 +130,7 @@ def test_unreferenced_watches_are_forgotten() -> None:
 
 
 async def test_a_woken_task_sees_the_new_root() -> None:
-    """A task that a watch wakes sees the new rows of all tables of the transaction, and may write at once."""
+    """A task that a watch wakes sees the new rows of all tables of the transaction, and may immediately write."""
     left, right = a_table("left"), a_table("right")
     seen: list[tuple[int, int]] = []
 
@@ -257,7 +257,7 @@ def test_a_table_is_initialized_when_all_initializers_are_done() -> None:
 
 
 def test_an_initializer_counts_once_and_a_later_one_uninitializes() -> None:
-    """Only the first ``done`` of an initializer counts. A later initializer makes the table uninitialized again."""
+    """Only the first call of ``done`` has an effect. A later initializer makes the table uninitialized again."""
     table = a_table()
     first = table.initializer("records")
     with pytest.raises(TableNameError, match="rows: the initializer 'records' is pending already"):

@@ -1,4 +1,4 @@
-"""The pacer of requests: how many requests may run at once, in which order they start, and when their number is lowered."""
+"""The pacer of requests: how many may run at the same time, in which order they start, and when their number is lowered."""
 
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked

@@ -364,7 +364,7 @@ async def test_bookmarks_advance_the_revision_and_broken_streams_resume_there(au
 
 
 async def test_a_server_that_returns_empty_is_accepted(autojump_clock: MockClock) -> None:
-    """A restarted embedded control plane is empty, and its resource versions are lower than the one that the informer knows."""
+    """A control plane in memory is empty after a restart, and its resource versions are lower than before."""
     async with in_memory() as (ours, other, cut):
         for number in range(5):
             await other.create(config_map(f"old-{number}", v="1"))

@@ -223,7 +223,7 @@ async def test_a_subscriber_joining_during_a_pause_starts_an_attempt_at_once(aut
 
 
 async def test_a_subscriber_may_join_while_others_are_notified(autojump_clock: MockClock) -> None:
-    """A subscriber may join between two events that arrived together. It gets the second object from its first list."""
+    """A subscriber may join between two events that arrived together. It gets the second object from its own first list."""
     lines = event("ADDED", obj("a", 6)) + event("ADDED", obj("b", 7))
     script = WatchScript([page(version=5), page(obj("a", 6), obj("b", 7), version=7)], [Reply(200, [lines, Hang()])])
     async with stream_of(script) as stream:

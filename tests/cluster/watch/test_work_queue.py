@@ -139,7 +139,7 @@ def at(now: int) -> trio.testing.MockClock:
 
 
 class Queue(RuleBasedStateMachine):
-    """A model of the queue. A key has a time from which a worker may take it. No two workers have the same key at once."""
+    """A model of the queue. A key has a time from which a worker may take it. Two workers never have the same key."""
 
     held = Bundle("held")
 

@@ -28,7 +28,7 @@ from wharfinger.control_plane.catalog.unserved_kinds import is_former, is_unserv
 def test_lists_options_and_retired_versions_are_unserved(
     group: str, version: str, kind: str, *, expected: bool
 ) -> None:
-    """Lists, options and retired versions of known kinds count as unserved kinds, and no other kinds do."""
+    """Known lists, options, ``Status`` and retired versions count as unserved kinds. Unknown and served kinds do not."""
     assert is_unserved(group, version, kind) is expected
 
 

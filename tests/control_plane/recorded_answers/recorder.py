@@ -77,7 +77,7 @@ class Placeholders:
     def value(self, value: JsonValue, key: str = "") -> JsonValue:
         """Return a document in which placeholders replace the values that the server chose.
 
-        The members of an object are visited in their order.
+        The placeholders in an object are numbered in the order of its members.
         """
         if isinstance(value, dict):
             self._learn_name(value)

@@ -145,7 +145,10 @@ class CannedInspector:
         return self.happened if name is None or self._knows(name) else None
 
     async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
-        """Return the new lines of ``logged`` for its package, an empty log for another one, or None for an unknown one."""
+        """Return the lines of ``logged`` with numbers above ``after``, if it is the log of this package.
+
+        Return an empty log for another package, and None for an unknown one.
+        """
         if self.logged.package != name:
             return LogSnapshot(name, (), run="1") if self._knows(name) else None
         return replace(self.logged, lines=tuple(line for line in self.logged.lines if line.number > after))

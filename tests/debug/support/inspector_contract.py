@@ -116,7 +116,7 @@ def check_node(node: NodeSnapshot) -> None:
 async def check_explanations(inspector: Inspector) -> None:
     """Check that exactly the existing packages have an explanation.
 
-    It must begin with the package itself, and have a remedy if the package is not ready.
+    An explanation must begin with the package itself, and have a remedy if the package is not ready.
     """
     names = {package.name for package in await inspector.packages()}
     for name in names:

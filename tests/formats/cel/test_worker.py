@@ -144,7 +144,7 @@ def test_the_worker_ends_after_running_out_of_memory() -> None:
 
 @pytest.mark.slow
 def test_an_endless_rule_is_ended_by_the_cpu_limit() -> None:
-    """The CPU limit also ends a worker whose daemon has died. The signal shows the reason to the pool."""
+    """The CPU limit ends a worker even if its daemon has died. A running daemon learns the reason from the signal."""
     line = evaluation(list(range(3_000)), *["self.map(x, x + 1).size() > 0"] * 900)
     command = [sys.executable, "-I", "-m", cel_worker.__name__, "1"]
     done = subprocess.run(command, input=line, capture_output=True, timeout=300, check=False)

@@ -1,4 +1,4 @@
-"""The rules in schemas: how they are read, which of them are refused, and what a worker gets."""
+"""The rules in schemas: how they are read, which of them are refused, and the types that rule workers get."""
 
 import pytest
 from hypothesis import given

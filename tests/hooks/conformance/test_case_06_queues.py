@@ -40,9 +40,7 @@ SERVICE = Rules(backoff=BackoffPolicy(initial_s=5, factor=2, max_s=32, jitter=0.
 
 @dataclass
 class Lanes:
-    """Hooks of a package on a real queue: `happen` adds an event, and `runs` lists the bindings of each run, as in ``h1: A,
-    C``.
-    """
+    """Hooks of a package on a real queue. `happen` adds an event, and `runs` lists the bindings of each run (``h1: A``)."""
 
     queues: Queues
     opened: PackageHooks = field(default_factory=lambda: unopened(H1, H2))
@@ -170,7 +168,7 @@ def test_up_to_the_limit_every_event_is_reported() -> None:
 
 
 def test_beyond_the_limit_last_states_and_deletions_are_reported() -> None:
-    """The peers store every event of a hook. In this runtime, many events of one object become at most two."""
+    """The peers store every event of a hook. Here, beyond the limit, the events of one object are reduced to at most two."""
     binding = named(H1, "C")
     storm = [happened(binding, MODIFIED, pod(f"p{number % 3}"), number) for number in range(5 * LIMIT)]
     gone = [happened(binding, DELETED, pod(f"p{number}"), "gone") for number in (0, 1)]

@@ -1,5 +1,4 @@
-"""The ``enabled`` script, with which a package decides whether it is enabled. The tests run real scripts with the real runner.
-"""
+"""The ``enabled`` script, with which a package decides whether it is enabled. The real runner runs real scripts."""
 
 import logging
 from pathlib import Path

@@ -216,7 +216,7 @@ def test_interpreter_that_is_not_executable_is_ignored(hooks: Path) -> None:
 
 
 def said(hook: HookFile) -> str:
-    """Start the hook as a runner does, and return its output."""
+    """Run the hook with the command and the environment that a runner uses, and return its output."""
     environment = {"PATH": os.environ["PATH"], **hook.environment}
     command = [str(hook.executable), *hook.argv]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,5 +1,4 @@
-"""The files of hooks that run in pods: the archive that a pod gets, and the results, which are read from an untrusted archive.
-"""
+"""The files of hooks that run in pods: the archive that a pod gets, and the results, which come in an untrusted archive."""
 
 import io
 import tarfile

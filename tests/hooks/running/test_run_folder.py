@@ -171,7 +171,9 @@ def test_removing_a_missing_folder_raises_an_error(folder: RunFolder) -> None:
 
 @contextmanager
 def working_in(folder: Path) -> Iterator[None]:
-    """Change the working folder, because the path of a socket must be short."""
+    """Change the working folder during the block. A test can then create a socket there by its name alone; the whole path could
+    be too long for a socket.
+    """
     before = Path.cwd()
     os.chdir(folder)
     try:

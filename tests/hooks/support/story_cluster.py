@@ -43,8 +43,7 @@ class Stored:
     value: int
 
     def text(self, revision: int) -> bytes:
-        """Return the object's JSON with this revision. For a deleted object, ``revision`` must be the revision of the deletion.
-        """
+        """Return the object's JSON with this revision. For a deleted object, give the revision of the deletion."""
         metadata = {"name": self.name, "uid": f"uid-{self.uid}", "resourceVersion": str(revision)}
         if self.namespace:
             metadata["namespace"] = self.namespace

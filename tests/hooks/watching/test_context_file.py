@@ -1,5 +1,4 @@
-"""The file of contexts that a hook reads. It is written from values and from values that are already JSON texts (`PackedJson`).
-"""
+"""The file of contexts that a hook reads. It is written from values, some of which are already JSON texts (`PackedJson`)."""
 
 import io
 import json

@@ -323,7 +323,9 @@ async def test_filter_errors_do_not_quote_the_object(program: str, said: str) ->
 
 @pytest.mark.slow
 async def test_requests_of_a_used_worker_fail_when_the_pool_closes(ledger: ProcessLedger) -> None:
-    """Close the pool in the middle of an exchange with a used worker, and between two exchanges."""
+    """The worker has already answered a request. The pool is closed while the worker answers another request, and between two
+    requests.
+    """
     for turns in range(scaled(200, 40)):
         async with trio.open_nursery() as nursery:
 

@@ -61,7 +61,7 @@ def test_a_stream_at_its_limits_is_read() -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("piece", [b'"\\', b"\\n", b'\\"', b'"', b"{", b"[]", b'""'])
 def test_reading_hostile_repetition_takes_linear_time(piece: bytes) -> None:
-    """With quadratic work, 4 MiB would take hours, so the test checks only that reading ends."""
+    """A reader that took quadratic time would need hours for 4 MiB, so the test checks only that reading ends."""
     with pytest.raises(JsonError):
         read_json_stream(b'["' + piece * (MAX_BYTES // len(piece) - 4), what="metrics")
 

@@ -1,4 +1,4 @@
-"""Renders of charts, whose cache keys contain the digest of the chart's files."""
+"""Renders of charts. The cache key of a render contains the digest of the chart's files."""
 
 from collections.abc import Callable
 from pathlib import Path

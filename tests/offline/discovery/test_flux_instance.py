@@ -1,4 +1,6 @@
-"""The sync of a FluxInstance, and trees whose first object is a FluxInstance."""
+"""The source and the Kustomization that the operator makes from ``spec.sync`` of a FluxInstance, and trees whose first object
+is a FluxInstance.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The discovery of trees: objects that are loaded, built, or only known."""
+"""The discovery of trees: which objects a build starts with, which it makes only later, and which files declare them."""
 
 import subprocess
 from pathlib import Path

@@ -154,7 +154,9 @@ async def built_fleet(scratch: Path, workers: int) -> Result:
 
 @pytest.mark.slow
 async def test_the_first_of_two_producers_always_wins(tmp_path: Path) -> None:
-    """Two Kustomizations build the same ConfigMap with different texts, and a third one reads it."""
+    """Two Kustomizations build the same ConfigMap with different texts, and a third one reads it. The ConfigMap of the
+    Kustomization ``a`` is used in every build.
+    """
     files = {
         "ks.yaml": "---\n".join(kustomization(name, f"./{name}") for name in ("a", "b")),
         "a/map.yaml": config_map("vars", "flux-system", text="a"),

@@ -83,7 +83,9 @@ def test_copies_and_malformed_values_of_secrets_are_hidden() -> None:
 
 
 def test_objects_at_any_depth_below_a_failed_producer_are_not_compared() -> None:
-    """The failed parent makes a child, and the child makes a grandchild, which makes an object."""
+    """In one of the two builds, the parent fails. In the other, it makes a child, the child makes a grandchild, and the
+    grandchild makes an object.
+    """
     child, grandchild = flux_id("Kustomization", "child"), flux_id("HelmRelease", "grandchild")
     made: dict[Id, tuple[Manifest, ...]] = {
         A: (Manifest(child, {}),),

@@ -1,5 +1,4 @@
-"""The chart folder that is made for Helm from the files of a package. The tests in test_helm_renderer.py render such folders.
-"""
+"""The chart folder that is made for Helm from the files of a package. Tests in test_helm_renderer.py render such folders."""
 
 import errno
 import os

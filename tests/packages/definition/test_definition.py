@@ -1,4 +1,4 @@
-"""The reader of a whole package, with each of three layouts, and its errors for invalid packages."""
+"""The reader of a whole package. The tests read valid packages of three layouts, and check the errors for invalid packages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The reader of a tree's files, which may be hostile."""
+"""The reader of the files of an unpacked package. The files may be hostile."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Connections to registries, redirects and authorization: which servers get a login or a token, and the limits of requests."""
+"""Connections to registries, redirects and authorization: which servers get a login or a token, and limits on redirects and on
+concurrent requests.
+"""
 
 import logging
 import ssl

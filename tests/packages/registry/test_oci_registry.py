@@ -1,4 +1,5 @@
-"""The client of OCI registries. It is tested with the contract on a real registry, and with the wrong answers of a faulty one.
+"""The client of OCI registries. The contract is checked with a real registry, and errors with the wrong answers of a faulty
+one.
 """
 
 from pathlib import Path

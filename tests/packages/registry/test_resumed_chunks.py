@@ -115,8 +115,7 @@ async def test_a_storage_url_that_expires_during_a_layer_is_replaced() -> None:
 @pytest.mark.parametrize("newer", [True, False])
 @pytest.mark.parametrize("by_token", [True, False])
 async def test_a_login_rotated_during_a_layer_is_read_again(newer: bool, by_token: bool) -> None:
-    """After a refusal, the login is read again from its source. A changed login is used. An unchanged login is not tried again.
-    """
+    """After a refusal, the login is read again from its source. If it has not changed, it is not tried again."""
     renewed: list[str] = []
 
     async def renew() -> Credentials:

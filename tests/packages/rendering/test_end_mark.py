@@ -1,4 +1,6 @@
-"""The mark at the end of a chart's output, and the files that Helm wrote before it."""
+"""The end mark, an object that Helm puts after all others of a chart, and the files that Helm has written before it fails at
+this mark.
+"""
 
 from pathlib import Path
 

@@ -73,7 +73,7 @@ async def check(root: Path) -> None:
 
 
 def sound(root: Path) -> None:
-    """Check that every published name is complete, and that one of the versions is deployed."""
+    """Check that every blob and every tree in the store is complete, and that version 1 or version 2 is deployed."""
     for blob in (root / "store" / "blobs" / "sha256").iterdir():
         assert digest_of(blob.read_bytes()).hex == blob.name
     for tree in (root / "store" / "trees").iterdir():

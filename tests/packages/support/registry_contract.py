@@ -1,7 +1,8 @@
 """The contract of every implementation of :class:`wharfinger.packages.registry.registry.Registry`.
 
 To use it, write ``@pytest.mark.parametrize("check", CONTRACT)``, and call ``await check(registry)`` with an empty
-WritableRegistry. ``READ_CONTRACT`` is for every implementation; its registry has exactly one package, ``REPOSITORY:1.0.0``.
+WritableRegistry. The checks in ``READ_CONTRACT`` are for every implementation. They need a registry with exactly one package,
+``REPOSITORY:1.0.0``.
 """
 
 from collections.abc import Awaitable, Callable

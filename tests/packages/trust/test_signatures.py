@@ -1,4 +1,4 @@
-"""Signatures in a registry. Their number is limited, and unreadable ones do not hide others."""
+"""Signatures in a registry. Their number is limited. Signatures that cannot be read do not prevent the reading of others."""
 
 from pathlib import Path
 

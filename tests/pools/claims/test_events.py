@@ -1,4 +1,4 @@
-"""The values of the claim machine: valid limits, and the defaults of a member."""
+"""The values that the state machine for claims uses: valid limits, and the defaults of a member."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The claim machine, case by case: the ready queue, reservations, and the ends of requests."""
+"""The state machine for claims, case by case: the queue of ready members, reservations of members, and the ends of requests."""
 
 import math
 

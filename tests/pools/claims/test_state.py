@@ -1,4 +1,6 @@
-"""The queue of requests: ordered by number, with deadlines, and bounded in memory."""
+"""The queue of requests for members. It is ordered by the numbers of the requests, finds the requests whose deadline has
+passed, and uses limited memory.
+"""
 
 import math
 

@@ -58,7 +58,7 @@ async def test_hooks_validate_mutate_and_convert_objects(tmp_path: Path) -> None
 
 
 async def test_a_package_that_moves_to_another_daemon_still_validates(tmp_path: Path) -> None:
-    """Until the webhooks of a moved package are withdrawn, reviews are answered by its hooks or according to the failure policy."""
+    """Until the webhooks of a moved package are withdrawn, its hooks or its failure policy still decide about reviews."""
     async with open_served(tmp_path) as served:
         await served.install({"validating.sh": validating("Fail", timeout_s=10, more="exit 1")})
         reviewer, address = HookReviewer(served.world.runtime), Address("crons", ReviewKind.VALIDATING, WEBHOOK)

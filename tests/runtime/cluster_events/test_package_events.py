@@ -1,5 +1,5 @@
-"""Events about packages. They are recorded by a runtime in this process (`tests/runtime/support/world.py`), and by a real daemon,
-whose Events are read with kubectl.
+"""Events about packages. They are recorded by a runtime in this process (`tests/runtime/support/world.py`), and by a real
+daemon, whose Events are read with kubectl.
 """
 
 import json

@@ -1,8 +1,9 @@
 """Case 14: the order in which hooks run (spec hook-protocol §5.2, §5.3, §6.4), in addon-operator's folders.
 
-Only what hooks can observe is compared: the order of their runs, their contexts, and their values. The tasks that addon-operator
-runs between the hooks have no counterpart here. There are three global hooks. The hooks 01 and 03 watch objects, and have turned
-Synchronization off. There are three modules: alpha is on, beta is disabled by the ConfigMap, and nothing enables gamma.
+Only what hooks can observe is compared: the order of their runs, their contexts, and their values. The tasks that
+addon-operator runs between the hooks have no counterpart here. There are three global hooks. The hooks 01 and 03 watch objects,
+and have turned Synchronization off. There are three modules: alpha is on, beta is disabled by the ConfigMap, and nothing
+enables gamma.
 """
 
 from collections.abc import AsyncIterator
@@ -127,8 +128,8 @@ async def of_alpha(notes: Notes, key: str) -> str:
 
 @pytest.mark.slow
 async def test_hooks_of_the_start_run_in_order(tmp_path: Path) -> None:
-    """The global onStartup hooks run first, then the beforeAll hooks, both by order number. The modules follow by weight, and then
-    the afterAll hooks.
+    """The global onStartup hooks run first, then the beforeAll hooks, both by order number. The modules follow by weight, and
+    then the afterAll hooks.
     """
     async with converged(tmp_path) as notes:
         assert await of_alpha(notes, "colour") == "grey"
@@ -200,8 +201,8 @@ async def test_an_event_that_changes_global_values_starts_a_round(tmp_path: Path
 
 @pytest.mark.slow
 async def test_a_global_hook_may_switch_modules_in_a_round(tmp_path: Path) -> None:
-    """The hook switches gamma, so gamma is the only module that runs in the round. The hook also enables beta, but the ConfigMap
-    disables beta.
+    """The hook switches gamma, so gamma is the only module that runs in the round. The hook also enables beta, but the
+    ConfigMap disables beta.
     """
     async with converged(tmp_path) as notes:
         (tmp_path / "gamma").write_text("true")

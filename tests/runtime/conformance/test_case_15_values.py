@@ -126,8 +126,8 @@ def test_a_global_hook_may_patch_enabled_flags() -> None:
     ],
 )
 def test_stored_patches_are_compacted(patches: list[list[JsonObject]], stored: list[JsonObject]) -> None:
-    """For each path only the last operation is stored, except that each append to a list (``/-``) is stored. An operation replaces
-    the stored operations on the paths below its own path. The result is sorted by path.
+    """For each path only the last operation is stored, except that each append to a list (``/-``) is stored. An operation
+    replaces the stored operations on the paths below its own path. The result is sorted by path.
     """
     kept: tuple[JsonValue, ...] = ()
     values: JsonObject = {"m": {}}

@@ -1,5 +1,5 @@
-"""The bookkeeping of the guard of dependents (`wharfinger.runtime.controllers.guard`), which holds changes that would break
-dependents: which packages it checks again, how often, and that the checks end.
+"""The guard of dependents (`wharfinger.runtime.controllers.guard`) holds changes that would break dependents. The tests check
+which packages it checks again, how often it does so, and that these checks end.
 """
 
 from pathlib import Path

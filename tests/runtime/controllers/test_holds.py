@@ -1,5 +1,5 @@
-"""The decisions of the guard of dependents, which holds changes that would break dependents: which dependents hold a change,
-for which removals a change waits, and that every removal is possible in the end.
+"""The guard of dependents holds changes that would break dependents. The tests check its decisions: because of which dependents a
+change is held, for which removals it waits, and that every removal is possible in the end.
 """
 
 import pytest

@@ -65,7 +65,9 @@ async def test_packages_whose_dependency_is_being_loaded_are_not_suspended(tmp_p
 
 @pytest.mark.slow
 async def test_packages_whose_dependency_cannot_be_loaded_are_suspended(tmp_path: Path) -> None:
-    """Check that each of the packages becomes Suspended, even ``ham`` and ``eggs``, which could satisfy each other's any-of groups."""
+    """Check that each of the packages becomes Suspended, even ``ham`` and ``eggs``, which could satisfy each other's any-of
+    groups.
+    """
     needs = {"house": mandatory("ground"), "roof": mandatory("house"), "ham": any_of("ground", "eggs")}
     needs["eggs"] = any_of("ground", "ham")
     async with open_ground(tmp_path) as ground, restarted(ground, tmp_path, **needs) as (world, gate, said):

@@ -408,7 +408,7 @@ async def test_a_failed_workload_is_reported_until_it_recovers(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_a_workload_that_failed_while_no_daemon_ran_is_reported(tmp_path: Path) -> None:
-    """The package was Ready, so no task waits for its objects after the start. Therefore the daemon checks their health itself."""
+    """The package was Ready, so no task waits for its objects after the start. The daemon has to check their health itself."""
     async with open_ground(tmp_path) as plain:
         ground = replace(plain, grace_s=0.2)
         async with ground.open_world() as world:

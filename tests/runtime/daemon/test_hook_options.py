@@ -1,4 +1,4 @@
-"""The options for hooks: the folders of modules and of global hooks, which options or environment variables name, and errors."""
+"""The options for hooks: the folders of modules and of global hooks, from options or from the environment, and errors."""
 
 import argparse
 from collections.abc import Mapping

@@ -1,10 +1,10 @@
 """Synchronous drivers of the fixpoint engine. The docstring of `wharfinger.runtime.fixpoint` explains the terms.
 
 `Drive` makes one move after the other, until none is left. A *tape* of random bytes, which Hypothesis generates, chooses each
-move. There are these moves: the driver pulls the next dispatch; a running body looks at the other nodes; a running body reports;
-a change or an answer arrives from the world outside. A move may also be an event that must not change any result: a duplicate, a
-stale report, or a superfluous request. `Hand` makes only the moves that a test asks for. In both drivers, a `Watcher` checks
-every step.
+move. There are these moves: the driver pulls the next dispatch; a running body looks at the other nodes; a running body
+reports; a change or an answer arrives from the world outside. A move may also be an event that must not change any result: a
+duplicate, a stale report, or a superfluous request. `Hand` makes only the moves that a test asks for. In both drivers, a
+`Watcher` checks every step.
 """
 
 from collections import Counter

@@ -2,8 +2,8 @@
 
 A `World` declares what each part needs, tolerates and emits, and how it ends. A part *tolerates* another one if it waits until
 the other one has a verdict, whichever it is. The oracle has no notion of time: it does not know events, dispatches, wakes or
-versions. It applies these rules to the declarations, in this order, each until it changes nothing more. Rule 2 is applied again after
-each of the last two rules:
+versions. It applies these rules to the declarations, in this order, each until it changes nothing more. Rule 2 is applied again
+after each application of rule 3 or 4:
 
 1. A part becomes ready, and emits, if everything that it needs is ready. A tolerated dependency only delays, so it has no rule.
 2. A part fails if something that it needs has failed.

@@ -1,5 +1,5 @@
-"""The charges for a node's runs (`wharfinger.runtime.fixpoint` explains them), and messages that name the nodes of a loop, which
-keep each other running.
+"""The charges for a node's runs (`wharfinger.runtime.fixpoint` explains them), and messages that name the nodes of a loop,
+which keep each other running.
 """
 
 from wharfinger.runtime.fixpoint.budget import (

@@ -164,9 +164,10 @@ def within(bodies: Living, limit: int, *, rules: Rules = ROOMY) -> Report:
 
 
 def still(some: World) -> World:
-    """Return the same world without waits for the world outside, because `converge` gets no events from outside here."""
+    """Return the world without waits for the world outside, and with one more node, which emits the data from outside. Here
+    `converge` gets no events from outside.
+    """
     parts = {one: replace(part, outside=0) for one, part in some.parts.items()}
-    # `converge` gets nothing from outside, so a node emits the ids that the world outside would bring.
     bringer = Part(node("bringer"), emits=tuple(sorted(some.brought)))
     return World({**parts, bringer.id: bringer}, (*some.seeds, bringer.id))
 

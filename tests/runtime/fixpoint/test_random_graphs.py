@@ -1,8 +1,8 @@
 """Random worlds under random orders of all events, against the oracle (spec/schedulers §A.7, §A.12).
 
-A `Watcher` checks every step of every drive here (`watching.py`). At the end of a drive, its verdicts are compared with those of
-the oracle. They are also compared with the verdicts of other drives. Such a drive runs the same world with other seeds, limits or
-orders of reports, repeats the same events, or begins with the final world.
+A `Watcher` checks every step of every drive here (`watching.py`). The verdicts at the end of a drive are compared with those of
+the oracle, or with those of a second drive. The second drive has another order of seeds, another limit or another tape, or it
+begins with the final world, or it runs only a part of the world.
 """
 
 from dataclasses import replace
@@ -59,7 +59,9 @@ flags = st.booleans()
 
 
 def merged(verdicts: dict[Id, str]) -> dict[Id, str]:
-    """Return the verdicts with each NOT_READY replaced by DEPENDENCY. Which member of a cycle is forced may depend on the order."""
+    """Return the verdicts with each NOT_READY replaced by DEPENDENCY. Which member of a cycle is forced may depend on the
+    order.
+    """
     return {one: DEPENDENCY if verdict == NOT_READY else verdict for one, verdict in verdicts.items()}
 
 

@@ -271,8 +271,8 @@ def test_changes_of_content_and_status_share_one_run(where: str, content_first: 
 
 
 def test_progress_upgrades_a_free_queued_run() -> None:
-    """A failed because of x. Then a run of A is requested, and x arrives before this run begins. Both causes share the run, which
-    is charged.
+    """A failed because of x. Then a run of A is requested, and x arrives before this run begins. Both causes share the run,
+    which is charged.
     """
     hand = Hand()
     hand.seed(A)
@@ -308,8 +308,8 @@ def test_an_upgraded_run_is_one_run() -> None:
 
 
 def test_a_change_of_content_during_a_run_does_not_hide_its_failure() -> None:
-    """A's content and x, because of which A fails, both change during the run. One more run is enough for both. The reference adds
-    a retry as a precaution.
+    """The content of A changes during a run of A. So does x, because of which the run fails. One more run is enough for both
+    causes. The reference adds a retry as a precaution.
     """
     hand = Hand()
     hand.seed(A)

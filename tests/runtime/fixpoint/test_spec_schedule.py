@@ -1,4 +1,6 @@
-"""The cases about the reference's scheduler itself (spec/schedulers §A.10, ``schedule_test``). The table of cases is in spec_cases.py."""
+"""The cases about the reference's scheduler itself (spec/schedulers §A.10, ``schedule_test``). The table of cases is in
+spec_cases.py.
+"""
 
 import pytest
 

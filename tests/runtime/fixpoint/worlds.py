@@ -1,8 +1,8 @@
 """Declared worlds (`oracle.py`) for the fixpoint engine. Hypothesis generates the worlds. Their bodies do what is declared.
 
 `Bodies` returns the outcome of every part as spec/schedulers §A.2 prescribes it for each level. Bodies see ids and results
-through a `Look`. This is either the engine itself, or a `Store`. Bodies write to the `Store` before they report, like bodies that
-store their results in a database. The engine has to reach the same results with both.
+through a `Look`. This is either the engine itself, or a `Store`. Bodies write to the `Store` before they report, like bodies
+that store their results in a database. The engine has to reach the same results with both.
 """
 
 from collections.abc import Iterable, Mapping
@@ -232,7 +232,7 @@ def _few(ids: list[Id], most: int = 3) -> st.SearchStrategy[Some]:
 
 @st.composite
 def worlds(draw: st.DrawFn, *, plain: bool = False, tolerant: bool = True, cycles: bool = True) -> World:
-    """Generate a world of up to eight parts, and of three more if parts may select.
+    """Generate a world of up to eight parts, or of up to eleven parts if parts may select.
 
     If ``plain``, no part emits, selects, or waits for the world outside. If ``tolerant``, parts may tolerate dependencies. If
     ``cycles`` is false, no part needs or tolerates a later part.

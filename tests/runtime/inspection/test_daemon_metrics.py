@@ -96,14 +96,14 @@ LIMITED = {
     **dict.fromkeys((each.name for each in POD_METRICS), 200),
     **dict.fromkeys((each.name for each in HOOK_METRICS), RUN_ROWS),
 }
-"""The metric families with labels whose values users choose, each with its largest number of rows. This limit is tested where the
-family is tested.
+"""The metric families with labels whose values users choose, each with its largest number of rows. This limit is tested where
+the family is tested.
 """
 
 
 def test_every_label_is_bounded() -> None:
-    """Each metric family with a label whose values users choose has a limit. The labels for pools of workers and for interpreters need
-    none, because they have few values.
+    """Each metric family with a label whose values users choose has a limit. The labels for pools of workers and for
+    interpreters need none, because they have few values.
     """
     assert MAX_INTERPRETERS == 4
     few = {"pool", "interpreter"}

@@ -2,8 +2,9 @@
 
 * A step is complete if and only if its completion was reported while it was in flight, after the operation last started from its
   first step. So a complete step is never repeated, and a step that was in flight at a crash is repeated.
-* An operation continues at most once after a crash, with the same fingerprint, and only if no other operation invalidated it.
-* Within one process, every operation starts from its first step.
+* After each crash, an operation continues at most once, with the same fingerprint, and only if no other operation has
+  invalidated it.
+* An operation that begins a second time in one process starts from its first step.
 * A crash loses only memory, because the rows contain the whole state.
 """
 
@@ -81,7 +82,7 @@ def test_a_step_is_complete_once_it_was_started_and_completed() -> None:
 
 
 def interrupted(operation: Operation = UPDATE) -> World:
-    """Return a world whose process died in the second step of an operation."""
+    """Return a `World` whose process died in the second step of an operation."""
     world = World()
     world(Begin(operation, "f"), Start(operation, "Download"), Complete(operation, "Download", "sha256:1"))
     world(Start(operation, "Install"))
@@ -298,8 +299,8 @@ def last_beginning(history: list[Event | None], operation: Operation) -> int | N
 
 
 def steps_since(history: list[Event | None], beginning: int, operation: Operation) -> dict[str, str]:
-    """Return the steps completed since the operation began at this position, and those before a crash if the operation continues
-    them.
+    """Return the steps completed since the operation began at this position. If the operation continues one that a crash had
+    interrupted, add the steps completed before the crash.
     """
     begun = history[beginning]
     assert isinstance(begun, Begin)

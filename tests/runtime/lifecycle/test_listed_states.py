@@ -1,5 +1,5 @@
-"""The states of all packages in one list. Each is taken once, and a package reads its own state if the list
-does not contain it.
+"""The states of all packages, read in one list. Each state is taken from the list once. A package reads its own state if the
+list does not contain it.
 """
 
 import pytest

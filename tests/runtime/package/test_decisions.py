@@ -1,4 +1,4 @@
-"""Decisions of the scheduler: how they, and its requests to run or to disable a package, affect the package."""
+"""The effects of the scheduler on a package: of its decisions, and of its requests to run or to disable the package."""
 
 from dataclasses import replace
 

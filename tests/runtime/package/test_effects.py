@@ -1,4 +1,6 @@
-"""The effects of a package: each describes its action, and each that begins or enqueues an operation is marked as such."""
+"""The effects of a package: each simple effect describes its action, and an effect that begins or enqueues an operation is
+marked as such.
+"""
 
 from typing import get_args
 

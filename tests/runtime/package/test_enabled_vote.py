@@ -1,5 +1,5 @@
-"""Votes of enabled scripts: the keys of cached votes, scripts that run again, and other packages, which never
-wait for a script.
+"""Votes of enabled scripts: the keys of cached votes, and the cases in which a script runs again. No other package waits for a
+script.
 """
 
 import os
@@ -78,7 +78,9 @@ def test_the_state_of_a_package_is_hidden_from_its_own_script(others: list[str])
 
 
 def voting(folder: Path, script: str = "") -> Path:
-    """Write a module with a script that records its runs, runs ``script``, and votes no if the module's mode is ``night``."""
+    """Write a module with an enabled script. The enabled script records each run, executes the commands in ``script``, and
+    votes no if the setting ``mode`` is ``night``.
+    """
     files = {
         "module.yaml": "name: voting\nversion: 1.0.0\n",
         "enabled": f'#!/usr/bin/env bash\necho asked >>"{folder.parent}/asks"\n{script}\n'

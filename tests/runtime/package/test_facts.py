@@ -1,4 +1,4 @@
-"""The facts about a package: each is about one subject, except for three, and only findings are both facts and events."""
+"""The facts about a package: each has one subject, except for three that have none. Only findings are both facts and events."""
 
 from typing import get_args
 

@@ -1,4 +1,4 @@
-"""Instances of packages: masked secrets, results of tasks, the isolation in a namespace, and signals."""
+"""Instances of packages: masked secrets, results of tasks, the isolation of Applications in their namespaces, and signals."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -2,8 +2,8 @@
 
 Invariants that hold after every step of a story:
 
-* A run that the scheduler ordered gets exactly one answer: it is completed, or it fails, or it begins, or the node is offered
-  again.
+* A run that the scheduler requested has exactly one of these results immediately: it is reported as completed or as failed, a
+  Reconciliation is enqueued for it, or the node is offered again.
 * The task that applies the CRDs has at most one open scope. Once an update, a Disable, a suspension or a removal has begun, it
   has none. A package that is on, and waits for nothing else, has such a scope until its CRDs are established.
 * If a Disable could not begin when it was ordered, it begins as soon as the package is known to be off, unless a later decision
@@ -120,11 +120,11 @@ class PackageStory(RuleBasedStateMachine):
         self.crds: list[WorkScope] = []
         self.accepts = True
         self.waiting: list[Event] = []
-        """The ends of tasks that were enqueued; any of them may come, unless its scope was cancelled."""
+        """The ends of enqueued tasks. Any of them may be the next event, unless the scope of the task was cancelled."""
         self.scopes: list[WorkScope] = []
         self.answers: list[int] = []
         self.owed = False
-        """True if a changed specification was adopted, and nothing has followed yet, except perhaps a vote of the script."""
+        """True if a changed specification was adopted, and nothing has followed from it, except perhaps a vote of the script."""
         self.run_fails = False
         """True if a hook of the run failed, and since then the run has neither succeeded nor begun again."""
         self.on = False

@@ -1,4 +1,4 @@
-"""Events without news: the check that finds them without a step of the machine, which would ignore them."""
+"""Events without news. The machine would ignore them, so a check recognizes them before a step of the machine."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -13,7 +13,7 @@ from wharfinger.runtime.package.stoppable import waiting
 
 
 class OnlyStopping:
-    """The part of the tools that a wait uses."""
+    """A stand-in for `Tools`, with only the part that a wait uses."""
 
     def __init__(self) -> None:
         self.stopping = WorkScope("the daemon")

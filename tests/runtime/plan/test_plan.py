@@ -205,7 +205,7 @@ SOME = st.sampled_from((*NAMES, "absent"))
 
 @st.composite
 def worlds(draw: st.DrawFn, *, cycles: bool = False) -> tuple[list[Node], dict[str, bool | None]]:
-    """Draw packages with dependencies of every kind, some of which are missing, and what their resources request (on or off)."""
+    """Draw packages with dependencies of every kind, and ``spec.enabled`` for each package. Some dependencies are missing."""
     nodes = []
     for index, name in enumerate(NAMES):
         other = SOME if cycles or not index else st.sampled_from(NAMES[:index])

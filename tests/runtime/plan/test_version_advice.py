@@ -1,4 +1,4 @@
-"""A plan's advice about a package that is off: the versions of packages in the folder with which it would be on."""
+"""A plan's advice about a package that is off: other versions of packages, from an index, with which the package would be on."""
 
 from collections.abc import Mapping
 

@@ -88,7 +88,9 @@ async def test_records_after_an_unread_part_are_no_difference(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The file after the unread part begins with whole states. They need not continue from the last record that was read."""
+    """The file after the unread part begins with whole states. They may differ from the states after the last record that was
+    read.
+    """
     log = await prepared(tmp_path, lambda: 1_767_225_600.0, FILES * 16 * 1024)
     story = Story(1, log=log)
     while log.file < 6:

@@ -1,4 +1,4 @@
-"""Texts without their secrets: equal texts always get the same form, and different texts get different forms."""
+"""Masked texts: they contain no known secret, and texts that differ only in their secrets stay different."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -64,7 +64,7 @@ def test_a_changed_record_is_the_first_difference(machine: str, field: str, monk
 
 
 def _changed(record: EventRecord, field: str) -> EventRecord | None:
-    """Return the record with a changed number, boolean or text in this field, or None if the field has none that can change."""
+    """Return the record with one changed value in this field, or None if the field has no value that can be changed."""
     text = msgspec.json.encode(getattr(record, field)).decode()
     for old, new in (("true", "false"), ('"Failed"', '"Finished"'), ("1", "7"), ("2", "8"), ("null", "true")):
         if old in text:

@@ -1,4 +1,6 @@
-"""Rings, which hold the last steps of each package in memory: their length is limited, and they have the state before these."""
+"""Rings, which hold the last steps of each package in memory. Their length is limited, and each has the state before its first
+step.
+"""
 
 from tests.runtime.support.nodes import node
 from tests.runtime.support.recorded import NAMES, Story

@@ -1,4 +1,4 @@
-"""The tag to which a resource's version, range or channel now leads, for builds without a daemon."""
+"""The tag that a resource's version, range or channel selects at present, for builds without a daemon."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Lookups of the objects to which a resource refers. Changes and logins are tested in tests/runtime/test_controller_inputs.py."""
+"""Lookups of the objects to which a resource refers. Changes of these objects, and logins, are tested in
+tests/runtime/test_controller_inputs.py.
+"""
 
 from pathlib import Path
 

@@ -49,8 +49,8 @@ def test_keyless_identities_are_read() -> None:
 
 
 def test_packages_are_fetched_again_after_a_policy_change() -> None:
-    """The daemon fetches a package again if the text that names its source differs from the recorded one. Each policy makes
-    another text.
+    """The daemon fetches a package again if the text that names its source differs from the recorded one. A different
+    policy must therefore give a different text.
     """
     policies: list[JsonObject] = [
         {"keys": [PEM]},

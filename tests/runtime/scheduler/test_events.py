@@ -22,6 +22,6 @@ def test_every_event_and_effect_is_frozen_and_documented(kind: type) -> None:
 
 
 def test_an_order_names_its_package() -> None:
-    """Each effect needs the name of its package, because `runtime.scheduler.pending_decisions` has one entry for each package."""
+    """Each effect has the name of its package, because `runtime.scheduler.pending_decisions` stores the effects by package."""
     for kind in get_args(events.Effect):
         assert "name" in {field.name for field in dataclasses.fields(kind)}

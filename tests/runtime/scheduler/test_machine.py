@@ -401,7 +401,7 @@ def test_enabling_a_module_does_not_cancel_other_runs() -> None:
 
 
 def test_a_hundred_tiers_are_scheduled_one_by_one() -> None:
-    """A *tier* is all packages of one order. A package waits only for the next lower tier, so the others do not wake it."""
+    """A *tier* is all packages of one order. A package waits only for the next lower tier, so no other tier wakes it."""
     world = World(*(node(f"n{order:03}", order=order) for order in range(100)))
     for order in range(100):
         assert world.scheduled() == [f"n{order:03}"]

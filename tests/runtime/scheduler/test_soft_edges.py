@@ -26,12 +26,14 @@ def knot(
 
 
 def choice(knot: Knot) -> tuple[dict[str, set[str]], set[str], Mapping[str, tuple[str, ...]]]:
-    """Return ``kept``, ``late`` and ``refused_by`` of a knot, as `plain` returns them."""
+    """Return the fields ``kept``, ``late`` and ``refused_by`` of a knot, in the form that `plain` returns."""
     return {name: set(kept) for name, kept in knot.kept.items()}, set(knot.late), knot.refused_by
 
 
 def plain(hard: Pairs, any_of: Pairs, none_of: Pairs) -> tuple[Pairs, set[str], Mapping[str, tuple[str, ...]], Pairs]:
-    """Return what `choice` returns for a knot of these edges, and the direct predecessors of each node."""
+    """Return the expected ``kept``, ``late`` and ``refused_by`` of a knot of these edges, and the direct predecessors of each
+    node.
+    """
     before = {name: {each for each in hard[name] if each in hard} for name in hard}
 
     def builds_on(name: str, other: str) -> bool:
@@ -91,7 +93,7 @@ SOME = st.sets(st.sampled_from(NAMES), max_size=3)
 
 @st.composite
 def knots(draw: st.DrawFn) -> tuple[Pairs, Pairs, Pairs]:
-    """Draw hard edges from later names to earlier or absent names, and soft edges to any other name."""
+    """Draw hard edges from later names to earlier or absent names, and soft edges (any-of and none-of) to any other name."""
     names = NAMES[: draw(st.integers(1, len(NAMES)))]
     hard = {
         name: {each for each in draw(SOME) if each < name} | draw(st.sampled_from([set(), {"z"}])) for name in names
@@ -115,7 +117,7 @@ def test_the_choice_equals_that_of_the_reference_algorithm(
 
 
 def test_a_large_ring_of_fallbacks_has_one_late_member() -> None:
-    """A member is late if it is decided after a node that names it. Only the edge that closes the ring has such a member."""
+    """A member is late if it is decided after a node that names it. The ring has to be cut at one edge, so only n998 is late."""
     names = [f"n{number:03}" for number in range(1000)]
     ring = {name: {names[number - 1]} for number, name in enumerate(names)}
     nothing: Pairs = {name: set() for name in names}

@@ -1,4 +1,4 @@
-"""Two daemons with one control plane: which Applications each of them manages, and how an Application moves."""
+"""Daemons of several shards with one control plane: which Applications each of them manages, and how an Application moves."""
 
 import random
 from functools import partial
@@ -90,8 +90,8 @@ async def test_each_daemon_owns_its_namespaces_and_a_label_moves_them(tmp_path: 
 
 
 async def test_a_run_is_ended_before_its_package_moves(tmp_path: Path) -> None:
-    """The hook would run for ten minutes, so it is killed. Then the new owner runs it again, and the first owner runs nothing any
-    more.
+    """The hook would run for ten minutes, so the first owner kills it. Then the new owner runs the hook again, and the first
+    owner runs nothing any more.
     """
     notes = tmp_path / "notes"
     hook = bash("{configVersion: v1, beforeHelm: 1}", f'echo "$$" >>"{notes}"; [ -e "{tmp_path}/go" ] || sleep 600')
@@ -148,9 +148,7 @@ def seen(world: World) -> str:
 
 @pytest.mark.slow
 async def test_frequent_label_changes_leave_one_owner_and_one_revision(tmp_path: Path) -> None:
-    """The labels change while packages are installed, moved and verified. Two daemons never work on the same package at the same
-    time.
-    """
+    """The labels change while packages are installed, moved and verified. At no time do two daemons work on the same package."""
     names = [f"app{number}" for number in range(4)]
     with one_error():
         async with (
@@ -188,7 +186,7 @@ def is_verified(world: World, name: str) -> bool:
 
 @pytest.mark.parametrize("arrives", [True, False])
 async def test_after_a_write_without_an_answer_the_owner_is_read_first(tmp_path: Path, *, arrives: bool) -> None:
-    """A write of the owner gets no answer. Then the label is changed back, before the watch shows whether the write arrived."""
+    """The write that names another owner gets no answer. Then the label is changed back, before the watch shows the result."""
     with one_error():
         async with open_ground(tmp_path) as ground, open_shard(ground, "other") as world:
             await world.create("prod", "app", package="page")

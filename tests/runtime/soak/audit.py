@@ -1,7 +1,8 @@
 """An audit of the daemon's writes: each write needs a cause, and a ready package stays ready unless something causes a change.
 
-A cause is an action of the script (`tests/runtime/soak/script.py`). It lists the paths that may be written because of it, until
-the cluster has settled. At any time, the daemon may write its Lease and Kubernetes Events, and mark old revisions as superseded.
+A cause is an action of the script (`tests/runtime/soak/script.py`). Each cause lists the paths that the daemon may write until
+the cluster has settled. At any time, the daemon may write its Lease and Kubernetes Events, and mark old revisions as
+superseded.
 """
 
 import json
@@ -69,8 +70,8 @@ class Told:
 
 @dataclass(slots=True)
 class Audit:
-    """The findings of the audit. ``findings`` describes the writes without a cause. ``after`` names the last action of the
-    script.
+    """The findings of the audit. ``findings`` describes each write without a cause, and each package that became unready
+    without a cause. ``after`` names the last action of the script.
     """
 
     findings: list[str] = field(default_factory=list)

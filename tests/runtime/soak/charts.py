@@ -1,7 +1,7 @@
 """Charts of the simulation, and a simulated renderer. Helm is a child process, and virtual time does not wait for it.
 
-`SimulatedHelm` replaces the part that runs Helm: it knows the values, the release and the namespace, draws random texts, and
-returns what Helm would print.
+`SimulatedHelm` replaces the part that runs Helm. It fills the values, the names of the release and its namespace, and the
+version into the templates, replaces `randAlphaNum` by a new text at each render, and returns what Helm would print.
 """
 
 import itertools

@@ -39,7 +39,7 @@ async def _inline(
     limiter: trio.CapacityLimiter | None = None,
     abandon_on_cancel: bool = False,
 ) -> _Result:
-    """Run a function at once instead of in a thread, because virtual time does not wait for threads."""
+    """Run a function directly instead of in a thread, because virtual time does not wait for threads."""
     await trio.lowlevel.checkpoint()
     return function(*arguments)
 
@@ -104,7 +104,7 @@ class Daemon:
         self._wanted.set()
 
     async def stop(self, *, crash: bool) -> None:
-        """Stop the daemon gracefully as SIGTERM does, or at once as a crash does, and return when it has ended."""
+        """Stop the daemon gracefully as SIGTERM does, or immediately as a crash does, and return when it has ended."""
         self._wanted = trio.Event()
         if crash:
             self._life.cancel()

@@ -319,8 +319,8 @@ class Script:
     # -- checks
 
     async def _settled(self) -> None:
-        """Wait until the desired state is reached, and somewhat longer. After a timeout, add a finding."""
-        why = "the world was not looked at"
+        """Wait until the desired state is reached, and then for AFTERWARDS_S. After a timeout, add a finding."""
+        why = "the cluster was not checked yet"
         with trio.move_on_after(SETTLED_S) as patience:
             while why:
                 await trio.sleep(LOOK_S)
@@ -334,7 +334,7 @@ class Script:
             found = (await self.people.client.list(APPLICATION)).items
             namespaces = (await self.people.client.list(NAMESPACE)).items
         except NotFoundError:
-            return "the daemon has not made its kinds yet"
+            return "the daemon has not created its CRDs yet"
         there = {(find_str(one, "metadata", "namespace"), find_str(one, "metadata", "name")): one for one in found}
         if set(there) != set(self.people.wanted):
             return f"there are {sorted(set(there) ^ set(self.people.wanted))}"

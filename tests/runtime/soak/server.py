@@ -1,4 +1,4 @@
-"""An API server in memory that can be restarted with its stored objects, and networks to it that record all writes.
+"""An API server in memory that can be restarted with its stored objects, and networks to it that report the writes.
 
 While the server is down, connections are refused, and open requests are interrupted. A restarted server does not know the earlier
 changes, so every watch has to start again.
@@ -53,7 +53,7 @@ class KnownStorage(MemoryStorage):
 
 
 class Server:
-    """One API server, which `run` serves."""
+    """One API server, which runs in `run`, and is down for a while after each `stop`."""
 
     def __init__(self) -> None:
         self.storage = KnownStorage()

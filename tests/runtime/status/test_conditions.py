@@ -1,8 +1,8 @@
-"""Every failure, in every stage and every phase, has its external conditions and exactly one summary state.
+"""Every failure, in every stage and every phase, sets certain external conditions and exactly one summary state.
 
-In the tables, one letter stands for each external condition, in the order of KINDS. `T`, `F` and `U` mean that the condition was
-just set to True, False or Unknown, for generation 2. `t` means that it is still True for generation 1, and `-` that it was never
-set.
+In the tables, one letter stands for each condition about the installed version, in the order of MAPPERS. `T`, `F` and `U` mean
+that the condition was just set to True, False or Unknown, for generation 2. `t` means that it is still True for generation 1,
+and `-` that it was never set.
 """
 
 import pytest

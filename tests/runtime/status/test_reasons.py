@@ -1,4 +1,4 @@
-"""The reasons: there is one member for every reason that the code uses, and each has a meaning and a remedy."""
+"""The reasons: there is one member for every reason that the code uses, and each failure has an explanation and a remedy."""
 
 import ast
 import inspect

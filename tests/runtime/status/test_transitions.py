@@ -217,7 +217,7 @@ def test_a_pending_version_ends_with_its_update() -> None:
 
 
 def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
-    """An installed package loses a requirement, and a new one never had it. Neither is stalled: both wait for other packages."""
+    """An installed package that loses a requirement is Suspended. A new package whose requirement was never met is Pending."""
     status = statuses.fresh(1, T0)
     for stage in (Stage.FETCHED, Stage.LOADED):
         status = statuses.succeeded(status, stage, T0)
@@ -416,7 +416,7 @@ def test_an_unhealthy_ready_package_is_degraded() -> None:
 
 
 def test_a_rollout_found_after_a_restart_keeps_the_summary_ready() -> None:
-    """The summary shows the rollout in the same way as the earlier process did."""
+    """The summary says Ready and describes the rollout, as the summary of the earlier process did."""
     written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
     status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
     for stage in Stage:

@@ -1,9 +1,10 @@
 """The times of status writes: soon enough, not too often, and without a lost status.
 
+In a *check*, the controller compares the status of a package with the written status, and writes it if the writer allows this.
 `Story` uses the writer as the controller does, with a model of the work queue and a simulated clock. Invariants:
 
-1. No status is lost: after all due checks, the written status is the last one.
-2. If two writes of a package follow each other within PAUSE_S, the second was urgent.
+1. No status is lost: after all due checks, the written status is the last status.
+2. If two writes of a package are less than PAUSE_S apart, the second one is urgent.
 3. An urgent change is written at the next check.
 4. A change that is not visible in the written status requests no check.
 5. A failed write is repeated.

@@ -37,7 +37,7 @@ _made: list[_Noting] = []
 
 
 async def storage_to_begin_with() -> MemoryStorage:
-    """Return a new storage with the initial state of every cluster."""
+    """Return a new storage with the initial state of the cluster in a test world."""
     if not _made:
         storage = _Noting()
         async with (

@@ -60,7 +60,7 @@ def write_hooks(folder: Path, files: dict[str, str]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The notes of all hooks of a world."""
+    """The notes of all hooks in ``world``."""
 
     world: World
     path: Path
@@ -86,7 +86,7 @@ class Notes:
         """Check that exactly these hooks run, in this order, and then clear the notes.
 
         First wait until as many hooks have run as are expected, and until all packages are idle. If ``apart`` is given, the hooks
-        of that package may run between the others, but not after all of them.
+        of that package may run before or between the other hooks, but must not run last.
         """
         await self.until(len(expected))
         await self.rest()

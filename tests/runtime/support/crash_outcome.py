@@ -1,7 +1,7 @@
 """The final state after an operation, without the times and numbers that differ between two equal runs.
 
-It contains the objects of a namespace except for Events and Pods of ReplicaSets, the deployed packages in a state folder, and the
-journal.
+It contains the objects of a namespace (without Events and Pods of ReplicaSets), the stored and the deployed packages in a state
+folder, and the journal.
 """
 
 import base64
@@ -28,7 +28,9 @@ OF_THE_MOMENT = frozenset({"resourceVersion", "modifiedAt", "createdAt", "wharfi
 
 
 async def outcome(client: ClusterClient, state: Path) -> JsonObject:
-    """Return the objects of the namespace ``default``, decoded, with the deployed packages and the journal of the last daemon."""
+    """Return the decoded objects of the namespace ``default``, the stored and the deployed packages, and the last daemon's
+    journal.
+    """
     with closing(JournalFile(state / "journal.db")) as file:
         operations: list[JsonValue] = [str(entry) for entry in Journal(file).entries()]
         groups: list[JsonValue] = [str(entry) for entry in ProcessLedger(file).entries()]
@@ -103,7 +105,7 @@ def decoded(obj: JsonObject) -> JsonObject:
 
 
 def settled(value: JsonValue) -> JsonValue:
-    """Return a document without times, uids and resource versions."""
+    """Return a document without times, uids, resource versions and the daemon's fence."""
     if isinstance(value, dict):
         return {CHANCE.sub("…", key): settled(one) for key, one in value.items() if key not in OF_THE_MOMENT}
     if isinstance(value, list):
@@ -137,7 +139,7 @@ def without_history(found: JsonObject) -> JsonObject:
 
 
 def _without_revision(state: JsonValue, newest: int) -> JsonValue:
-    """Return the state of a package without its revision number. This revision may be the newest one or an earlier one."""
+    """Return the state of a package with its revision number set to 0. Check that it is at most ``newest``."""
     obj, document = cast("JsonObject", state), find_object(state, "data", STATE_KEY)
     assert 0 <= find_int(document, "revision") <= newest
     return {**obj, "data": {STATE_KEY: {**document, "revision": 0}}}

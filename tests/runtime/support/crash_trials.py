@@ -1,8 +1,9 @@
 """Trials of `kill -9`: a daemon dies at a chosen moment of one operation on a package, and the next daemon continues.
 
 A trial has its own state folder and its own control plane. The control plane runs in this process, is served over TCP, and keeps
-its state in an SQLite file. The state folder and the control plane begin as copies of those of an installed package. All trials
-of one `Ground` use the same paths, one after the other, so that recorded paths are the same, too. The daemons are real processes
+its state in an SQLite file. Except in a trial of an installation, the state folder and the control plane begin as copies
+of those of an installed package. All trials of one `Ground` use the same paths, one after the other, so that recorded paths are
+the same, too. The daemons are real processes
 (`tests.runtime.support.crashing`), forked from a process that has imported their code (`tests.runtime.support.daemon_forks`).
 
 A daemon that has to die is killed by SIGKILL: before or after the N-th write of operation steps to its journal, after the answer
@@ -135,8 +136,9 @@ class Death:
 class Result:
     """The result of a trial: the final state in the cluster and on the disk, and the hooks that ran.
 
-    ``writes`` is the number of writes by the first daemon to its journal. ``requests`` is the number of its writes to the cluster
-    for the package. ``started`` contains the steps that the last daemon began, each as operation, fingerprint, and step.
+    ``writes`` is the number of writes of operation steps by the first daemon to its journal. ``requests`` is the number of its
+    writes to the cluster for the package. ``started`` contains the steps that the last daemon began, each as operation,
+    fingerprint, and step.
     """
 
     outcome: JsonObject

@@ -100,7 +100,9 @@ class Killer:
 
 
 class CrashingClient(LimitedClient):
-    """The client for packages. The controllers have another client, because the times of their status writes are not fixed."""
+    """The client for packages, which counts its writes. The writes of the controllers are not counted, because their times
+    vary.
+    """
 
     killer: Killer
 

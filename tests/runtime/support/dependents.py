@@ -48,8 +48,8 @@ async def push(world: World, place: Path) -> None:
 
 
 async def modules(world: World, folder: Path, **needs: str) -> None:
-    """Install Modules, and wait until they are Ready, in this order. Each is given by its name and the Modules
-    that it requires.
+    """Install Modules one after the other, and wait for each until it is Ready. A keyword is the name of a Module, and its
+    value states the Modules that it requires.
     """
     for name, what in needs.items():
         await push(world, package(folder, name, what))

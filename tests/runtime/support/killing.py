@@ -67,7 +67,7 @@ def children(pid: int, word: str) -> list[int]:
 
 
 def held_hook(folder: Path, config: str, word: str) -> str:
-    """Return a hook that notes a word, and ends at once if a file ``go`` exists. Otherwise it is held.
+    """Return a hook that notes a word, and ends immediately if a file ``go`` exists. Otherwise the hook is held.
 
     A held hook writes its process ID, and that of its child process, into the FIFO that `held` reads.
     """
@@ -97,7 +97,7 @@ def held(folder: Path) -> list[int]:
 
 @dataclass
 class Stall:
-    """The state of a `slow_registry`. ``reached`` is set when half of a blob was sent; ``go_on`` lets it send the rest."""
+    """The state of a `slow_registry`. ``reached`` is set when half of a blob was sent. The rest follows once ``go_on`` is set."""
 
     address: RegistryAddress
     reached: threading.Event = field(default_factory=threading.Event)

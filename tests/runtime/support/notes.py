@@ -36,7 +36,7 @@ from wharfinger.runtime.status.package_status import PackageStatus, Stage
 
 
 class NoTools:
-    """A stand-in for the tools, for tasks that end before they need one. It has only what tasks need to record their steps."""
+    """A stand-in for `Tools`, for tasks that end before they use a tool. It has only what tasks need to record their steps."""
 
     def __init__(self) -> None:
         self.journal = Journal(None)

@@ -74,8 +74,8 @@ def spec(
 
 
 class Packages:
-    """Packages by the names that `spec` gives them. Reading takes longer for some of them than for others, and a package that is
-    not given cannot be read.
+    """The packages of these nodes, by the package names that `spec` derives. Some of them take longer to read than others. A
+    package without a node cannot be read.
     """
 
     def __init__(self, *nodes: Node) -> None:

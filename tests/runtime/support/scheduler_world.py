@@ -56,7 +56,7 @@ class World:
 
 
 def running(*nodes: Node) -> World:
-    """Return a world in which every node that can be active is active. The effects so far are discarded."""
+    """Return a `World` in which every node that can be active is active. The effects so far are discarded."""
     world = World(*nodes)
     while waiting := [name for name, entry in world.graph.entries.items() if isinstance(entry.phase, Scheduled)]:
         world.complete(*waiting)

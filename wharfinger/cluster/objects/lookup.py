@@ -1,4 +1,4 @@
-"""Lookups of a release's objects: their keys, their present state, and the rows for the objects of a record."""
+"""Lookups about a release's objects: their keys, their present state in the cluster, and the rows for the objects of a record."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -20,7 +20,7 @@ CONCURRENCY: Final = 16
 
 
 async def key_of(client: ClusterClient, owner: Owner, obj: JsonObject) -> ObjectKey:
-    """Return the key of an object of a release. Raises UnknownKindError."""
+    """Return the key of an object of a release. Raises UnknownKindError if the server does not serve the object's kind."""
     resource = await with_retries(partial(client.resource_type, *kind_of(obj)))
     namespace = (namespace_of(obj) or owner.namespace) if resource.namespaced else ""
     return ObjectKey(resource, namespace, name_of(obj))

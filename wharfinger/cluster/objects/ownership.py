@@ -1,8 +1,8 @@
-"""The owner of an object: Helm's label and annotations, which make an object part of one release and of no other.
+"""The owner of an object. Helm's label and annotations make the object part of one release and of no other.
 
-Pure. An object that already exists is taken over only if its annotations name this release: Helm adopts objects by the same
-rule, and users can write these annotations by hand. When an object leaves its release, it is not deleted if it is annotated
-``helm.sh/resource-policy: keep``; an object of a kind whose loss cannot be undone is deleted only on request.
+Pure. A release takes over an object that already exists only if the object's annotations name the release. Helm adopts objects
+by the same rule, and users can write these annotations by hand. When an object leaves its release, it is kept if it is annotated
+``helm.sh/resource-policy: keep``. An object with data that cannot be recreated (PROTECTED) is deleted only on request.
 """
 
 from collections.abc import Iterable
@@ -32,12 +32,12 @@ PROTECTED: Final = frozenset(
 
 
 class ForeignObjectError(ReleaseError):
-    """An object of the manifest exists and belongs to another owner."""
+    """An object of the manifest already exists, and does not belong to the release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The release to which an object belongs according to its annotations; a missing annotation is an empty string."""
+    """The release to which an object belongs according to its annotations. A field is empty if its annotation is missing."""
 
     name: str
     namespace: str
@@ -54,7 +54,7 @@ def owner_of(obj: JsonObject) -> Owner:
 
 
 def owned(obj: JsonObject, owner: Owner) -> JsonObject:
-    """Return a copy with the labels and annotations of a release's objects, which name the owner."""
+    """Return a copy of the object, with the labels and annotations that make it part of the release ``owner``."""
     metadata = find_object(obj, "metadata")
     labels: JsonObject = {**find_object(metadata, "labels"), MANAGED_BY: "Helm", RELEASE_LABEL: owner.name}
     annotations: JsonObject = {
@@ -66,7 +66,7 @@ def owned(obj: JsonObject, owner: Owner) -> JsonObject:
 
 
 def check_owner(key: ObjectKey, live: JsonObject, owner: Owner) -> None:
-    """Check that the live object is the owner's. Raises ForeignObjectError."""
+    """Check that the live object belongs to the owner. Raises ForeignObjectError."""
     found = owner_of(live)
     if found == owner:
         return
@@ -89,8 +89,9 @@ def is_kept(obj: JsonObject) -> bool:
 
 
 def placed(obj: JsonObject, key: ObjectKey) -> JsonObject:
-    """Return the object with the namespace of its key, which may be the release's namespace; without a namespace if its kind is
-    cluster-scoped.
+    """Return the object with the namespace of its key, or without a namespace if its kind is cluster-scoped.
+
+    If the object names no namespace, its key contains the release's namespace.
     """
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "namespace"}
     if key.namespace:
@@ -99,7 +100,7 @@ def placed(obj: JsonObject, key: ObjectKey) -> JsonObject:
 
 
 def flattened(documents: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return the documents of a manifest, in which Lists are replaced by their items. Raises ReleaseError."""
+    """Return the documents of a manifest; each List is replaced by its items. Raises ReleaseError for an invalid document."""
     try:
         return _flattened(documents)
     except ShapeError as error:

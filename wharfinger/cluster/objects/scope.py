@@ -2,9 +2,9 @@
 
 The release of an Application is confined to its namespace unless a label of the namespace or an option of the daemon allows more.
 A confined release may have only objects of namespaced kinds in its namespace: no object of a cluster-scoped kind, no object of
-another namespace, no definition in ``crds/``, and no chart hook that is such an object. Whether a kind is namespaced is taken
-from discovery, because a manifest cannot be trusted to state it. A kind that discovery does not know is judged once it is known,
-because none of its objects can be written before.
+another namespace, no definition in ``crds/``, and no chart hook outside of the namespace. Discovery determines whether a kind is
+namespaced, because a manifest cannot be trusted to state it. A kind that discovery does not know is judged once it is known; none
+of its objects can be written before that.
 
 The scope is enforced twice. `check_scope` checks all objects of an install or upgrade before the first write, so that no
 operation is carried out in part. `check_key` checks every single apply, even for a row that was made from a record, because
@@ -31,7 +31,7 @@ CLUSTER_SCOPE_LABEL: Final = "wharfinger.dev/cluster-scope"
 """A label of a namespace; its value ``allowed`` lets the Applications in the namespace have objects in the whole cluster."""
 ALLOWED: Final = "allowed"
 MAX_NAMED: Final = 5
-"""The number of objects that an error names."""
+"""The largest number of objects that a message names."""
 
 Confined = Callable[[Owner], bool]
 """A function that returns whether a release may have only objects of its own namespace."""
@@ -47,15 +47,15 @@ def unconfined(_owner: Owner) -> bool:
 
 
 def remedy(namespace: str) -> str:
-    """Return one sentence about how to allow objects outside of an Application's namespace."""
+    """Return the end of a message: how to allow objects outside of an Application's namespace."""
     return (
-        f"install the package as a Module, or allow it for the namespace: "
+        f"install the package as a Module, or allow such objects for the namespace: "
         f"kubectl label namespace {namespace} {CLUSTER_SCOPE_LABEL}={ALLOWED}"
     )
 
 
 CLUSTER_SCOPED: Final = " (cluster-scoped)"
-"""The text after the name of an object without a namespace."""
+"""The text that messages append to the name of a cluster-scoped object."""
 
 
 def is_outside(key: ObjectKey, owner: Owner) -> bool:
@@ -72,10 +72,11 @@ def check_key(key: ObjectKey, owner: Owner) -> None:
 async def check_scope(
     client: ClusterClient, owner: Owner, objects: Iterable[JsonObject], definitions: Iterable[JsonObject] = ()
 ) -> None:
-    """Check that none of these objects lies outside of the namespace.
+    """Check that none of these objects lies outside of the namespace of the release.
 
-    Raises OutsideNamespaceError, which names the first objects outside, and the errors of the client. ``objects`` contains the
-    items of Lists, not the Lists themselves; ``definitions`` are those of ``crds/``. Kinds that no server serves are ignored.
+    Raises OutsideNamespaceError, which names the first objects that lie outside, and the errors of the client. ``objects``
+    contains the items of Lists, not the Lists themselves; ``definitions`` are those of ``crds/``. An object is ignored if the
+    client raises UnknownKindError for its kind.
     """
     outside = [key for key in await _keys(client, owner, [*definitions, *objects]) if is_outside(key, owner)]
     if outside:
@@ -83,7 +84,7 @@ async def check_scope(
 
 
 async def outside_of(client: ClusterClient, owner: Owner, objects: Sequence[JsonObject]) -> list[bool]:
-    """Return for each object whether it lies outside; an object of a kind that is not served counts as inside."""
+    """Return for each object whether it lies outside of the namespace; an object whose kind is not known now counts as inside."""
     return [any(is_outside(key, owner) for key in await _keys(client, owner, [obj])) for obj in objects]
 
 
@@ -105,9 +106,9 @@ async def _keys(client: ClusterClient, owner: Owner, objects: Iterable[JsonObjec
 
 
 def only_inside(owner: Owner, rows: Sequence[DesiredObject]) -> tuple[DesiredObject, ...]:
-    """Return the rows inside of the namespace of their release, and log the others.
+    """Return the rows whose objects lie inside of the namespace of their release, and log the others.
 
-    This is for rows that were made from a record, which any user who may write Secrets in the namespace can write.
+    Rows that were made from a record need this check, because any user who may write Secrets in the namespace can write a record.
     """
     outside = [row.key for row in rows if is_outside(row.key, owner)]
     if outside:

@@ -1,10 +1,11 @@
-"""The names of *unmarked* objects: objects without the label of a release, of the kinds that releases contain.
+"""The names of *unmarked* objects: objects that do not have the label of a release (RELEASE_LABEL). Only the kinds of which
+releases have objects are watched.
 
 An install must not write to an existing object that has another owner. One watch for each kind shows the existing objects to all
 installs, instead of a GET for each object. The watch reports only the metadata of unmarked objects, and only names are kept.
 
-A watch lags behind the server, usually by milliseconds. A GET before the first write would not be safer, because records, hooks
-and earlier waves come between the GET and the write.
+A watch lags behind the server, usually by milliseconds. A GET before the first write would not be safer: the record is
+written, hooks run, and earlier waves are applied between this GET and the write of the object.
 """
 
 from contextlib import ExitStack
@@ -19,15 +20,15 @@ from wharfinger.cluster.watch.shared_watches import SharedWatches
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 MAX_NAMES: Final = 20_000
-"""The largest number of names that are kept for one kind. If a kind has more objects, its watch ends, because the watch needs
-memory for each object; instead, objects are read one by one.
+"""The largest number of names that are kept for one kind. If a kind has more unmarked objects, its watch is ended, because the
+watch needs memory for each object. Objects of this kind are then read one by one.
 """
 
 
 @dataclass(slots=True)
 class _Watched:
-    """A kind. ``too_many``: the kind has more objects than the limit, so it is not watched any more, and the names are not
-    known.
+    """A watched kind. ``too_many``: the kind has more unmarked objects than the limit, so its watch was ended, and the names are
+    not known.
     """
 
     stack: ExitStack
@@ -37,7 +38,7 @@ class _Watched:
 
 
 class UnmarkedNames:
-    """The watched kinds and the names of their objects. No method waits."""
+    """The watched kinds and the names of their unmarked objects. No method waits."""
 
     def __init__(self, watches: SharedWatches, most: int = MAX_NAMES) -> None:
         self._watches = watches
@@ -60,7 +61,7 @@ class UnmarkedNames:
             watched.stack.close()
 
     def is_absent(self, key: ObjectKey) -> bool:
-        """Return whether it is known that no unmarked object has this kind and name; False while the kind is not listed."""
+        """Return whether it is known that no unmarked object has this kind and name; False until the kind was listed."""
         watched = self._watched.get(key.resource)
         if watched is None or watched.too_many or not watched.subscription.is_current:
             return False

@@ -1,11 +1,12 @@
 """A collection of revisions with quick access to the lowest one.
 
-Progress is reported as one revision (all rows up to it were attempted, or all rows below it are done), so the lowest open
-revision has to be known at any time. Revisions are usually added in ascending order, which is cheap for a heap.
+Progress is reported as one revision (all rows up to it were attempted, or all rows below it are done). So the lowest revision
+that was not attempted yet, or is not done, has to be known at any time. Revisions are usually added in ascending order, which
+is cheap for a heap.
 
 Invariants: every revision held is in the heap; all other revisions in the heap were discarded, and are removed once they are
-at the top, or once they outnumber the revisions held by more than :data:`_STALE`. An empty collection has no containers,
-because there are a dozen collections for each release, and nearly all are empty.
+at the top, or once they outnumber the revisions held by more than :data:`_STALE`. An empty collection has neither heap nor
+dict, to save memory: there are a dozen collections for each release, and nearly all are empty.
 """
 
 import heapq

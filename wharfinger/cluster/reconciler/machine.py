@@ -1,7 +1,8 @@
-"""The reconciler as a pure machine: which operations are due, in which order, and what an outcome means. The machine does not
-wait, read a clock or perform operations.
+"""The reconciler as a pure state machine. It decides which operations are due, in which order, and what an outcome means. It does
+not wait, read a clock or perform operations.
 
-A key is in one place (:class:`Place`) and has one status (:class:`Kind`)::
+Each owner has two *lines* of keys that wait for a worker: a line for changes, and a line for retries that are due. A key is in
+one place (:class:`Place`) and has one status (:class:`Kind`)::
 
                     change                      take                       succeeded
     (no record) ───────────► FRESH (or HELD) ──────────► RUNNING ───────────────────────► RESTING, Done; a deletion: no record
@@ -19,7 +20,7 @@ Invariants, which tests/cluster/reconciler/test_model.py checks with random hist
   dropped, and the present row is attempted, with no failures counted;
 * no change and no retry can be lost: each key that is not Done is in a line, is with a worker, is due at a known time, is held
   back by a prune, or has a change that is still to be read;
-* a key that is Done is attempted only because its row changes or a refresh is due;
+* a key that is Done is attempted only if its row changes, or if a refresh is due;
 * the reports for an owner depend only on its own rows, and on the revision up to which the table was read.
 """
 
@@ -72,7 +73,7 @@ class Machine(Generic[K, R]):
 
     @property
     def changes_waiting(self) -> bool:
-        """Return whether a change that was read waits for a worker; if so, it is not urgent to read more changes."""
+        """Return whether a change that was read waits only for a free worker; if so, it is not urgent to read more changes."""
         return self._turns.changes_waiting
 
     @property
@@ -92,11 +93,12 @@ class Machine(Generic[K, R]):
 
     def settled(self, name: Hashable, revision: int, keys: Container[K] | None = None) -> bool:
         """Return whether each row of this owner up to this revision is Done, or one of them is hopeless: it failed permanently,
-        or ``give_up`` times in a row. With ``keys``, all other rows only have to be attempted.
+        or ``give_up`` times in a row. With ``keys``, this holds for these keys; the rows of all other keys only have to be
+        attempted.
         """
         owner = self._owners.get(name)
         if self.consumed < revision or owner is None:
-            return self.consumed >= revision  # before all changes are read, a hopeless row may have been replaced
+            return self.consumed >= revision  # until all changes are read, a hopeless row may have been replaced already
         return owner.settled(self.consumed, revision, keys)
 
     def failures(self, name: Hashable) -> tuple[Failure[K], ...]:
@@ -106,7 +108,7 @@ class Machine(Generic[K, R]):
         return tuple(failure for failure in found if failure is not None)
 
     def failing_rows(self) -> tuple[tuple[R, Failure[K]], ...]:
-        """Return the failures of all owners with their rows, the longest failing first."""
+        """Return the failing rows of all owners, each with its failure; the row that has failed longest comes first."""
         return tuple((self._records[failure.key].row, failure) for failure in self._retries)
 
     def all_attempted(self) -> int:
@@ -131,14 +133,14 @@ class Machine(Generic[K, R]):
         return None
 
     def open_keys(self, name: Hashable) -> tuple[K, ...]:
-        """Return the keys of this owner that are not Done: first the keys that were not attempted yet, then failing keys, then
-        refreshed ones; each group is sorted by revision.
+        """Return the keys of this owner that are not Done: first the keys with the status Pending, then those with Error, then
+        those with Refreshing; each group is sorted by revision.
         """
         owner = self._owners.get(name)
         return owner.open_keys() if owner else ()
 
     def revision(self, key: K) -> int:
-        """Return the newest revision that was read of a row; 0 if the row is unknown, or its deletion was read."""
+        """Return the revision of a row as it was read last; 0 if the row is unknown, or its deletion was read."""
         record = self._records.get(key)
         return 0 if record is None or record.deleting else record.revision
 
@@ -203,7 +205,7 @@ class Machine(Generic[K, R]):
         self._plan(record, now)
 
     def _change(self, record: Record[K, R], change: Change[K, R], now: float) -> None:
-        """Record that the row has changed: discard the attempts at the old revision."""
+        """Record that the row has changed: forget the failures and attempts at the old revision, and plan a new attempt."""
         owner = self._owner_of(change.row)
         record.owner.forget(record.revision)
         self._retries.clear(record.key)
@@ -224,8 +226,8 @@ class Machine(Generic[K, R]):
         return owner
 
     def _move(self, record: Record[K, R], owner: Owner[K, R]) -> None:
-        """Give the row another owner. If a worker has the row, its operation counts for the old owner until the worker is done
-        (see `finish`).
+        """Give the row another owner. If a worker has the row, the operation under way counts for the old owner until the
+        worker is done (see `finish`).
         """
         old = record.owner
         if record.place in {Place.FRESH, Place.DUE}:
@@ -241,7 +243,7 @@ class Machine(Generic[K, R]):
             self._owners.pop(owner.name, None)
 
     def _plan(self, record: Record[K, R], now: float) -> None:
-        """Plan an attempt at a row, unless it is assumed to be done."""
+        """Plan an attempt at a row, unless the row is assumed to be done (:meth:`assume_done`)."""
         assumed = bool(self._assumed) and self._assumed.get(record.key) == record.revision
         if assumed and record.place is not Place.RUNNING and record.place is not Place.AWAITING:
             self._rest(record, now)
@@ -252,8 +254,8 @@ class Machine(Generic[K, R]):
             self._enqueue(record)
 
     def _enqueue(self, record: Record[K, R]) -> None:
-        """Put the key into its owner's line of changes, where it keeps its place if it is there already; during a prune, hold it
-        back.
+        """Put the key into its owner's line of changes, where it keeps its place if it is there already. An update is held back
+        instead while a prune runs that does not know the row.
         """
         held = not record.deleting and self._is_held(record.key)
         if record.place is (Place.HELD if held else Place.FRESH):
@@ -293,7 +295,7 @@ class Machine(Generic[K, R]):
     def assume_done(self, key: K, revision: int, now: float) -> None:
         """Record that the object is known to match this revision of its row: it needs no operation.
 
-        ``revision`` must be the revision of the row in the table, which need not have been read yet.
+        ``revision`` must be the revision of the row in the table. The machine need not have read this revision yet.
         """
         record = self._records.get(key)
         if self._is_held(key) or (record is not None and record.place is Place.RUNNING):
@@ -307,7 +309,7 @@ class Machine(Generic[K, R]):
     def is_assumed(self, key: K, revision: int) -> bool:
         """Return whether a row that was not read yet will be Done once it is read, because it was assumed to be done.
 
-        A key that a worker has, or that is about to return to a worker, is attempted again nevertheless.
+        False if a worker has the key, or had it when the row changed, because such a key is attempted again in any case.
         """
         record = self._records.get(key)
         busy = record is not None and record.place in {Place.RUNNING, Place.AWAITING}
@@ -324,7 +326,7 @@ class Machine(Generic[K, R]):
     # --- attempts ----------------------------------------------------------------------------------------------------------
 
     def take(self, now: float) -> Attempt[K, R] | None:
-        """Return the next attempt for a worker, to be answered with :meth:`finish`; None if there is nothing to do."""
+        """Return the next attempt for a worker; None if there is nothing to do. The worker reports the outcome by :meth:`finish`."""
         taken = self._turns.take(now)
         return None if taken is None else self._attempt(taken[1][0])
 
@@ -350,8 +352,8 @@ class Machine(Generic[K, R]):
     ) -> None:
         """Record the end of an attempt.
 
-        ``current``: the revision of the row in the table now, 0 if there is none; ``error``: the failure; ``draw``: a random
-        number in [0, 1), for the pause.
+        ``current``: the revision of the row in the table now, 0 if there is none. ``error``: the failure, or None. ``draw``: a
+        random number in [0, 1), for the pause before a retry.
         """
         self.running -= 1
         record = self._records[attempt.key]
@@ -407,7 +409,7 @@ class Machine(Generic[K, R]):
         """Move due keys into their lines: at most ``round_size`` retries, and as many refreshes as the rate allows.
 
         Operations that have become late move to slow places (:mod:`~wharfinger.cluster.reconciler.turns`). Return the keys
-        whose operations must be cut off early because too few slow places are free.
+        whose operations must be cut off early, because there are more slow operations than slow places.
         """
         for _ in range(self._options.round_size):
             key = self._retries.pop_due(now)
@@ -426,7 +428,7 @@ class Machine(Generic[K, R]):
     # --- refreshing --------------------------------------------------------------------------------------------------------
 
     def refresh(self, key: K, now: float) -> None:
-        """Attempt a key again that is Done, or that failed permanently, as soon as the rate for refreshes allows.
+        """If a key is Done, or failed permanently, attempt it again as soon as the rate for refreshes allows.
 
         If a worker has the key, it is attempted again after that. Any other key is left as it is, because an attempt at it is
         planned anyway.
@@ -454,7 +456,7 @@ class Machine(Generic[K, R]):
 
     def hold(self, present: Snapshot[K, R]) -> None:
         """Begin a prune that knows these rows. Until it ends, no update of any other row begins, because the prune could
-        delete the object.
+        delete the object of that row.
         """
         self._pruned = present
 

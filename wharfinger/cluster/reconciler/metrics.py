@@ -10,7 +10,7 @@ from wharfinger.cluster.reconciler.statistics import Performed, Tally
 
 
 class Operation(StrEnum):
-    """The kinds of operations."""
+    """The kind of an operation."""
 
     UPDATE = "update"
     DELETE = "delete"
@@ -51,5 +51,5 @@ class MemoryMetrics:
         return {operation: tally.snapshot() for (one, operation), tally in self._tallies.items() if one == name}
 
     def current_errors(self, name: str, operation: Operation = Operation.UPDATE) -> int:
-        """Return the number that :meth:`failing` received last; 0 if it received none."""
+        """Return the number that :meth:`failing` received last for this reconciler and operation; 0 if it received none."""
         return self._failing.get((name, operation), 0)

@@ -2,8 +2,8 @@
 
 Operations must be idempotent: an operation may run again although it succeeded (the process died, or the row changed
 meanwhile). Two operations never run at the same time for the same key. A failure is a ClusterError, whose ``transient`` says
-whether a retry can help, or a FormatError, which only a change of the row can end. Any other exception is a failure of that row
-as well: the operation is retried, and the traceback is logged, unless the last error of the row had the same text.
+whether a retry can help, or a FormatError, after which only a change of the row can help. Any other exception counts as a failure
+of the row, too, and the operation is retried. Its traceback is logged, unless the last error of the row had the same text.
 Cancellation, KeyboardInterrupt and SystemExit pass through.
 """
 
@@ -23,10 +23,11 @@ class Attempt(Generic[K, R]):
     """One attempt to apply or delete the object of one row. Treat an attempt as immutable. (The class is not frozen, because an
     instance is made for each operation, and an instance that is not frozen is made three times faster.)
 
-    ``row``: the row at ``revision``; if ``deleting``, the row that was deleted at ``revision``. ``number`` counts from 1, and
-    starts again when the row changes. ``refreshing``: the attempt belongs to a refresh, so the row has not changed since an
-    earlier attempt. ``replaces``: the row was removed and inserted anew since it was last Done, and no delete was completed in
-    between. A target that identifies objects by more than their key has to replace the object then.
+    ``row``: the row at ``revision``; if ``deleting``, the row that was deleted at ``revision``. ``number`` counts the
+    attempts at a row from 1, and starts again when the row has changed or was Done. ``refreshing``: the attempt belongs to a
+    refresh, so the row has not changed since an earlier attempt. ``replaces``: the row was removed and inserted anew since it was
+    last Done, and no delete was completed in between. Then a target that identifies objects by more than their key has to replace
+    the object.
     """
 
     key: K
@@ -50,7 +51,7 @@ class Operations(Protocol[K, R]):
         ...
 
     async def prune(self, snapshot: Snapshot[K, R]) -> None:
-        """Remove all of our objects that have no row in this snapshot. Meanwhile, no update of any other row begins."""
+        """Delete all of our objects that have no row in this snapshot. Meanwhile, no update of a row outside of it begins."""
         ...
 
 
@@ -77,10 +78,10 @@ class UnexpectedError(ClusterError):
 
 
 class BadRowError(ClusterError):
-    """A row, or the answer of an operation on it, cannot be used. Permanent, because only a change of the row helps."""
+    """A row, or the answer to an operation on it, has an invalid format. Permanent, because only a change of the row helps."""
 
     transient = False
 
 
 class NoOutcomeError(ClusterError):
-    """A batch returned nothing about one of its objects."""
+    """A batch operation returned no outcome for one of its objects."""

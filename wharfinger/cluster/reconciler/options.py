@@ -9,16 +9,16 @@ class ReconcilerOptions:
 
     * ``concurrency``: the number of simultaneous operations; ``owner_concurrency``: the same for the operations of one owner.
     * ``patience_s``: the time after which an operation is late, and no longer counts towards ``concurrency``.
-    * ``slow_concurrency``: the number of simultaneous late operations and retries of slow owners
+    * ``slow_concurrency``: the number of simultaneous slow operations. These are late operations, and retries of slow owners
       (:mod:`~wharfinger.cluster.reconciler.turns`).
-    * ``round_size``: the most changes that are read from the table at a time, or are in one batch; ``round_gap_s``: the least
-      time between two such reads, so that writes gather meanwhile.
+    * ``round_size``: the largest number of changes that are read from the table at a time, and of changes in one batch.
+      ``round_gap_s``: the shortest time between two reads, so that one read gets the changes of several writes.
     * ``first_retry_s``, ``max_retry_s``: the first and the longest pause between retries; ``permanent_retry_s``: the pause
       after a permanent failure.
     * ``give_up``: the number of failures in a row after which waiters are notified; retries continue.
     * ``operation_s``, ``prune_limit_s``: the time limits after which an operation or a prune is cut off.
-    * ``refresh_s``: the age after which an applied object is checked again (0: never); ``refresh_per_s``: the most refreshes in
-      a second, and in one burst.
+    * ``refresh_s``: the age after which an applied object is checked again (0: never); ``refresh_per_s``: the largest
+      number of refreshes in a second, and in one burst.
     * ``prune_s``: the time between two prunes; the first prune begins when the table is initialized. 0: prune on demand only.
     """
 

@@ -73,7 +73,7 @@ class Performer(Generic[K, R]):
         return error
 
     async def perform_batch(self, attempts: Sequence[Attempt[K, R]]) -> Outcomes[K]:
-        """Perform attempts of one owner, either all of them deletions or none; return the outcome of each."""
+        """Perform attempts of one owner, which are either all deletions or all updates; return the outcome of each."""
         if self._batch is None or not attempts:
             return {}
         deleting = attempts[0].deleting
@@ -129,7 +129,7 @@ class Performer(Generic[K, R]):
 
 
 def as_outcome(failure: Exception) -> ClusterError:
-    """Convert an exception of an operation into the error of its row; an unexpected one keeps its traceback, to be logged."""
+    """Convert an exception of an operation into the error of its row; an unexpected exception keeps its traceback for the log."""
     if isinstance(failure, ClusterError):
         return failure
     if isinstance(failure, FormatError):

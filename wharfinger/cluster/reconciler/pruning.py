@@ -1,9 +1,9 @@
 """The times of prunes: as soon as the table is initialized and then at an interval (neither if the interval is 0), on demand,
 and again soon after a failure.
 
-A prune deletes objects that have no row; :mod:`wharfinger.cluster.apply.removal` decides which.
+A prune deletes objects that have no row; :mod:`wharfinger.cluster.apply.removal` decides which of them are kept.
 
-* No prune begins before the table is initialized, because an object without a row yet could be mistaken for an unwanted object.
+* No prune begins before the table is initialized, because an object that has no row yet could be mistaken for an unwanted object.
 * A prune that was requested before the table is initialized, or while another prune runs, is done as soon as possible.
 * A prune that failed is retried after a pause, which doubles with each failure, up to a limit.
 """
@@ -33,7 +33,7 @@ class Pruning:
 
     @property
     def next_at(self) -> float:
-        """Return when the next prune is due (minus infinity: now), provided that the table is initialized by then."""
+        """Return when the next prune is due, if the table is initialized by then. Minus infinity: now; infinity: none is due."""
         if self.running:
             return NEVER
         return -NEVER if self.asked else self.due_at

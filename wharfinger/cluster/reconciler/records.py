@@ -1,8 +1,7 @@
 """The records of a reconciler: what the reconciler knows about one key, and about one owner.
 
 In the release engine, the owner of a row is a wave: a group of objects of one release that are applied together, before the
-next group. Every number that reports progress is kept per owner, so that a failing object delays only the owner that waits for
-it.
+next group. Every number that reports progress is kept per owner, so that a failing object delays only its own wave.
 """
 
 from collections import OrderedDict
@@ -43,8 +42,9 @@ class Place(Enum):
 class Owner(Generic[K, R]):
     """The keys of one owner.
 
-    ``fresh`` and ``due`` are the lines of changes and of retries, in the order of arrival. An empty line is None, because the
-    lines of nearly all owners are empty. ``running``: the number of keys that workers have; ``rows``: the number of all keys.
+    ``fresh`` and ``due`` are the lines of changes and of retries, in the order of arrival. An empty line is None, to save
+    memory: the lines of nearly all owners are empty. ``running``: the number of keys that workers have; ``rows``: the number of
+    all keys.
 
     ``retrying``: the number of retries among the running keys. ``late``: the number of late operations since the last operation
     that succeeded in time; the owner is slow unless this is 0. ``used``: the seconds for which the owner has used workers; this
@@ -73,8 +73,8 @@ class Owner(Generic[K, R]):
         return min(consumed, waiting - 1) if waiting else consumed
 
     def settled(self, consumed: int, revision: int, keys: Container[K] | None = None) -> bool:
-        """Return whether all rows up to this revision are Done, or one of them is hopeless. With ``keys``, all other rows only
-        have to be attempted.
+        """Return whether all rows up to this revision are Done, or one of them is hopeless. With ``keys``, this holds for
+        these keys; the rows of all other keys only have to be attempted.
         """
         if self.hopeless.holds(revision, keys):
             return True
@@ -89,7 +89,7 @@ class Owner(Generic[K, R]):
         return (*self.waiting.by_revision(), *self.failing.by_revision(), *self.refreshing.by_revision())
 
     def forget(self, revision: int) -> None:
-        """Record that nothing is open at this revision any more."""
+        """Remove this revision from ``waiting``, ``failing``, ``hopeless`` and ``refreshing``."""
         self.waiting.discard(revision)
         self.failing.discard(revision)
         self.hopeless.discard(revision)
@@ -119,8 +119,8 @@ class Work(Generic[K, R]):
 class Record(Generic[K, R]):
     """The record of one key.
 
-    ``revision`` is the revision of the row, or of its deletion if ``deleting``. ``created`` is the revision since which there
-    is a row with this key.
+    ``revision`` is the revision of the row, or of its deletion if ``deleting``. ``created`` is the revision since which the
+    table has had a row with this key without interruption.
 
     ``number`` is the number of attempts at this revision. ``again`` is True if a refresh was requested while a worker had the
     key. ``kind``, ``id`` and ``at`` make up the status of the key. ``work`` is the work of the worker that has the key, if any.

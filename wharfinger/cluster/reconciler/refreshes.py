@@ -3,7 +3,7 @@ because they were last applied long ago.
 
 The number of refreshes per second is limited, and the same number is the largest burst. So the drift of one object is corrected
 immediately, and the drift of many objects little by little. The age of a key is the time since it was last Done: a key that was
-refreshed lately is young, however old its row is (cilium's statedb orders keys by revision, and stops at the first young key).
+refreshed lately is young, however old its row is. (cilium's statedb visits keys by revision, and stops at the first young key.)
 """
 
 from collections import OrderedDict
@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 BURST_S: Final = 1.0
-"""The length of a period in seconds: refreshes that were allowed but not made in that past period may be made in one burst."""
+"""The time in seconds for which unused refreshes accumulate. They may be made later in one burst."""
 
 
 class Refreshes(Generic[K, R]):
@@ -57,7 +57,7 @@ class Refreshes(Generic[K, R]):
     def take_allowed(self, now: float) -> Record[K, R] | None:
         """Return the record of the next waiting key, if the rate allows a refresh now; None otherwise.
 
-        The refresh then counts as made. The caller removes the key by :meth:`withdraw`.
+        The refresh then counts as made. The caller must remove the key with :meth:`withdraw`.
         """
         if not self._limited or self._next_at > now:
             return None

@@ -33,9 +33,9 @@ def pause_s(failures: int, *, first_s: float, most_s: float, draw: float = 0.0) 
 
 
 def pause_after(error: ClusterError, failures: int, options: ReconcilerOptions, draw: float) -> float:
-    """Return the pause after this error: long if only a change helps, otherwise as :func:`pause_s` computes it.
+    """Return the pause after this error: ``permanent_retry_s`` if only a change helps, otherwise the pause by :func:`pause_s`.
 
-    A pause that the server requests is respected, up to ``permanent_retry_s``.
+    If the server asked for a longer pause after a transient error, that pause is used, up to ``permanent_retry_s``.
     """
     longest = options.permanent_retry_s
     if not error.transient:

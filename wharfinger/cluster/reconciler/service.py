@@ -82,7 +82,7 @@ async def open_reconciler(
 ) -> AsyncIterator["Reconciler[K, R]"]:
     """Keep a target in the state of the rows of ``table``, for as long as the block runs.
 
-    ``owner`` returns the owner that waits for a row. ``statuses`` collects the statuses of all reconcilers of one table; this
+    ``owner`` returns the owner of a row. ``statuses`` collects the statuses of all reconcilers of one table; this
     reconciler joins it under ``name``. ``during`` returns the context in which an operation on a row runs. ``draw`` returns a
     random number in [0, 1), for pauses. ``metrics`` receives each operation. ``attempted`` receives each attempt whose row has
     not changed meanwhile, with its failure (None if it succeeded); it must not block.
@@ -165,7 +165,7 @@ class Reconciler(Generic[K, R]):
         too often.
         """
         machine = self._machine
-        blocking: list[Hashable] = []  # the owner that was found last: no other is checked until it is done
+        blocking: list[Hashable] = []  # the unsettled owner that was found last; other owners are checked only once it is done
 
         def is_over() -> bool:
             if machine.consumed < revision:
@@ -188,7 +188,7 @@ class Reconciler(Generic[K, R]):
     def progress(self, owner: Hashable) -> tuple[K, ...]:
         """Return the keys of this owner that are not Done, as far as the table was read.
 
-        Keys that were not attempted come first, then failing ones, then refreshed ones.
+        Keys with the status Pending come first, then those with Error, then those with Refreshing.
         """
         return self._machine.open_keys(owner)
 
@@ -197,7 +197,7 @@ class Reconciler(Generic[K, R]):
         return self._machine.failures(owner)
 
     def failing_rows(self) -> tuple[tuple[R, Failure[K]], ...]:
-        """Return the failures of all owners with their rows, the longest failing first."""
+        """Return the failing rows of all owners, each with its failure; the row that has failed longest comes first."""
         return self._machine.failing_rows()
 
     def status(self, key: K) -> Status | None:
@@ -234,7 +234,7 @@ class Reconciler(Generic[K, R]):
     # --- for requests ------------------------------------------------------------------------------------------------------
 
     def refresh(self, keys: Iterable[K]) -> None:
-        """Refresh those of these keys that are Done or failed permanently, at the rate that is allowed.
+        """Refresh the keys that are Done or failed permanently, as fast as the rate for refreshes allows.
 
         A key that is Pending or waits for a retry is attempted anyway. A key that is being attempted is attempted again
         after that. Keys without a row are ignored.
@@ -255,7 +255,7 @@ class Reconciler(Generic[K, R]):
             self._step(self._owner(entry.row))
 
     def prune(self) -> None:
-        """Prune once, as soon as the table is initialized; several calls before that request one prune."""
+        """Prune once, as soon as the table is initialized. Several calls before the prune begins request only one prune."""
         self._pruning = pruning.asked(self._pruning)
         self._prune_asked.set()
 
@@ -353,7 +353,7 @@ class Reconciler(Generic[K, R]):
         """Read changes until cancelled.
 
         If the stream falls too far behind, a new one is opened, and deleted rows are found by a comparison with the known keys.
-        Rows that were added and removed in between may have left objects, which a prune finds.
+        Rows that were added and removed in the meantime may have left objects, which a prune finds.
         """
         while True:
             with self._table.changes(self.name) as stream:

@@ -12,7 +12,7 @@ from wharfinger.formats.listing import counted
 K = TypeVar("K", bound=Hashable)
 
 NAMED: Final = 10
-"""The number of errors that a sentence names; the others are counted."""
+"""The largest number of errors that :func:`health` names; further errors are only counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ Done        the object is as its row says                                → Ref
 Error       the last attempt failed, and is retried                      → Done, Error; Pending by a write
 ========== ============================================================ =================================
 
-Statuses are never in rows. Cilium's statedb keeps them there, so each outcome is a write that wakes all readers and collides with
-the writes of other reconcilers. Here each reconciler keeps its own statuses, and a :class:`StatusSet` is assembled on request.
+Statuses are never stored in rows. Cilium's statedb stores them there, so each outcome is a write that wakes all readers and
+collides with the writes of other reconcilers. Here each reconciler keeps its own statuses, and a :class:`StatusSet` is assembled on request.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -51,8 +51,9 @@ class Status:
         return f"{self.kind}{error} ({_ago(self.updated_at, now)})"
 
     def as_json(self, now: float, today: datetime) -> JsonObject:
-        """Return ``kind``, ``id``, ``updated-at`` (RFC 3339), and for a failure ``error``; ``today`` is the wall clock at
-        ``now``.
+        """Return an object with ``kind``, ``id``, ``updated-at`` (RFC 3339), and after a failure ``error``.
+
+        ``today`` is the wall clock at ``now``.
         """
         at = today - timedelta(seconds=max(now - self.updated_at, 0))
         told: JsonObject = {"kind": self.kind.value, "id": self.id, "updated-at": format_exact_time(at)}
@@ -128,7 +129,7 @@ class Statuses(Generic[K]):
         self._sources: dict[str, Callable[[K], Status | None]] = {}
 
     def join(self, name: str, source: Callable[[K], Status | None]) -> None:
-        """Add a reconciler, which answers under this name from now on. Raises ValueError if the name is taken."""
+        """Add a reconciler, whose statuses :meth:`of` returns under this name. Raises ValueError if the name is taken."""
         if name in self._sources:
             raise ValueError(f"two reconcilers of one table are called {name!r}")
         self._sources[name] = source

@@ -11,7 +11,7 @@ Places. An operation takes one of the ordinary places (`concurrency`) or one of 
 So every ordinary place is free again after `patience_s`, however many operations hang. An owner becomes slow when one of its
 operations is late, and stays slow until an operation of it succeeds in time. If there is no free slow place for a late
 operation, one of the late operations is cut off (`Turns._victim`). Its retry has a slow place from the beginning if the owner
-is still slow; there, only `operation_s` ends it.
+is still slow; a retry that began in a slow place is cut off only after `operation_s`.
 
 Turns. The owner that has used the least time of workers goes first; a failure counts for at least `patience_s`, and an owner
 that had nothing to do for a while begins a little ahead of the others. So a new owner, or an owner whose operations are quick,
@@ -23,8 +23,8 @@ after two, and so on down to two operations; one of these two is kept for first 
 in the line of changes keeps its position.
 
 The bound, which tests/cluster/reconciler/test_fairness.py checks: the first attempt at a row of an owner that has nothing else
-to do begins within `patience_s * (2 + ceil(2 * U / concurrency))` seconds after its change was read. U counts the other new
-owners: they had no turn before the change was read, and their first rows were written before this attempt begins.
+to do begins within `patience_s * (2 + ceil(2 * U / concurrency))` seconds after its change was read. U is the number of
+other owners that had no turn before the change was read, and whose first rows were written before this attempt begins.
 """
 
 import heapq
@@ -127,7 +127,7 @@ class Turns(Generic[K, R]):
 
     @property
     def changes_waiting(self) -> bool:
-        """Return whether a change waits whose owner may have one more operation."""
+        """Return whether a change waits, and its owner may have one more operation."""
         return bool(self._changes)
 
     @property
@@ -244,7 +244,7 @@ class Turns(Generic[K, R]):
     # --- time --------------------------------------------------------------------------------------------------------------
 
     def late_at(self) -> float:
-        """Return when the next operation is late; infinity: none is under way."""
+        """Return when the next operation becomes late; infinity: no operation has an ordinary place."""
         return next(iter(self._timely)).began + self._options.patience_s if self._timely else float("inf")
 
     def tick(self, now: float) -> list[Work[K, R]]:

@@ -128,8 +128,10 @@ class Definition:
 
     @property
     def recorded_chart(self) -> JsonObject:
-        """The chart's metadata for the record of a release. Its version, which ``helm list`` shows, is that of the package, if that is
-        a version (the tag ``latest`` is not); otherwise it is the chart's own.
+        """The chart's metadata for the record of a release.
+
+        Its version, which ``helm list`` shows, is that of the package, if that is a version (the tag ``latest`` is not);
+        otherwise it is the chart's own.
 
         Templates see the chart's own version. In a plain chart the two are the same; any other package chooses its chart's
         version freely.

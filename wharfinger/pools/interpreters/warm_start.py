@@ -85,7 +85,8 @@ class WarmStarts:
             try:
                 child = (await pool.claim(Job(command, limits, start))).take()
             except (PoolFullError, NoMemberError, ConflictError) as error:
-                log.debug("%s is started as a new process, because no warm interpreter took it: %s", command.argv[0], error.__cause__ or error)
+                why = error.__cause__ or error
+                log.debug("%s is started as a new process, because no warm interpreter took it: %s", command.argv[0], why)
                 if isinstance(error.__cause__, RefusedError):
                     self._remember_cold(key)
             else:

@@ -1,7 +1,7 @@
 """The admission of the daemon's own resources: a webhook that judges Applications, Modules and PackageRepositories before they
 are stored.
 
-The code in this folder reads the state of the runtime (``core``), and does not change it. They may import ``controllers`` and the folders below it in
-the layers of pyproject.toml. Only a daemon with ``--admission`` imports ``server``, because ``server`` needs the library of the
-extra ``wharfinger[admission]``.
+The code in this folder reads the state of the runtime (``core``), and does not change it. It may import ``controllers`` and
+the folders below it in the layers of pyproject.toml. Only a daemon with ``--admission`` imports ``server``, because ``server``
+needs the library of the extra ``wharfinger[admission]``.
 """

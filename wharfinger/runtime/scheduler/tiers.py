@@ -1,10 +1,10 @@
 """The barriers between orders: a node may run once all nodes of lower effective orders are released. A node is released if it
 is active, if its run has failed, or if it waits, directly or not, for a package whose run has failed.
 
-For the fixpoint engine, a tier is an id that no node has: nodes wait for it, and the scheduler reports its release to the engine. A node *holds* the tier of its order until the node is released. A tier
-without holders is released. A node is parked on the highest unreleased tier below its own order. So the release of a tier wakes
-only the nodes that wait for this tier, however many tiers there are. The holders of each tier are counted, so that adding or
-releasing a node needs no search.
+For the fixpoint engine, a tier is an id that no node has: nodes wait for it, and the scheduler reports its release to the
+engine. A node *holds* the tier of its order until the node is released. A tier without holders is released. A node is parked on
+the highest unreleased tier below its own order. So the release of a tier wakes only the nodes that wait for this tier, however
+many tiers there are. The holders of each tier are counted, so that adding or releasing a node needs no search.
 """
 
 from collections.abc import Iterable

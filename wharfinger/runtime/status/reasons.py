@@ -196,7 +196,7 @@ class Reason(StrEnum):
     ANY_OF_UNMET = (
         "AnyOfDependenciesUnmet",
         Again.OTHERS,
-        "the package requires one package of a group, but all packages of the group are off, missing, or installed in another version",
+        "the package requires one package of a group, but each package of the group is off, missing or in a wrong version",
         "install or enable one of the named packages",
     )
     NONE_OF_UNMET = (

@@ -1,4 +1,4 @@
-"""String formats in the schemas of CustomResourceDefinitions that the API server does not recognize."""
+"""String formats that the API server does not recognize, in the schemas of CustomResourceDefinitions."""
 
 from wharfinger.control_plane.api.apiextensions.form import spec_of
 from wharfinger.control_plane.api.apiextensions.formats import unrecognized_formats

@@ -1,4 +1,4 @@
-"""Schedules of CronJobs, durations and time zones, parsed as in Go."""
+"""Schedules, durations, integers and time zones, parsed as a real API server parses them in Go."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Limits for requests of a device's capacity. The recording ``hunt3-kinds-devices`` covers the errors."""
+"""Validation of the request policies of device capacities. The recording ``hunt3-kinds-devices`` covers the messages."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,7 @@
-"""Requests for devices with admin access. The recording ``hunt3-kinds-devices`` covers other rules."""
+"""Requests for devices with admin access, and the status of released devices.
+
+The recording ``hunt3-kinds-devices`` covers other rules.
+"""
 
 from tests.control_plane.support.backend_views import FakeView
 from wharfinger.control_plane.api.resource.strategies import (

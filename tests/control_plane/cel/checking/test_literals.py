@@ -1,4 +1,4 @@
-"""Literals in CEL expressions that are invalid as arguments or items."""
+"""CEL literals that are invalid as an argument of their function, or as an item of their list or map."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Table cells that many kinds share (Kubernetes' ``printers/internalversion``).
+"""Functions that compute the cells of server-side tables (``kubectl get``), for columns that many kinds share.
+
+The model is Kubernetes' package ``printers/internalversion``.
 
 A cell never fails: a value of an unexpected type is shown as if it were absent, so that one object cannot break a whole list.
 """
@@ -57,7 +59,7 @@ def flag(*path: str, default: bool = False) -> Cell:
 
 
 def since(*paths: tuple[str, ...]) -> Cell:
-    """Return a cell with the age of the first timestamp that exists at one of the paths."""
+    """Return a cell with the age of a timestamp: the one at the first of the paths where there is one."""
 
     def cell(obj: JsonObject, now: datetime) -> JsonValue:
         found = (find(obj, *path) for path in paths)
@@ -118,7 +120,7 @@ def containers(key: str, *path: str) -> Cell:
 
 
 def labels(*path: str) -> Cell:
-    """Return a cell with a map of labels as a query: ``a=b,c=d``."""
+    """Return a cell with a map of labels in the form of a query: ``a=b,c=d``."""
     return pure(lambda obj: format_labels(find(obj, *path)) or NONE)
 
 
@@ -169,6 +171,6 @@ def access_modes(*path: str) -> Cell:
 
 
 def balanced(obj: JsonObject) -> str:
-    """Return the addresses of a load balancer, each once, sorted."""
+    """Return the addresses of the load balancer in an object's status, sorted and without duplicates."""
     ingress = objects(obj, "status", "loadBalancer", "ingress")
     return ",".join(sorted({said(item, "ip") or said(item, "hostname") for item in ingress} - {""}))

@@ -1,4 +1,4 @@
-"""The default classes of Ingresses and of volume claims, which an annotation marks."""
+"""The default IngressClass and the default StorageClass: an annotation of a class marks it as the default one."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -4,7 +4,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 
 
 def inner(obj: JsonObject, name: str) -> JsonObject:
-    """Return a member that is an object; add it if it is missing."""
+    """Return a member as an object; if it is missing or no object, set it to an empty object."""
     found = obj.get(name)
     if not isinstance(found, dict):
         found = {}
@@ -19,14 +19,14 @@ def objects(obj: JsonValue, *path: str) -> list[JsonObject]:
 
 
 def fill(obj: JsonObject, **values: JsonValue) -> None:
-    """Set the fields that are missing or hold an empty string."""
+    """Set the fields that are missing, null or an empty string."""
     for name, value in values.items():
         if obj.get(name) in (None, ""):
             obj[name] = value
 
 
 def fill_absent(obj: JsonObject, **values: JsonValue) -> None:
-    """Set the fields that are missing; an empty string is kept, as for pointers in Go."""
+    """Set the fields that are missing or null; an empty string is kept, as in a pointer field of a Go struct."""
     for name, value in values.items():
         if obj.get(name) is None:
             obj[name] = value

@@ -1,4 +1,4 @@
-"""The admission plugins of the core group for quotas, storage and nodes."""
+"""The admission plugins of the core group for limit ranges, quotas, storage and nodes."""
 
 from typing import Final
 

@@ -68,8 +68,8 @@ def endpoint_addresses(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: AR
 
 
 def slice_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the ports of an EndpointSlice: ``80,443``; a port without a number is shown by its name, or as ``*`` without
-    a name."""
+    """Return the ports of an EndpointSlice: ``80,443``; a port without a number is shown by its name, or as ``*`` if
+    it has no name either."""
     shown = (said(port, "port") or (said(port, "name") if "name" in port else "*") for port in objects(obj, "ports"))
     return with_more(shown) or UNSET
 
@@ -137,7 +137,10 @@ def claim_modes(obj: JsonObject, modes: JsonValue) -> JsonValue:
 
 
 def quota(limits: bool, obj: JsonObject) -> str:  # noqa: FBT001
-    """Return use and limit of each ``limits.*`` resource of a quota, or of all other resources: ``pods: 1/5, cpu: 0/2``."""
+    """Return use and limit of each resource of a quota: ``cpu: 0/2, pods: 1/5``.
+
+    If ``limits`` is true, only the ``limits.*`` resources are shown; otherwise, only all others.
+    """
     hard, used = (part(obj, "status", "hard") or {}), (part(obj, "status", "used") or {})
     names = [name for name in sorted(hard) if name.startswith("limits.") is limits]
     return ", ".join(f"{name}: {said(used, name, default='0')}/{said(hard, name)}" for name in names)

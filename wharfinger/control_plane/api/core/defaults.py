@@ -59,7 +59,7 @@ def _claim(obj: JsonObject) -> None:
 
 
 def _pending(obj: JsonObject) -> None:
-    """Set an empty phase to ``Pending``; a new object has no status yet."""
+    """Set an empty phase to ``Pending``, except in a new object (without a UID), which has no status yet."""
     if find(obj, "metadata", "uid"):
         fill(inner(obj, "status"), phase="Pending")
 

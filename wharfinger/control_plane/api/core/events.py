@@ -19,7 +19,10 @@ _REFERENCE: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resource
 
 
 def _legacy_errors(event: JsonObject, reporter: str) -> list[FieldError]:
-    """Return the errors that apply to every event; ``reporter`` is the version's name for the reporting controller."""
+    """Return the errors that apply to events of both API versions.
+
+    ``reporter`` is the name that the event's API version has for the field ``reportingComponent``.
+    """
     namespace, involved = text(event, "metadata", "namespace"), text(event, "involvedObject", "namespace")
     errors: list[FieldError] = []
     if not _is_set(event.get("eventTime")):
@@ -66,7 +69,7 @@ def _series_errors(event: JsonObject) -> list[FieldError]:
 
 
 def strict_event_errors(event: JsonObject) -> list[FieldError]:
-    """Return the errors of a new event of events.k8s.io/v1, in the form of v1."""
+    """Return the errors of a new event of events.k8s.io/v1; ``event`` has the fields of core/v1."""
     errors = _legacy_errors(event, "reportingController") + core_meta_errors(event) + _series_errors(event)
     if not _is_set(event.get("eventTime")):
         errors.append(required("eventTime"))
@@ -83,7 +86,10 @@ def strict_event_errors(event: JsonObject) -> list[FieldError]:
 
 
 def strict_event_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a changed event of events.k8s.io/v1, in the form of v1: only the series may change."""
+    """Return the errors of an updated event of events.k8s.io/v1; apart from metadata, only ``series`` may change.
+
+    Both events have the fields of core/v1.
+    """
     errors = _legacy_errors(new, "reportingController") + meta_update_errors(new, old)
     if new.get("series") != old.get("series"):
         errors += _series_errors(new)
@@ -106,7 +112,7 @@ def strict_event_update_errors(new: JsonObject, old: JsonObject) -> list[FieldEr
 
 
 def _shown(name: str, value: JsonValue) -> JsonValue:
-    """Return a field as the server's internal type prints it."""
+    """Return the value of a field as kube-apiserver's errors print it, in the form of its internal Go type."""
     if name in {"involvedObject", "related"} and isinstance(value, dict):
         return {_go_name(member): value.get(member) or "" for member in _REFERENCE}
     if name == "source":

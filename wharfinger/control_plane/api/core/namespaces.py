@@ -24,7 +24,7 @@ def _namespace_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def finalize_errors(new: JsonObject) -> list[FieldError]:
-    """Return the errors of the finalizers after a write of ``finalize``."""
+    """Return the errors of the finalizers that a write of the subresource ``finalize`` sets."""
     errors: list[FieldError] = []
     for index, finalizer in enumerate(_finalizers(new)):
         field = f"spec.finalizers[{index}]"

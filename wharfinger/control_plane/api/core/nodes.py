@@ -25,7 +25,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.selectors import key_problems, value_problems
 
 SIMULATED_NODE: Final = "simulated"
-"""The node on which Pods run if there are no Node objects."""
+"""The name of the simulated node, on which Pods run if there are no Node objects."""
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _FEATURE: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _CIDR_KEPT: Final = 'node updates may not change podCIDR except from "" to valid'
@@ -45,7 +45,7 @@ def _node_errors(node: JsonObject) -> list[FieldError]:
 
 
 def _family_errors(ranges: list[str]) -> list[FieldError]:
-    """Return an error for several ranges, unless they are exactly one of each IP family."""
+    """Return an error for two or more ranges, unless they are exactly one IPv4 range and one IPv6 range."""
     field, why = "spec.podCIDRs", "may specify no more than one CIDR for each IP family"
     shown: list[JsonValue] = [*ranges]
     parsed = [parse_cidr(value) for value in ranges]
@@ -110,7 +110,7 @@ def _feature_errors(node: JsonObject) -> list[FieldError]:
 
 
 def _change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of ``ValidateNodeUpdate``, which also checks writes of the status."""
+    """Return the errors that Kubernetes' ``ValidateNodeUpdate`` finds, in updates of the Node and of its status."""
     errors = meta_update_errors(new, old) + _amount_errors(new) + _feature_errors(new)
     addresses = [(text(item, "type"), text(item, "address")) for item in parts(new, "status", "addresses")]
     for index in sorted(repeated(addresses)):

@@ -14,7 +14,7 @@ from wharfinger.kube.quantities import ZERO, amount, format_quantity
 
 @dataclass
 class Amounts:
-    """Amounts of resources: the number of each, and the quantity that determines its format."""
+    """Amounts of resources: for each resource, the number, and a given quantity whose notation (such as ``Mi``) the output uses."""
 
     numbers: dict[str, Fraction] = field(default_factory=dict)
     formats: dict[str, JsonValue] = field(default_factory=dict)

@@ -40,14 +40,14 @@ _EPHEMERAL_FIELDS: Final = (
     "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe", "readinessProbe",
     "startupProbe", "lifecycle",
 )  # fmt: skip
-"""The fields that an ephemeral container may not set, in the order of its struct."""
+"""The fields that an ephemeral container may not set, in the order of the fields in the Go struct."""
 _UNSET: Final[dict[str, tuple[JsonValue, ...]]] = {"resources": (None, {})}
 """The values that count as unset, by field. A field that is not listed here is unset only if it is absent or null."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerRules:
-    """The facts about a pod spec that the validation of its containers needs."""
+    """The validation of the containers of one pod spec, with the facts about the spec that the validation needs."""
 
     volumes: Mapping[str, JsonObject]
     claims: Collection[str]
@@ -196,7 +196,7 @@ def _host_port_errors(containers: list[JsonObject], path: str) -> list[FieldErro
 
 
 def _restart_errors(container: JsonObject, path: str, *, initial: bool = False) -> list[FieldError]:
-    """Return the errors of a container's own ``restartPolicy`` and its rules."""
+    """Return the errors of a container's ``restartPolicy`` and ``restartPolicyRules``."""
     policy, rules = container.get("restartPolicy"), parts(container, "restartPolicyRules")
     errors: list[FieldError] = []
     if policy is None:

@@ -51,7 +51,7 @@ def default_pod(pod: JsonObject) -> None:
 
 
 def _default_pod_resources(spec: JsonObject) -> None:
-    """Set the resources of the pod as a whole from its limits and from the requests of its containers (KEP-2837)."""
+    """Set the missing resources of the pod as a whole, from its limits and the resources of its containers (KEP-2837)."""
     resources = spec.get("resources")
     if not isinstance(resources, dict):
         return

@@ -11,7 +11,7 @@ from wharfinger.formats.json.value import JsonObject
 MOST_WARNINGS: Final = 4096
 """The number of warnings about a volume after which the search ends.
 
-An answer contains at most 4096 characters of warnings (:mod:`~wharfinger.control_plane.http.handler`), so further warnings
+A response contains at most 4096 characters of warnings (:mod:`~wharfinger.control_plane.http.handler`), so further warnings
 would not be shown.
 """
 _DEEPEST: Final = 64
@@ -27,7 +27,7 @@ class _File:
 
     @property
     def folders(self) -> list[str]:
-        """Return the folders that contain the file; none if the file is deeper than ``_DEEPEST`` folders."""
+        """Return the folders that contain the file; an empty list if they are more than ``_DEEPEST``."""
         ends = [index for index, char in enumerate(self.path) if char == "/" and index]
         return [self.path[:end] for end in ends] if len(ends) <= _DEEPEST else []
 

@@ -1,6 +1,6 @@
 """The validation of a pod spec, in a Pod or in the template of a workload, as in kube-apiserver.
 
-Errors have the same order as in kube-apiserver, because the answer lists them in the order in which they are found. The
+Errors have the same order as in kube-apiserver, because the response lists them in the order in which they are found. The
 other modules of this folder validate the parts of a spec (volumes, containers, scheduling, security); this module combines
 them.
 """

@@ -111,7 +111,7 @@ def _host_process(holder: JsonObject) -> bool | None:
 
 
 def system_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of the field ``os``, and of fields that the operating system in it does not support."""
+    """Return the errors of the field ``os``, and an error for each field that is not allowed on this operating system."""
     system = part(spec, "os")
     if system is None:
         return []

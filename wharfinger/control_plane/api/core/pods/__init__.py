@@ -1,4 +1,4 @@
 """Pods: validation of each kind of write, strategy, quality of service, table cells, and the admission plugins for Pods.
 
-May import ``pod_specs`` and ``quotas``.
+This package may import ``pod_specs`` and ``quotas``.
 """

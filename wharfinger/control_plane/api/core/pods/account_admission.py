@@ -138,7 +138,7 @@ def _secret_names(spec: JsonObject) -> list[tuple[str, str]]:
 def _check_secrets(admission: Admission, spec: JsonObject, account: JsonObject) -> None:
     """Refuse secrets that the account does not list. Raises StatusError (403).
 
-    Called only if the account has the annotation ``kubernetes.io/enforce-mountable-secrets``.
+    Called only if the account's annotation ``kubernetes.io/enforce-mountable-secrets`` is true.
     """
     name = text(account, "metadata", "name")
     listed = {text(secret, "name") for secret in parts(account, "secrets")}

@@ -20,7 +20,7 @@ class _Summary:
     ready: int = 0
     restarts: int = 0
     restarted: str = ""
-    """The time at which a container last ended before a restart; "" if none was restarted."""
+    """The latest time at which a container ended before its restart; "" if no container was restarted."""
 
     def add_restarts(self, container: JsonObject) -> None:
         self.restarts += integer(container, "restartCount")
@@ -61,7 +61,7 @@ def readiness_gates(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG00
 
 
 def row_conditions(obj: JsonObject) -> list[JsonValue]:
-    """Return the conditions of a row: a completed pod is marked, so that clients can dim or omit it."""
+    """Return the conditions of the table row of a Pod: they mark a completed Pod, so that clients can dim or omit its row."""
     phase = said(obj, "status", "phase")
     if phase not in _COMPLETED:
         return []
@@ -126,7 +126,7 @@ def _end_reason(ended: JsonValue) -> str:
 
 
 def _add_containers(obj: JsonObject, found: _Summary) -> None:
-    """Evaluate the containers, starting with the last, so that the reason of the first one is shown."""
+    """Evaluate the containers from the last to the first; the reason of each replaces the reasons of the ones after it."""
     running, failed = False, ""
     for container in reversed(objects(obj, "status", "containerStatuses")):
         found.add_restarts(container)

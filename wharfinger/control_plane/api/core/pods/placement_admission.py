@@ -70,7 +70,7 @@ def give_priority(admission: Admission, pod: JsonObject) -> JsonObject:
 
 
 def _with_kept_priority(admission: Admission, pod: JsonObject) -> JsonObject:
-    """Return a changed Pod with its old priority if the change omits the priority."""
+    """Return an updated Pod in which an omitted priority or preemption policy has its old value."""
     spec, before = part(pod, "spec") or {}, part(admission.old, "spec") or {}
     names = ("priority", "preemptionPolicy")
     kept = {name: before[name] for name in names if spec.get(name) is None and before.get(name) is not None}

@@ -1,7 +1,7 @@
 """The admission of resizes of Pods on a node: the node has to support the resize, and to be large enough.
 
 The plugins are NodeDeclaredFeatureValidator and PodResizeValidator. They do not check Pods on the simulated
-node, which has no Node object.
+node (:data:`~wharfinger.control_plane.api.core.nodes.SIMULATED_NODE`), which has no Node object.
 
 Sources: KEP-1287 (resizing in place), KEP-5328 (features that nodes declare).
 """
@@ -61,7 +61,10 @@ def check_node_size(admission: Admission) -> None:
 
 
 def _bound_to(admission: Admission) -> str:
-    """Return the name of the node of a resized Pod; "" for other writes, and for a Pod on the simulated node or on no node."""
+    """Return the name of the node of a resized Pod.
+
+    Return "" for writes that are no resize or do not change the spec, and for a Pod on the simulated node or on no node.
+    """
     spec = part(admission.obj, "spec")
     name = text(spec, "nodeName")
     if admission.subresource != "resize" or name == SIMULATED_NODE or spec == part(admission.old, "spec"):

@@ -15,7 +15,7 @@ _ONLY: Final = "only cpu and memory resources are mutable"
 
 
 def resize_errors(new: JsonObject, old: JsonObject) -> tuple[list[FieldError], bool]:
-    """Return the errors of a resize; the second value is True if the Pod as a whole need not be validated as well."""
+    """Return the errors of a resize; the second value is True if the caller must skip the validation of the whole Pod."""
     if is_mirror(old):
         return [forbidden(NOWHERE, "static pods cannot be resized")], True
     if text(old, "spec", "os", "name") == "windows":

@@ -1,5 +1,5 @@
-"""The PodSecurity plugin: labels of a namespace select the pod security standards that apply there, and how they are
-enforced.
+"""The PodSecurity plugin: the labels of a namespace define which pod security standards apply there, and how they
+are enforced.
 
 Pods that violate the level in ``pod-security.kubernetes.io/enforce`` are refused. Pods and pod templates that violate the
 level in ``…/warn`` (or, without this label, the level in ``enforce``) cause warnings to the client. ``…/audit`` has no effect,
@@ -35,7 +35,7 @@ TEMPLATES: Final = {
     "Job.batch": ("spec", "template"),
     "CronJob.batch": ("spec", "jobTemplate", "spec", "template"),
 }
-"""The path of the pod template in the kinds that have one."""
+"""The path of the pod template in each kind that has one."""
 
 
 @dataclass(frozen=True, slots=True)

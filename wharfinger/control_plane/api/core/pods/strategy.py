@@ -23,7 +23,7 @@ _GATED: Final[JsonObject] = {
 }
 _TERMS: Final = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
 _DISABLED_PROJECTIONS: Final = ("clusterTrustBundle", "podCertificate")
-"""Sources of projected volumes that a server drops by default (alpha and beta features that are off)."""
+"""Sources of projected volumes that kube-apiserver drops, because they belong to features that are off by default."""
 
 
 def _created(pod: JsonObject, view: ClusterView) -> JsonObject:
@@ -39,7 +39,7 @@ def _created(pod: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def without_disabled(spec: JsonObject) -> JsonObject:
-    """Return a pod spec without the fields that a server of this version drops; the spec itself if it has no such fields."""
+    """Return a pod spec without the fields of features that are off by default; the spec itself if it has no such fields."""
     changes: JsonObject = {}
     volumes = spec.get("volumes")
     if isinstance(volumes, list) and any(_has_disabled(volume) for volume in volumes):
@@ -183,14 +183,14 @@ def _ephemeral(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObje
 def _kept_metadata(new: JsonObject, old: JsonObject) -> JsonObject:
     """Return the old metadata with the new managed fields.
 
-    Subresources cannot change metadata, but their writer owns the fields that it tried to change.
+    A write of a subresource cannot change metadata, but its field manager becomes an owner of the fields that it tried to change.
     """
     reached = {name: value for name, value in (part(new, "metadata") or {}).items() if name == "managedFields"}
     return {**(part(old, "metadata") or {}), **reached}
 
 
 def _resized(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
-    """Return the old Pod with only its resources changed.
+    """Return the old Pod with only its resources and resize policies changed.
 
     If containers were added, removed or renamed, the new containers are kept, so that validation refuses them.
     """

@@ -1,4 +1,4 @@
-"""The strategy of pod templates: drop the fields of features that are off."""
+"""The strategy of kinds with a pod template: it drops the fields of features that are off."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -18,11 +18,11 @@ TEMPLATES: Final[Mapping[str, Sequence[str]]] = {
     "ReplicationController": _SPEC,
     "StatefulSet.apps": _SPEC,
 }
-"""The path of the pod spec in the kinds that have a pod template."""
+"""The path of the pod spec in each kind that has a pod template."""
 
 
 def with_templates(strategies: Mapping[str, Strategy]) -> dict[str, Strategy]:
-    """Return the strategies, extended for kinds with a pod template: these drop the fields of features that are off."""
+    """Return the strategies, extended so that kinds with a pod template drop the fields of features that are off."""
     return {
         **strategies,
         **{kind: _of_template(strategies.get(kind, Strategy()), path) for kind, path in TEMPLATES.items()},

@@ -1,7 +1,8 @@
 """The validation of changes of an existing Pod: images, the deadline, tolerations, scheduling gates, ephemeral containers and
 resources may change.
 
-Every other change is refused with the difference between the two specs, as kube-apiserver's internal types print them.
+Every other change is refused. The error shows the difference between the two specs, in the form of kube-apiserver's
+internal types.
 """
 
 from collections.abc import Mapping
