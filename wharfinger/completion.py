@@ -1,8 +1,8 @@
 """Shell completion: ``wharfinger completion SHELL``, and the completion of package names for commands that write into a
 cluster.
 
-These commands are in `runtime`, which must not import `debug`. The names come from the running daemon, whose client is in
-`debug`. So this module connects the commands with the names.
+These commands are in `runtime`. The package names come from the running daemon, and the client that requests them is in `debug`,
+which `runtime` must not import. So this module connects the commands with the names.
 """
 
 import argparse

@@ -217,7 +217,7 @@ async def test_changes_by_a_users_helm_are_reported(helm: str, tmp_path: Path) -
         await at.run(helm, "rollback", "web", "1")
         await at.until(lambda: len(at.told) == 4)
         assert str(at.told[-1]) == (
-            "release default/web: revision 4 was made deployed by a helm command (field manager Helm)"
+            "release default/web: revision 4 was set to status deployed by a helm command (field manager Helm)"
         )
         assert at.told[-2].head.status is ReleaseStatus.PENDING_ROLLBACK
         assert await at.live() == ["one"]

@@ -1,7 +1,8 @@
-"""A program that reads a connection and prints it as JSON, so that the caller does not import the ``kubernetes`` package.
+"""A program that reads the connection to a cluster from a kubeconfig, or from its pod's service account, and prints it as JSON.
 
-That package and its imports take 14 MiB of memory, and a daemon needs it only once. So the daemon runs this program
-(:mod:`wharfinger.runtime.daemon.cluster_connection`). The output has credentials; it must go through a pipe, never to a file.
+The program imports the ``kubernetes`` package, so that the daemon need not import it: that package and its imports take 14 MiB
+of memory, and a daemon needs it only once (:mod:`wharfinger.runtime.daemon.cluster_connection`). The output has credentials, so
+it must go through a pipe, never to a file.
 
 Only a fixed text, or the path of a token file, can be passed on as credentials. All other credentials have to be renewed by the
 ``kubernetes`` package, in the process that uses them.

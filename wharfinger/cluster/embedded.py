@@ -30,7 +30,7 @@ from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.worker import Worker, open_worker
 
 START_S: Final = 60.0
-"""The time, in seconds, in which the child has to read its whole state and begin to serve."""
+"""The time, in seconds, in which the child has to read its whole state and begin to accept requests."""
 GRACE_S: Final = 12.0
 """The time, in seconds, in which the child has to stop: a little more than the child's own time limit for requests in flight.
 """
@@ -108,7 +108,7 @@ def _last_port(kubeconfig: Path) -> int:
 
 
 async def _wait_ready(worker: Worker) -> EmbeddedError | None:
-    """Wait for the line of output that the child prints once it serves; return the error if it does not start, else None."""
+    """Wait for the line that the child prints once it accepts requests. Return the error if it does not start, else None."""
     said = b""
     with trio.move_on_after(START_S):
         while b"\n" not in said and len(said) < _LINE_BYTES:

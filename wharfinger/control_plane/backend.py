@@ -1,4 +1,5 @@
-"""The backend of every verb: the storage, the served kinds, the time, and the source of random names and UIDs.
+"""The backend of the API's verbs (create, get, …): the storage, the served kinds, the time, and the source of random names
+and UIDs.
 
 All writes go through the backend, which reports every change in order: to observers (such as the controller of
 CustomResourceDefinitions) during the write, and to observers of commits (such as watches) when the change is committed.
@@ -41,7 +42,7 @@ class Backend:
     """The state of a control plane and the only way to write to it. Everything here is synchronous."""
 
     dry_run = False
-    """True in the :meth:`view` of a dry run, in which Services must not take addresses or ports."""
+    """Always False here. True in the :meth:`view` of a dry run, in which no addresses or ports are allocated for Services."""
 
     def __init__(
         self,
@@ -56,16 +57,16 @@ class Backend:
         self.by_token: ByToken = no_account
         """The lookup of a token's user, for TokenReviews; set when the control plane is assembled."""
         self.policies: Policies | None = None
-        """The bound admission policies and the webhooks; None if there are none.
+        """The admission policies that have a binding, and the admission webhooks; None if there are none.
 
-        An observer of their changes sets this attribute.
+        An observer of changes of policies, bindings and webhooks sets this attribute.
         """
         self._random = randomness or random.SystemRandom()
         self._observers: list[Callable[[Change], None]] = []
         self._commit_observers: list[Callable[[Change], None]] = []
         self._uncommitted: list[Change] = []
         self.runs_commands = False
-        """True if commands in simulated Pods (``exec``) are run, as processes of this machine."""
+        """True if the commands of ``exec`` in simulated Pods are run, as processes on the machine of the server."""
         self.failed_commits = 0
         """The number of commits that failed."""
 
@@ -88,7 +89,7 @@ class Backend:
     def commit(self) -> None:
         """Commit all writes, and report them to the observers of commits.
 
-        Raises CommitError if that fails; then all of these writes are undone.
+        Raises CommitError if the commit fails; in this case, all writes since the last commit are undone.
         """
         changes, self._uncommitted = self._uncommitted, []
         try:

@@ -1,4 +1,6 @@
-"""Schedules of hooks in the crontab dialect of robfig/cron v2. This module reads no clock: the caller passes in the time.
+"""Schedules of hooks in the crontab dialect of the Go library robfig/cron v2.
+
+This module reads no clock: the caller passes in the time.
 
 A schedule has five fields (minute, hour, day of month, month, day of week), or six with seconds first. A field may contain ``*``,
 ``?``, lists, ranges, steps, and names of months and days. Sunday may be 7 as well. The words ``@hourly``, ``@daily`` or
@@ -16,8 +18,8 @@ time occurs twice because the clock goes back, the hook runs at the first of the
 means every hour that really passes. Times that the clock skips have no run. If the clock repeats an hour (on Lord Howe Island,
 half an hour), the hook runs in both passes.
 
-**@every** counts from the given moment: ``next_after(moment)`` is one interval later. The interval is counted in whole seconds,
-and is at least one second. The caller passes the time of the last run.
+**@every** counts from the moment that the caller gives, which should be the time of the last run: ``next_after(moment)`` is one
+interval later. The interval is cut to whole seconds, and is at least one second.
 
 croniter does the calendar's arithmetic. The grammar is this module's own, because croniter also accepts random and hashed fields,
 years, and ranges that run backwards. Pure, except that a zone's name is looked up when a schedule is read.
@@ -89,12 +91,12 @@ _HOUR: Final = 2
 
 
 class CronError(FormatError):
-    """A text is not a valid schedule, or the schedule is never due; the message quotes the text."""
+    """A text is not a valid schedule, or the schedule is never due. The message quotes the text unless it is too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Calendar:
-    """Wall-clock times, as six fields that croniter reads."""
+    """A schedule of six fields, in the notation that croniter reads."""
 
     expression: str
     hour_fixed: bool
@@ -113,8 +115,8 @@ class _Calendar:
     def _after_by_elapsed_time(self, moment: datetime) -> datetime:
         """Return the next match. Search with a fixed offset from UTC; at a clock change, continue with the new offset.
 
-        The hour field is ``*``, so on its days the crontab matches in every hour, whatever the offset is. Therefore the search
-        cannot skip a match between two clock changes.
+        The hour field is ``*``, so a day that matches has matches in every hour, whatever the offset is. Therefore the search
+        with one offset cannot miss such a day, even if the day is between two clock changes.
         """
         since, offset = moment, _offset(moment, self.zone)
         while True:

@@ -1,9 +1,9 @@
 """Durations as Go writes and reads them (``time.ParseDuration``, ``Duration.String``): ``1h30m``, ``2.5s``, ``300ms``.
 
 Kubernetes objects, hook settings and ``@every`` schedules use this format. A duration is a sequence of decimal numbers, each with
-a unit. The units are ns, us (µs with either of the two letters mu), ms, s, m, h; there are no days and weeks, because they vary
-in length. A bare ``0`` needs no unit. Text that Go refuses is refused here, too: a duration of more nanoseconds than fit into 64
-bits (about 292 years), white space, and a number without a unit.
+a unit. The units are ns, us (µs with either of Unicode's two letters mu), ms, s, m, h; there are no days and weeks, because
+they vary in length. A bare ``0`` needs no unit. Text that Go refuses is refused here, too: a duration of more nanoseconds than
+fit into 64 bits (about 292 years), white space, and a number without a unit.
 
 A :class:`~datetime.timedelta` counts microseconds, so finer parts are cut off, toward zero. Pure.
 """
@@ -31,7 +31,7 @@ _TERM: Final = re.compile("(?P<whole>[0-9]*)(?:\\.(?P<part>[0-9]*))?(?P<unit>[^0
 
 
 class DurationError(FormatError):
-    """A text is not a valid duration; the message quotes it."""
+    """A text is not a valid duration. The message quotes the text unless it is too long."""
 
 
 def parse_duration(text: str, *, negative: bool = False) -> timedelta:

@@ -7,7 +7,7 @@ from typing import TextIO
 
 
 def encodable(text: str, encoding: str) -> str:
-    r"""Return ``text`` with each character that ``encoding`` lacks replaced by an escape: ``\u2713``."""
+    r"""Return ``text`` with each character that ``encoding`` lacks replaced by an escape such as ``\u2713``."""
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 

@@ -25,7 +25,7 @@ _LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _LABEL_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 _HELP_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n"})
 _EXACT: Final = 1e15
-"""The bound below which whole floats are written without a point."""
+"""Whole floats are written without a decimal point if their magnitude is below this number."""
 
 
 class MetricKind(StrEnum):
@@ -38,7 +38,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A family that is defined in advance.
+    """The definition of a metric family, without its samples.
 
     ``labels`` are the names of all its labels. ``buckets`` are the upper bounds of the buckets of a histogram.
     """
@@ -72,7 +72,8 @@ def number_text(value: float) -> str:
 def plain_text(text: str) -> str:
     """Return a text that can be written: characters that UTF-8 does not allow (lone surrogates) are escaped.
 
-    Escape label values with this function before they are compared, because two different values must not become the same text.
+    Escape label values with this function before you compare them. Otherwise :func:`labels_text` may write two different values
+    as the same text.
     """
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 

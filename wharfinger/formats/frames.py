@@ -9,7 +9,7 @@ from wharfinger.formats.errors import FormatError
 
 LENGTH_BYTES: Final = 4
 MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
-"""The largest message that is sent; readers have limits of their own."""
+"""The size of the largest message that may be sent. A reader may have a lower limit."""
 
 
 class FrameError(FormatError):
@@ -24,7 +24,7 @@ def framed(payload: bytes) -> bytes:
 
 
 class FrameReader:
-    """A splitter of a stream of bytes into frames, whose messages have at most ``max_bytes`` each."""
+    """A parser that splits a stream of bytes into frames. A message may have at most ``max_bytes``."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes

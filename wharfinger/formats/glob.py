@@ -2,13 +2,13 @@
 
 Each star except the last stops at the first place where the next part of the pattern fits, and never tries another place (an
 atomic group). No match is missed: a later place would only leave less text for the rest of the pattern, and the next star can
-match any text up to such a place.
+match all the text that a later place would skip.
 
 =========  ============================================  =============================================================
            path globs (``.gitignore``, wildmatch)        text globs (Argo CD)
 =========  ============================================  =============================================================
 ``*``      text within one segment                       any text, also ``/``
-``**``     as a segment: any number of segments          as ``*``
+``**``     alone in a segment: any number of segments    as ``*``
 ``?``      one character, but not ``/``                  one character
 ``[a-z]``  one of these; after ``!``, ``^``: any other   one of these; after ``!``, ``^``: any other
 ``{a,b}``  these characters themselves                   one of these texts; at most MAX_ALTERNATIVES in all
@@ -22,7 +22,7 @@ from itertools import product
 from typing import Final
 
 MAX_PATTERN: Final = 1024
-"""The most characters of a pattern."""
+"""The maximum length of a pattern, in characters."""
 MAX_ALTERNATIVES: Final = 64
 _NOTHING: Final = re.compile(r"(?!)")
 _STAR: Final = "*"
@@ -111,7 +111,7 @@ def _tokens(glob: str, any_one: str, before_class: str) -> Iterator[str]:
 
 
 def _class(inner: str) -> str:
-    """Return a class of characters; a range whose ends are in the wrong order is empty."""
+    """Return the regular expression for a class of characters; a range whose ends are in the wrong order is empty."""
     negated = inner[:1] in {"!", "^"}
     text = inner[1:] if negated else inner
     members = ""

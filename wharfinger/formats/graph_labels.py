@@ -3,8 +3,8 @@ r"""Untrusted text in the labels of graphs, in Graphviz' DOT language and in Mer
 A quoted string in DOT has one escape (``\"``) and passes backslashes on to the code that uses the string. A label has escapes of
 its own (``\N`` is the node's name) and also HTML entities. Therefore control characters are made visible, backslashes are
 doubled, and ``&`` is written as an entity. Other characters are kept as they are, because Graphviz reads its input as UTF-8, and
-its numeric entities support only small numbers. In Mermaid every character that could be misread is written as an entity of
-Mermaid's own form (``#35;``).
+supports numeric entities (``&#35;``) for small numbers only. In Mermaid every character that could be misread is written as an
+entity of Mermaid's own form (``#35;``).
 """
 
 from typing import Final
@@ -15,12 +15,12 @@ _HARMLESS: Final = frozenset(" ,-./:=+_")
 
 
 def dot_label(text: str) -> str:
-    """Escape a text for the quotes of a label in DOT."""
+    """Escape a text for a quoted label in DOT."""
     return printable(text).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
 def mermaid_label(text: str) -> str:
-    """Escape a text for the quotes of a label in Mermaid.
+    """Escape a text for a quoted label in Mermaid.
 
     All characters become entities, except letters and digits of ASCII and some harmless characters.
     """

@@ -32,7 +32,7 @@ THEM = Holder("daemon-2", 9, "default/other/uid-2")
 
 def made(revision: int, status: str) -> str:
     """Return the expected report about a record that the client of these tests wrote."""
-    return f"release default/web: revision {revision} was made {status} by a helm command (field manager wharfinger)"
+    return f"release default/web: revision {revision} was set to status {status} by a helm command (field manager wharfinger)"
 
 
 @dataclass
@@ -93,7 +93,9 @@ async def test_changes_by_others_are_reported(autojump_clock: MockClock) -> None
         assert at.told[1:] == [made(2, "deployed")]
         await at.write(3, ReleaseStatus.DEPLOYED, THEM)
         await at.settle()
-        assert at.told[2:] == ["release default/web: revision 3 was made deployed by the Wharfinger daemon daemon-2"]
+        assert at.told[2:] == [
+            "release default/web: revision 3 was set to status deployed by the Wharfinger daemon daemon-2"
+        ]
         assert at.shown() == [(1, "superseded"), (2, "deployed"), (3, "deployed")]
         for revision in (1, 2, 3):
             await at.delete(revision)

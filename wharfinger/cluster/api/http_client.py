@@ -3,7 +3,8 @@
 Callers may rely on these properties:
 
 * Every method ends in bounded time, and raises only ClusterErrors.
-* A list is consistent: all its pages are read at one revision, and it is begun again if the server has forgotten this revision.
+* A list is consistent: all its pages are read at one revision. If the server has forgotten this revision before the last page,
+  :meth:`~HttpClusterClient.list` begins again, and :meth:`~HttpClusterClient.raw_list` raises GoneError.
 * A watch yields complete events, or raises an error.
 * Discovery is cached. It is repeated once if a kind is missing. The cached result is discarded after this client has written a
   CustomResourceDefinition or an APIService, and after a request for a kind that the server does not serve.
@@ -79,7 +80,7 @@ class HttpClusterClient:
         return version
 
     async def api_versions(self) -> tuple[str, ...]:
-        """Return all served API versions; the answer is at most a minute old."""
+        """Return all served ``group/version`` and ``group/version/Kind``; the answer is at most a minute old."""
         return (await self._current_catalog(trio.current_time())).api_versions()
 
     async def served_kinds(self) -> ServedKinds:
@@ -94,7 +95,7 @@ class HttpClusterClient:
         )
 
     async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
-        """Return the type of a kind, plural, singular or short name in any case.
+        """Return the type that has this name as its kind, plural, singular or short name. Upper and lower case do not matter.
 
         If the name is not in the cache, ask the server once more.
         """
@@ -210,7 +211,7 @@ class HttpClusterClient:
     async def apply(
         self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
     ) -> JsonObject:
-        """Apply an object (server-side apply). The body is JSON, which is also YAML."""
+        """Apply an object (server-side apply). The request's content type is YAML; its body is JSON, which is valid YAML."""
         key = ObjectKey(*await self._address(obj, "apply"))
         params = {"fieldManager": field_manager, "force": "true" if force else "false"}
         if dry_run:
@@ -249,7 +250,7 @@ class HttpClusterClient:
         return await self._write(call, key.resource)
 
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
-        """Delete an object with DELETE, under a UID precondition if ``uid`` is given.
+        """Delete an object with DELETE, with its UID as a precondition if ``uid`` is given.
 
         Returns whether the object is gone. The server answers with a Status or with the object, depending on the kind. If the
         object in the answer has a deletionTimestamp, it still exists, for example because of a finalizer.
@@ -337,7 +338,7 @@ class HttpClusterClient:
         return self._catalog
 
     async def _discover(self, number: int) -> Catalog:
-        """Discover the served kinds. If another task has done so since the catalog ``number``, return that task's catalog."""
+        """Discover the served kinds. If another task has already replaced the catalog ``number``, return the new one."""
         async with self._discovering:
             if self._catalog is None or self._catalog_number == number:
                 self._catalog_until = 0.0
@@ -373,9 +374,10 @@ class HttpClusterClient:
 
 
 class _ActingClient(HttpClusterClient):
-    """A client that impersonates a service account in requests for single objects. All other requests are made as its own user.
+    """A client that impersonates a service account in requests for single objects. It makes all other requests as the
+    connection's user.
 
-    It sends no header with a group. The API server then adds the groups that every token of the account has.
+    It sends no ``Impersonate-Group`` header, so the API server adds the groups that every token of the account has.
     """
 
     def __init__(self, own: HttpClusterClient, session: HttpSession, account: ServiceAccount, comment: str) -> None:
@@ -418,7 +420,7 @@ async def open_client(
     transport: httpx.AsyncBaseTransport | None = None,
     options: ClientOptions | None = None,
 ) -> AsyncGenerator[HttpClusterClient, None]:
-    """Yield a client that can be used in the block. With ``transport``, requests go to it, for example to a server in memory."""
+    """Yield a client that can be used in the block. ``transport`` replaces the network, for example by a server in memory."""
     async with open_session(connection, options or ClientOptions(), transport) as session:
         yield HttpClusterClient(session)
 

@@ -21,7 +21,7 @@ QUOTED_CHARS: Final = 300
 """The largest number of characters quoted from an answer that is not a Status."""
 MIN_RETRY_AFTER_S: Final = 1.0
 MAX_RETRY_AFTER_S: Final = 300.0
-"""The longest delay that a server can ask for. MIN_RETRY_AFTER_S is the shortest one. Other delays are limited to these."""
+"""The longest delay that counts; MIN_RETRY_AFTER_S is the shortest one. Other delays are replaced by the nearer bound."""
 
 _REASONS: Final = {
     400: "BadRequest",

@@ -1,8 +1,8 @@
 """Lists and watches over an HTTP session. Their objects are either parsed, or left as text (*unparsed*).
 
-A list is consistent: all its pages are read at one revision. A parsed list is returned as a whole. It is begun again if the
-server has forgotten the revision before all pages are read. An unparsed list is returned page by page, so its caller has to begin
-it again.
+A list is consistent: all its pages are read at one revision. The server may forget this revision before all pages are read. Then
+a parsed list, which is returned as a whole, is begun again here. An unparsed list is returned page by page, so its caller has to
+begin it again.
 """
 
 import math
@@ -27,7 +27,7 @@ from wharfinger.kube.resource import ResourceType
 
 JSON: Final = "application/json"
 METADATA: Final = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
-"""The Accept header that asks for metadata only. A server that cannot send metadata only sends whole objects."""
+"""The Accept header that asks for metadata without the other parts. A server that does not support this sends whole objects."""
 METADATA_LIST: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
 MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
@@ -55,7 +55,7 @@ class HttpReader:
         self._session = session
         self._watches = 0
         self._marking: OrderedDict[ResourceType, bool] = OrderedDict()
-        """By kind: True if its watches have sent bookmarks, and False if one was silent for too long without any."""
+        """By kind: True if a watch has received a bookmark; False if none has, and one was silent for too long."""
 
     @property
     def watches(self) -> int:
@@ -73,7 +73,7 @@ class HttpReader:
         return min(options.watch_silence_s, longest) if self._marking.get(resource, True) else longest
 
     def _mark(self, resource: ResourceType, *, sends: bool) -> None:
-        """Remember whether watches of this kind send bookmarks. If one of them has sent a bookmark, all count as sending."""
+        """Record whether watches of this kind receive bookmarks. Once one was received, this remains recorded."""
         if self._marking.get(resource) is None or sends:
             self._marking[resource] = sends
             if len(self._marking) > MAX_KINDS:
@@ -239,8 +239,8 @@ async def gathered(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """Yield the chunks of a stream. While the stream is busy, pause after each chunk for which the reader had to wait.
 
     Chunks that arrive during a pause are read together afterwards. Otherwise, at thousands of events a second, the reader would
-    spend most of its time on waking up for each chunk. If MUCH_BYTES arrive between two waits, there is no pause, because a pause
-    would gain nothing.
+    spend most of its time on waking up for each chunk. If MUCH_BYTES arrive between two waits, there is no pause, because then
+    the reader wakes up seldom anyway.
     """
     waited_at, taken = -math.inf, 0
     asked = trio.current_time()

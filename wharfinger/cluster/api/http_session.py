@@ -1,12 +1,12 @@
 """An HTTP session with an API server: credentials, time limits, size limits, and retries.
 
-All limits are enforced here: concurrent requests, seconds per request, bytes per answer, and the attempts and delays after
-`429 Too Many Requests` or a `Retry-After`.
+A session limits the number of concurrent requests, the seconds per request, the bytes per answer, and the attempts and delays
+after `429 Too Many Requests` or a `Retry-After`.
 
 The connection pool does not limit the number of concurrent requests, because a capped httpx pool permanently loses slots when
 a waiting request is cancelled (encode/httpcore #961). Instead, :mod:`~wharfinger.cluster.traffic.pacer` limits this number, and
-adapts the limit to the load that the server can take. A request that was refused keeps its slot until its next attempt. A long
-stream (a watch) occupies a slot only while it is being opened.
+adapts the limit to the load that the server can take. A request that was refused keeps its slot while it waits for its next
+attempt. A long stream (a watch) occupies a slot only while it is being opened.
 """
 
 import math
@@ -43,7 +43,7 @@ from wharfinger.cluster.api.http_transport import BEFORE_SENDING, UPGRADED, Serv
 from wharfinger.cluster.traffic.pacer import Pacer, PaceStatistics, Turn
 
 ERROR_BODY_BYTES: Final = 256 * 1024
-"""The largest part of a failure's body that is read, in bytes."""
+"""The size limit for the body of an unsuccessful answer, in bytes. A longer body is not quoted in the error."""
 
 _SOCKET_OPTIONS: Final[list[SocketOption]] = [
     (SOL_SOCKET, SO_KEEPALIVE, 1),
@@ -55,8 +55,8 @@ _SOCKET_OPTIONS: Final[list[SocketOption]] = [
 ]
 """The socket options by which a vanished peer is noticed after a minute, even on an idle connection.
 
-When a connection is closed, even because the process dies, data that the peer has not received is discarded (SO_LINGER).
-Otherwise the kernel could deliver a write of a dead daemon minutes later, when the network works again.
+When a connection is closed, for example because the process died, data that the peer has not received is discarded
+(SO_LINGER). Otherwise the kernel could deliver a write of a dead daemon minutes later, when the network works again.
 """
 _IMPERSONATE: Final = "impersonate-"
 _USER: Final = f"{_IMPERSONATE}user"
@@ -96,8 +96,8 @@ class ClientOptions:
     """The user agent. Its part before the first ``/`` is the field manager of every write that names no field manager."""
     random: Callable[[], float] = field(default=random)
     before_write: Callable[[str], None] = unguarded
-    """A callback that is called just before a request that may change something is sent, with the description of the request;
-    may raise a ClusterError.
+    """A callback with the description of a request that may change something. It is called just before the request is sent, and
+    can prevent that by raising a ClusterError.
     """
 
 
@@ -118,7 +118,7 @@ class Call:
     repeatable: bool = True
     """False if the request must not be sent again after its connection failed, although it is a GET."""
     timed: bool = False
-    """True for a request about a single object: the time until its answer shows how busy the server is."""
+    """True if the time until the answer shows how busy the server is, as for most requests about a single object."""
 
     commands: bool = False
     """True for a GET that runs a command, and so may change something."""
@@ -164,7 +164,8 @@ class _Attempts:
         asked = failure.retry_after_s()
         if asked is None and failure.status == HTTPStatus.TOO_MANY_REQUESTS:
             asked = 1.0
-        # The number of these retries is not limited, because the server works; only the sum of their delays is.
+        # After a 429, the number of retries is not limited, because the server does answer.
+        # The sum of their delays is limited.
         overloaded = failure.status == HTTPStatus.TOO_MANY_REQUESTS
         if asked is None or (self._left <= 0 and not overloaded) or asked > self._patience_s:
             return None
@@ -186,7 +187,7 @@ class HttpSession:
         self._credentials = _Credentials(connection.authorization, options.authorization_age_s)
 
     async def request(self, call: Call) -> bytes:
-        """Return the body of a successful answer. Raises ApiError, UnreachableError, ResponseTooLargeError."""
+        """Return the body of a successful answer. Raises ApiError, UnreachableError, and other ClusterErrors."""
         attempts = _Attempts(self.options)
         async with self._pacer.turn() as turn:
             while True:
@@ -200,7 +201,7 @@ class HttpSession:
 
     @asynccontextmanager
     async def stream(self, call: Call, *, read_s: float) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        """Yield the chunks of a successful answer as they arrive; raise SilentServerError after ``read_s`` of silence."""
+        """Yield the chunks of a successful answer as they arrive. Raise SilentServerError if none arrives for ``read_s``."""
         response = await self._open(call, lambda found: found.is_success, read_s=read_s)
         try:
             async with aclosing(self._chunks(response, call.what, silence_s=read_s)) as chunks:
@@ -274,7 +275,7 @@ class HttpSession:
                 await response.aclose()
 
     async def _recover(self, call: Call, answer: tuple[str, _Failure], attempts: _Attempts, turn: Turn) -> None:
-        """Wait for the delay before the next attempt, and return; raise the failure if no attempt is left."""
+        """Wait until the next attempt is due. Raise the error for the answer if there is no further attempt."""
         header, failure = answer
         if failure.status == HTTPStatus.UNAUTHORIZED and not attempts.renewed:
             attempts.renewed = True
@@ -313,7 +314,7 @@ class HttpSession:
         if any(name.lower() == _USER for name, _ in call.headers):
             own = tuple(
                 each for each in own if not each[0].lower().startswith(_IMPERSONATE)
-            )  # the server uses the first of two headers with one name
+            )  # of two headers with the same name, the server uses the first
         headers += [*own, *call.headers]
         if call.body:
             headers.append(("content-type", call.content_type))
@@ -356,7 +357,7 @@ class HttpSession:
     async def _chunks(
         self, response: httpx.Response, what: str, *, silence_s: float | None = None
     ) -> AsyncGenerator[bytes, None]:
-        # Not aiter_raw(): a transport may hand out responses whose content is already there.
+        # Not aiter_raw(), which raises an error if a transport returned a response whose content is already read.
         raw = aiter(cast("httpx.AsyncByteStream", response.stream))
         ended = False
         try:
@@ -393,7 +394,7 @@ def _is_upgraded(response: httpx.Response) -> bool:
 
 
 class _Inflater:
-    """A gzip decompressor; its pieces are at most 1 MiB, however small the compressed form is."""
+    """A gzip decompressor. It yields pieces of at most 1 MiB, even if a small chunk expands to much more."""
 
     def __init__(self) -> None:
         self._state = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
@@ -454,7 +455,7 @@ class _Credentials:
             return self._value
 
     async def renew(self, refused: str) -> bool:
-        """Renew the header after the server answered 401 to ``refused``; return whether the header is another one now."""
+        """Renew the header after the server answered 401 to the header ``refused``; return whether it is a different one now."""
         if isinstance(self._source, StaticAuthorization):
             return False
         async with self._lock:

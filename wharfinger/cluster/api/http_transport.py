@@ -1,5 +1,5 @@
-"""An httpx transport for one server over HTTP/1.1 with kept connections. The transport has only the functions that a session
-needs.
+"""An httpx transport for one server, over HTTP/1.1 with persistent connections. The transport has only the functions that a
+session needs.
 
 httpx's own transport walks through all its connections at the beginning and the end of each request, and sends head and body
 one after the other. Requests to an API server are small and many, so this overhead was half of their cost.
@@ -228,7 +228,7 @@ class _Line:
         return plain.socket.is_readable()
 
     async def close(self) -> None:
-        """Close the connection at once, even if an exchange is under way."""
+        """Close the connection immediately, even if an exchange is under way."""
         await trio.aclose_forcefully(self._stream)
 
 

@@ -1,8 +1,8 @@
 """Interruption of all waits of a release engine, when the program that uses it stops.
 
-When the program stops, all waits end immediately, but each write finishes. A wait may last forever (a definition that is never
-established, a hook's Job that never ends), but a write always ends. So the record of the release contains what an operation
-has done so far. Code that waits does so inside a block:
+When the program stops, all waits end immediately, because a wait may last forever (a definition that is never established, a
+hook's Job that never ends). A write always ends, so it is not interrupted, and the record of the release contains everything
+that an operation has done. Code that waits does so inside a block:
 
     with interruption.waiting("hook Job migrate"):
         await ...

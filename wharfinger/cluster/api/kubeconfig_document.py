@@ -1,4 +1,4 @@
-"""A connection as a kubeconfig for child processes that use the same cluster: hooks, and Helm if a chart queries it.
+"""A connection as a kubeconfig for child processes that use the same cluster: hooks, and Helm if a chart queries the cluster.
 
 The daemon's own configuration may be many files, a plugin or a pod's service account. A child process with its own
 environment, or running as another user, could use none of them. Therefore the child process gets one document that contains
@@ -23,8 +23,8 @@ _EXTRA: Final = "Impersonate-Extra-"
 
 
 NOBODY: Final = "Bearer no-credentials"
-"""A token that no server accepts. Without a token, kubectl over TLS asks its user for a name if the kubeconfig has no
-user name.
+"""An Authorization header with a token that no server accepts. With neither a token nor a user name in its kubeconfig, kubectl
+prompts for a user name if the server uses TLS.
 """
 
 
@@ -55,7 +55,7 @@ def _anonymous(connection: Connection) -> Connection:
 
 
 def kubeconfig_document(connection: Connection, authorization: str) -> JsonObject:
-    """Return the kubeconfig of one cluster, one user and one context. ``authorization`` is the header's value, "" for no header.
+    """Return the kubeconfig of one cluster, one user and one context. ``authorization`` is the Authorization header, or "".
 
     Over plain HTTP, clients send only the credentials that are in the server's address, so the credentials are put there.
     Reads the certificates, so it blocks. Raises ConnectionConfigError for a header that no kubeconfig can express, and for a

@@ -1,7 +1,7 @@
 """Commands in pods (`exec`): one WebSocket for each, with the subprotocol of :mod:`wharfinger.kube.remote_command`.
 
-A request that may have arrived is never repeated, because the command would run twice. If the connection is lost, the command
-may still run in the pod; a caller that has to end it must delete the pod.
+A request that may have arrived is never repeated, because the command could then run twice. If the connection is lost, the
+command may still run in the pod; a caller that has to end it must delete the pod.
 """
 
 import base64
@@ -60,8 +60,8 @@ class PodExecutor:
     async def run(self, command: PodCommand, *, stdout: Sink, stderr: Sink) -> int:
         """Run a command to its end; return its exit code. The caller limits the time.
 
-        Raises ClusterError: an ApiError if the server refuses the command, or CommandError. If this call is cancelled, the
-        connection is closed.
+        Raises ApiError if the server refuses the command, UnreachableError if it does not answer, CommandError, and other
+        ClusterErrors. If this call is cancelled, the connection is closed.
         """
         key = base64.b64encode(os.urandom(16)).decode()
         call = _call(command, key)

@@ -1,7 +1,7 @@
-"""An object of the API as the bytes that were received; only its identity and its state are parsed.
+"""An object of the API as the bytes that were received; only its kind, name, namespace, UID and resourceVersion are parsed.
 
-Hooks watch many objects and read few of them, so watched objects are never parsed here. Code that needs more of an object
-keeps the parts of the text that it needs (:class:`~wharfinger.formats.json.packed_json.PackedJson`).
+Hooks watch many objects and read few of them, so it would be a waste to parse every object completely. Code that needs more of
+an object keeps the parts of the text that it needs (:class:`~wharfinger.formats.json.packed_json.PackedJson`).
 """
 
 from collections.abc import Callable
@@ -48,8 +48,8 @@ class RawEvent:
 class RawChange:
     """The report that one object was added, changed, or is gone.
 
-    ``object`` is the new state of the object or, if the object is gone, its last state; None if that is not known (a list no
-    longer has the object).
+    ``object`` is the new state of the object or, if the object is gone, its last state. It is None if the last state is not
+    known, because only the object's absence from a list shows that it is gone.
     """
 
     type: WatchType
@@ -118,7 +118,7 @@ def with_members(text: bytes, members: list[tuple[str, str]]) -> bytes:
 def _read_head(text: bytes) -> _Head:
     try:
         if not text.isascii():
-            text.decode()  # msgspec does not check that skipped parts are text
+            text.decode()  # msgspec does not check that skipped parts are valid UTF-8
         return _HEAD.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ShapeError(f"not an object of the API: {error}") from error

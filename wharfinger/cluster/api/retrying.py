@@ -1,6 +1,6 @@
 """Retries of requests to an API server after transient errors: no answer, an overload, an internal error of the server.
 
-These retries are for single requests of callers without a reconciler; a reconciler retries by itself. A ``Retry-After`` of
+These retries are for single requests of callers other than the reconciler, which has its own retries. A ``Retry-After`` of
 the server is obeyed; otherwise the delays double, with jitter. An error about the object itself (404, 409, 422, 403) is
 raised without a retry, unless the caller lists it in ``also``.
 """
@@ -20,7 +20,7 @@ PASSING: Final = frozenset({408, 429})
 
 
 def is_retryable(error: ClusterError) -> bool:
-    """Return whether the same request may succeed in a moment."""
+    """Return whether the same request may succeed if it is repeated soon."""
     if isinstance(error, ApiError):
         return error.code in PASSING or error.code >= 500
     return isinstance(error, UnreachableError)

@@ -21,9 +21,9 @@ MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 
 
 class WatchLineError(UnreachableError):
-    """The stream is not a watch: a line is over the limit, or is not an event.
+    """The stream is not a watch: a line is over the limit, is not an event, or is incomplete.
 
-    Transient, because another attempt may reach the right server.
+    The error is transient, because another attempt may reach the right server.
     """
 
 

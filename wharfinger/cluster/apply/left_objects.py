@@ -1,9 +1,9 @@
 """The search for the remaining objects of a release without a record, in all served kinds, by the release's label.
 
 A release's records are in its namespace. If that namespace or only the records are deleted, nothing lists the release's other
-objects any more: objects without a namespace, and objects in other namespaces. Each of these objects has a label with its
-release, so the search lists each kind by that label. The search takes at least one request for each served kind, and is made
-only to remove a release that has no record.
+objects any more: objects without a namespace, and objects in other namespaces. Each of these objects has a label with the
+name of its release, so the search lists each kind by that label. The search takes at least one request for each served kind, and
+is made only to remove a release that has no record.
 
 The label and the annotations of an object may be copied from another object, so an object belongs to the release only if we
 applied it (:func:`~wharfinger.cluster.apply.removal.is_ours`).
@@ -31,11 +31,11 @@ _UNWATCHED = DriftPolicy(DriftMode.OFF)
 
 
 async def find_remaining(client: ClusterClient, owner: Owner, manager: str) -> tuple[DesiredObject, ...]:
-    """Return a row for each existing object of a release that was applied under ``manager``, with its present content.
+    """Return a row, with the present content, for each existing object of the release that ``manager`` applied.
 
     Objects that are being deleted are left out. Kinds that cannot be listed (not permitted, or their API server does not
-    answer) are skipped, with a warning: the release most probably has no objects of these kinds, and the deletion of a
-    namespace must not wait for them. If a list fails for another reason, its ClusterError is raised.
+    answer) are skipped, with a warning: the release most probably has no objects of these kinds, so its removal must not wait
+    until they can be listed. If a list fails for another reason, its ClusterError is raised.
     """
     served = await with_retries(client.served_kinds)
     hidden = list(served.silent)

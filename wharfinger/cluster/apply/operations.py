@@ -1,11 +1,13 @@
 """The operations that the reconciler performs for a row of the desired table: apply its object, or delete it.
 
 Before each apply the live object is read. There are two exceptions: a caller has just read the object and passed it on, or a
-caller knows that the object is as it was applied and that no other manager has fields of it. The apply depends on the
-object's owner, on whether the object is being deleted, and on the owners of its fields. The object of a deleted row is
-deleted according to the judgement made when it left the release. If there is no such judgement, or if an apply of ours
-created the object after the judgement, the object is judged here. The server's answer to an apply is kept as the baseline of
-drift.
+caller knows that the object is as it was applied and that no other manager has fields of it. The apply fails if the object does
+not belong to the release, or is being deleted. The rules for fields of other managers are in
+:mod:`~wharfinger.cluster.apply.writer`. The server's answer to an apply is kept as the baseline of drift
+(:mod:`~wharfinger.cluster.objects.applied_objects`).
+
+When an object leaves its release, the caller decides whether it is deleted or kept (`plan_delete`), and deletes its row. The
+delete follows this decision. If there is no decision, or if an apply of ours created the object after it, the delete decides.
 """
 
 from collections.abc import Callable
@@ -61,14 +63,14 @@ class LastRead:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Before:
-    """The previously applied state for one row; every attempt at the row needs it until an attempt succeeds."""
+    """The state of an object that was applied before its present row. Each attempt at the row needs it until one succeeds."""
 
     body: PackedJson
 
 
 @dataclass(slots=True)
 class PlannedDelete:
-    """The judgement about the object of a deleted row: ``uid`` is the UID of the object to delete, "" if there was no object.
+    """The decision about the object of a deleted row: ``uid`` is the UID of the object to delete, "" if there was no object.
 
     ``deleted`` is the UID of the deleted object, and ``is_gone`` is True if that object does not exist any more.
     """
@@ -80,11 +82,11 @@ class PlannedDelete:
 
 
 class ApplyOperations:
-    """The operations of the desired table.
+    """The operations for the rows of the desired table.
 
-    ``answered`` is called with each applied object, ``pruned`` with the report of each prune. ``whole`` returns whether all
-    objects of a release are in rows, ``corrections_paused`` whether the correction of a release's drift is paused,
-    ``confined`` whether a release writes in its own namespace only. ``acting`` returns the client of a release; without it,
+    ``answered`` is called with each applied object, ``pruned`` with the report of each prune. ``whole`` returns whether every
+    wanted object of a release has a row, ``corrections_paused`` whether the correction of a release's drift is paused,
+    ``confined`` whether a release may write only in its own namespace. ``acting`` returns the client of a release; without it,
     ``client`` is used for all releases.
     """
 
@@ -124,12 +126,12 @@ class ApplyOperations:
     def replaces(self, identity: Identity, body: PackedJson) -> None:
         """Record the previously applied state.
 
-        Until the row is applied, a field of that state that another manager has taken counts as drift.
+        Until the row is applied, fields of that state count as drift if another manager has taken them.
         """
         self._before[identity] = Before(body)
 
     def plan_delete(self, identity: Identity, uid: str, *, delete_protected: bool = False) -> PlannedDelete:
-        """Record the judgement for the next delete, which deletes the object with this UID.
+        """Record the decision for the next delete, which deletes the object with this UID.
 
         If ``uid`` is "", there was no object; the delete is for an object that an apply may have created meanwhile.
         """
@@ -235,7 +237,7 @@ class ApplyOperations:
             if uid:
                 deletion = await delete_exactly(client, row.key, uid)
             if deletion is Deletion.NOTHING:
-                # An apply that ran during the judgement is over by now, and may have made another object.
+                # An apply that ran while the caller decided is over by now, and may have made another object.
                 uid = await self._judge(row, delete_protected=planned.delete_protected)
                 if uid:
                     deletion = await delete_exactly(client, row.key, uid)
@@ -244,11 +246,11 @@ class ApplyOperations:
         self.forget(identity)
 
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> None:
-        """Delete objects that have our label but no row. A release is pruned only if all of its objects are in rows."""
+        """Delete objects that have our label but no row. A release is pruned only if every wanted object of it has a row."""
         await self._pruner.prune(snapshot)
 
     async def _judge(self, row: DesiredObject, *, delete_protected: bool) -> str:
-        """Return the UID of the object to delete; "" if there is no object, if it is to be kept, or if another writer made it."""
+        """Return the UID of the object to delete; "" if there is no object, if it is to be kept, or if we did not apply it."""
         live = await look_up(self._acting(row.owner), row.key)
         if live is None or own_entry(live, self._writer.manager) is None:
             return ""
@@ -257,9 +259,9 @@ class ApplyOperations:
         return find_str(live, "metadata", "uid")
 
     def _check_owner(self, row: DesiredObject, live: JsonObject) -> None:
-        """Raise ForeignObjectError for an object of another release.
+        """Raise ForeignObjectError for an object that does not belong to the release of the row.
 
-        An object that we applied is still ours if only its annotations were removed.
+        An object that we applied is still ours if it lost the annotations that name its release.
         """
         found, applied = owner_of(live), self._applied.get(row.identity)
         stripped = not found.name and not found.namespace

@@ -1,9 +1,9 @@
 """The rules for deleting and keeping objects, for upgrades, uninstalls and pruning. No other module makes these decisions.
 
 An object that leaves its release is deleted, with three exceptions: the object now belongs to another release, or to no
-release; its author set ``helm.sh/resource-policy: keep`` (in the chart or on the object); or its kind holds data that cannot
-be recreated, and the deletion was not requested explicitly. Every object is deleted by its UID, so a new object with the same
-name is not affected.
+release; it has the annotation ``helm.sh/resource-policy: keep``, in the chart or in the cluster; or objects of its kind hold
+data that cannot be recreated, and their deletion was not requested explicitly. Every object is deleted by its UID, so a new
+object with the same name is not affected.
 """
 
 from collections.abc import Callable, Iterable
@@ -45,7 +45,8 @@ class RemovalDecision:
 
     ``to_delete``: the objects to delete, each with its UID. ``kept``: the objects to keep, each with the reason. ``absent``:
     objects that do not exist, but that an apply under way may create until their rows are removed. An object in none of the three
-    still belongs to the release, in another API group. ``delete_protected``: objects of protected kinds may be deleted.
+    still belongs to the release, because another row has it in another API group. ``delete_protected``: objects of protected
+    kinds may be deleted.
     """
 
     to_delete: dict[Identity, str] = field(default_factory=dict)
@@ -114,10 +115,10 @@ async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
 
 
 def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
-    """Return whether a release owns an object that is not being deleted: it has our label and annotations, and we applied it.
+    """Return whether an object has the label and the annotations of a release, was applied by us, and is not being deleted.
 
-    The label and the annotations alone prove nothing: some tools copy whole objects, and controllers copy metadata of parents.
-    A copy was not applied under ``manager``.
+    The label and the annotations alone prove nothing: some tools copy whole objects, and controllers copy the metadata of parent
+    objects. A copy was not applied under ``manager``.
     """
     return (
         owner_of(obj) == owner
@@ -131,7 +132,8 @@ def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
 class PruneReport:
     """The report of a prune, by release: the deleted objects (``gone``), and objects that could not be deleted, with the error.
 
-    ``cut_off``: the prune ended before it had read all kinds, so an object that earlier prunes could not delete may be missing.
+    ``cut_off``: the prune ended before it had read all kinds, so objects that earlier prunes could not delete may be missing in
+    ``failed``, although they still exist.
     """
 
     gone: dict[Owner, list[ObjectKey]] = field(default_factory=dict)
@@ -146,7 +148,7 @@ def ignore_report(_report: PruneReport) -> None:
 class Pruner:
     """A pruner of objects that we applied under ``manager``, with our label and without a row.
 
-    ``whole`` returns whether all objects of a release are in rows; if it returns False, no object of the release is deleted.
+    ``whole`` returns whether every wanted object of a release has a row; if not, no object of the release is deleted.
     ``told`` is called with the report of each prune, including one that fails. ``client`` lists objects. ``acting`` returns the
     client that deletes for a release; without it, ``client`` deletes, too.
     """

@@ -17,7 +17,7 @@ from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.kube.resource import ObjectKey
 
 SEVERAL: Final = 3
-"""The number of failures in a row after which a correction is a trouble; a shorter series ends before a user reads of it."""
+"""The number of failures in a row after which a correction is a trouble; a shorter series ends before a user reads about it."""
 
 Pruned = Callable[[Owner, tuple[ObjectKey, ...]], None]
 Troubled = Callable[[Owner, tuple[str, ...]], None]

@@ -5,8 +5,8 @@
 2. Ignored fields that another manager holds are left out, so that they are neither taken over nor given up.
 3. A conflict is either about fields that were ours (the chart had them before, and another manager took them: drift), or
    about fields that were never ours. In case of drift, the field is taken back if the policy is to correct drift; otherwise
-   the other manager keeps the field. A field that was never ours raises a FieldConflictError, which names object, field and
-   owner.
+   the other manager keeps the field. A conflict about a field that was never ours raises a FieldConflictError, which names the
+   object, the field and its owner.
 """
 
 from collections.abc import Callable, Iterable

@@ -2,8 +2,8 @@
 
 Helm installs them once and never changes them again. Here each upgrade of a package also upgrades its definitions, after a
 check that no stored data is lost (:mod:`wharfinger.cluster.releases.preflight`). Definitions belong to no release: they have no
-release label and no row in the desired table, and are neither pruned nor uninstalled. Several releases may contain the same
-definition. A definition that is in the manifest of another release is upgraded by that release.
+release label and no row in the desired table, and are neither pruned nor uninstalled. The charts of several releases may contain
+the same definition. If another release has the definition among its own objects (in its manifest), only that release upgrades it.
 
 A definition is not written if the live definition already has the wanted content.
 """

@@ -1,17 +1,17 @@
 """The definitions of ``crds/`` after they were applied: a deleted definition is noticed, reported, and restored.
 
 Definitions do not belong to releases and have no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the drift monitor does
-not cover them. Therefore this module records which owner applied which definition; that owner *keeps* the definition. While an
-owner keeps any definition, one watch of all definitions reports deleted ones. A missing definition is drift of every owner that
-applied it: it is reported, and restored if drift of one of these owners is corrected. Afterwards the custom resources that are
-in charts are restored, like any object that drifted.
+not cover them. Therefore this module records which owner (release) applied which definition; that owner *keeps* the
+definition. While an owner keeps any definition, one watch of all definitions reports deleted ones. A missing definition is drift
+of every owner that applied it. The drift is reported, and the definition is restored if the drift policy of one of these owners
+is to correct drift. Afterwards the custom resources that are in charts are restored, like any object that drifted.
 
 Invariants:
 
 * A definition is read first and written only if it is missing: if another writer has created it meanwhile, perhaps in a newer
   version, that definition is not changed.
-* If several owners applied a definition, the owner that applied it last restores it, as long as that owner keeps the
-  definition; after that, the previous owner restores it.
+* If several owners keep a definition, the owner that applied it last restores it. Owners that may not correct drift or write
+  definitions at present do not count.
 * A definition that is deleted again and again is restored at growing intervals (:func:`pause_before`).
 * After each await the keepers of a definition are determined again: meanwhile an owner may have been upgraded to a version
   without it, or uninstalled.
@@ -51,7 +51,7 @@ ATTEMPT_S: Final = 60.0
 FIRST_PAUSE_S: Final = 15.0
 LAST_PAUSE_S: Final = 600.0
 QUIET_S: Final = 600.0
-"""A deletion that comes later than this time after the last restoration counts as the first one again."""
+"""A deletion that happens more than this time after the last restoration counts as the first one again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +120,9 @@ class KeptDefinitions:
         """The cancel scope of the wait for the first list of the watch."""
 
     async def keep(self, owner: Owner, step: str, crds: Collection[JsonObject], mode: DriftMode) -> None:
-        """Keep the definitions that a step of an owner applied; they replace the definitions that the step applied before.
+        """Keep the definitions that a step of an owner applied, instead of the definitions that this step applied before.
 
-        Definitions that are deleted already count as missing.
+        A definition that does not exist by now counts as missing.
         """
         found = [(await key_of(self._client, NOBODY, crd), crd) for crd in crds]
         before = self.missing(owner)
@@ -146,7 +146,7 @@ class KeptDefinitions:
         self._report_if_other(owner, before)
 
     def resume(self, owner: Owner) -> None:
-        """Resume restoring the missing definitions of an owner, after it was suspended."""
+        """Restore the missing definitions of an owner whose corrections are no longer paused."""
         for drift in self.missing(owner):
             self._queue.add(drift.identity.name)
 
@@ -215,7 +215,7 @@ class KeptDefinitions:
             self._told(owner, after)
 
     async def _look(self, key: ObjectKey) -> None:
-        """Look up whether a definition exists; if the API server does not answer, requeue the definition."""
+        """Look up whether a definition exists; if the request fails, queue the definition for another attempt."""
         try:
             is_there = await look_up(self._client, key) is not None
         except ClusterError as error:
@@ -294,8 +294,8 @@ class KeptDefinitions:
             self._begun.set()
 
     async def _look_after_lists(self) -> None:
-        """Queue the kept definitions that the first list of the watch lacks: the watch does not report a deletion before that
-        list.
+        """Queue the kept definitions that the first list of the watch lacks: the watch does not report deletions that happened
+        before that list.
         """
         while True:
             await self._begun.wait()

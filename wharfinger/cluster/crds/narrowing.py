@@ -1,14 +1,14 @@
 """A comparison of two schemas of a CustomResourceDefinition, which finds values that only the old schema accepted.
 
-Pure. The schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped
-("pruned") unless the schema preserves it, so removing a property loses data, just as forbidding a value refuses data. The
-module finds the changes that Carvel's kapp and OLM v1 refuse, and further changes that narrow a structural schema. A changed
-default is a finding, too, because it changes the meaning of existing objects.
+Pure. The schemas are structural (apiextensions.k8s.io/v1): the API server drops ("prunes") each field that the schema does not
+name, unless the schema preserves unknown fields. So the removal of a property from a schema loses data, and is a finding like the
+refusal of a value. The module finds the changes that Carvel's kapp and OLM v1 refuse, and further changes that narrow a
+structural schema. A changed default is a finding, too, because it changes the meaning of existing objects.
 
-It is not determined whether a pattern, a validation rule, `oneOf` or `not` accepts more than another one: a new or changed one
-counts as narrower. Below `allOf`, `anyOf`, `oneOf` and `not` no fields are dropped, so a property there is only a condition on
-its value. If a condition contains further conditions, these are only compared for equality, and any difference counts as
-narrower.
+The module does not determine whether a new pattern, validation rule, `oneOf` or `not` accepts more than the old one: each new or
+changed one counts as narrower. Below `allOf`, `anyOf`, `oneOf` and `not` no fields are dropped, so a property there is only a
+condition on its value. If a condition contains further conditions, these are only compared for equality, and any difference
+counts as narrower.
 """
 
 from collections.abc import Iterator, Mapping
@@ -295,7 +295,7 @@ def _required(old: JsonObject, new: JsonObject, path: str) -> _Found:
 
 
 def _properties(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
-    """Yield the properties of the old schema that are dropped, or whose values are not all accepted any more."""
+    """Yield findings about properties of the old schema that are dropped, or whose values are not all accepted any more."""
     names, rest = find_object(new, "properties"), _unnamed(new)
     implied = _IMPLIED if place.root or find(new, _EMBEDDED) is True else frozenset()
     for name, schema in find_object(old, "properties").items():

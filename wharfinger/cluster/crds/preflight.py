@@ -115,10 +115,10 @@ def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdP
 
 
 def _conversion_is_others(live: JsonObject, manager: str) -> bool:
-    """Return whether the live conversion was not set by an apply of this manager.
+    """Return whether anything but an apply of this manager set the live conversion.
 
-    It may have been set by another manager, such as a certificate injector, or by a patch of this manager, which adds the
-    webhooks of a package's hooks. Such a conversion is kept unless the new definition has its own.
+    Another manager may have set it, such as a certificate injector, or a patch of this manager, which adds the webhooks of a
+    package's hooks. Such a conversion is kept unless the new definition contains a conversion.
     """
     owners = [
         "" if find_str(entry, "operation") == "Update" else find_str(entry, "manager")

@@ -10,7 +10,8 @@ removes a field of ours, the server removes the field from our entry. So these f
   are not ours any more; and fields that are still ours, but have another value than in the server's answer (another program wrote
   under our name, or a webhook changed what another manager wrote).
 * Without a baseline, after a restart: the wanted fields that our entry does not cover. The field sets themselves show which lists
-  are keyed, so no schema is needed. Empty values and nulls do not count, nor do fields that only the server decides.
+  are keyed, so no schema is needed. Nulls do not count, nor do fields that only the server decides, nor empty values
+  (unless another manager replaced an empty value as a whole).
 
 Two kinds of fields do not count as drift: fields that were written under our own name by other means than an apply, as a
 package's hooks do, and fields that a rule leaves to other managers (:mod:`~wharfinger.cluster.objects.drift_policy`). The server
@@ -42,9 +43,9 @@ SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class DriftedField:
-    """A JSON pointer to a changed field, and the manager that has it now; "" if it was removed, or no manager is known.
+    """A JSON pointer to a changed field, and the manager that has it now ("" if it was removed, or no manager is known).
 
-    Indexes in the pointer count the items of the desired object, as in its chart.
+    An index in the pointer is the index of the item in the desired object, or in the live object if only that has the item.
     """
 
     pointer: str
@@ -77,7 +78,7 @@ class Drift:
 
 def is_in_doubt(row: DesiredObject, live: JsonObject, manager: str) -> bool:
     """Return whether we applied a live object for a row other than ``row``. In that case, the object's fields are ours, and
-    may have other values.
+    may have other values than in ``row``.
 
     The row is recognized by the annotation DIGEST_ANNOTATION. The result is False if the object lacks the annotation, or if
     another manager wrote the annotation, so that no other manager can hide drift.

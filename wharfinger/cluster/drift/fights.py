@@ -29,7 +29,7 @@ from rpds import HashTrieMap
 from wharfinger.cluster.objects.desired import Identity
 
 MAX_WRITERS: Final = 5
-"""The largest number of kept names of writers."""
+"""The largest number of other managers whose names a fight keeps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Changes of a release's records by another writer. After such a change, drift of the release is no longer corrected, and the
-writer is reported, if it is known.
+change is reported with its writer, as far as the writer is known.
 
 A deleted record does not name the process that deleted it. Most often the record's namespace is being deleted with everything
-in it. So the namespace is read before a writer is reported; if the namespace is being deleted or is gone, this is logged, and
-no writer is reported.
+in it. So the namespace is read before a deletion is reported; if the namespace is being deleted or is gone, the deletion is only
+logged.
 """
 
 import logging

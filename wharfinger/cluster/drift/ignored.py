@@ -1,7 +1,8 @@
 """Fields that other writers rightly change: the built-in rules, and the check whether a rule covers a field.
 
-Each built-in rule names the program it is for. There are few rules on purpose: a field that only a controller owns needs no rule,
-because only fields that we applied can drift. Besides, a user's mistake in an ignored field is never corrected.
+A comment at each built-in rule names the programs for which the rule exists. There are few rules on purpose: a field that only a
+controller owns needs no rule, because only fields that we applied can drift. Besides, a user's mistake in an ignored field is
+never corrected.
 """
 
 from collections.abc import Sequence
@@ -43,7 +44,7 @@ BUILT_IN: Final[tuple[IgnoreRule, ...]] = (
 
 
 def is_ignored(segments: Sequence[str], writer: Writer, obj: JsonObject, rules: Sequence[IgnoreRule]) -> bool:
-    """Return whether a rule leaves the field of the object (segments of its pointer) to the writer."""
+    """Return whether a rule leaves a field of the object to the writer. ``segments`` is the JSON pointer to the field."""
     return any(
         rule.matches_writer(writer.manager, writer.subresource)
         and any(_is_below(segments, pointer_steps(path)) for path in rule.paths)

@@ -5,19 +5,19 @@ again.
     live.listen(monitor.changed)
     nursery.start_soon(monitor.run)
 
-Every event of every object of ours passes :meth:`DriftMonitor.changed`. Most events are a change of status. An event is
+Every event about an object of ours is passed to :meth:`DriftMonitor.changed`. Most events are a change of status. An event is
 dismissed if the *mark* of the object, a checksum of our entry in ``managedFields``, is unchanged
-(:mod:`~wharfinger.cluster.objects.applied_objects`). The other events are judged (:mod:`~wharfinger.cluster.drift.comparison`),
-and an object that seems to have drifted is a *suspicion*. A watch lags behind our own writes, so the object is read to confirm
-the suspicion. In addition, all objects are compared one after the other, at long intervals. This comparison finds drift that a
-lost event or an unchanged entry hid, and it is the first check after a restart.
+(:mod:`~wharfinger.cluster.objects.applied_objects`). For the other events, the object is compared with what was applied
+(:mod:`~wharfinger.cluster.drift.comparison`). If it seems to have drifted, this is a *suspicion*. A watch lags behind our own
+writes, so the object is read to confirm the suspicion. In addition, all objects are listed and compared at long intervals. This
+full comparison finds drift that a lost event or an unchanged entry hid, and it is the first check after a restart.
 
 Invariants:
 
 * A drift is corrected once, however often the object changes until it is applied again. A drift is reported when it begins, when
   its fields change, and when it ends. The apply ends the drift, except for fields that the apply leaves to other managers.
 * While a row waits to be applied, or is being applied, its object is not judged, because both sides of the comparison are about
-  to change. A suspicion is kept until the row is settled, and is dropped if our own write is newer.
+  to change. A suspicion is kept until the row is applied, and is dropped if our own write is newer.
 * No live object is kept. The monitor uses the baseline of each object, and keeps suspicions and drifts as long as they last.
 * An object without a baseline is not judged if it was applied for a row other than the present one. This happens if a process
   was killed while it made a revision, and left no record of the revision. The next upgrade decides about such an object.
@@ -57,9 +57,9 @@ from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 WORKERS: Final = 4
-"""The number of suspicions confirmed at a time."""
+"""The number of suspicions that are checked at the same time."""
 HOLD_S: Final = 0.1
-"""The delay before the first check whether a row with a suspicion has settled; later delays grow."""
+"""The delay before the first check whether the row of a suspected object is applied by now; later delays grow."""
 JITTER: Final = 0.1
 """The fraction by which the pause between two full comparisons varies."""
 
@@ -123,7 +123,7 @@ class _Known:
 class DriftMonitor:
     """A monitor of drift. ``correct`` has objects applied again; ``settled`` returns whether an object's row is applied.
 
-    :meth:`run` runs in a task of its own. Except for it and :meth:`wait_compared`, no method waits.
+    The caller starts :meth:`run` in a task. :meth:`run` and :meth:`wait_compared` are the only methods that wait.
     """
 
     def __init__(
@@ -214,16 +214,16 @@ class DriftMonitor:
         return tuple(sorted((fight for fight in found if fight is not None), key=lambda fight: fight.identity))
 
     def is_as_applied(self, identity: Identity) -> bool:
-        """Return whether the object is still as its row was applied, according to its baseline and every event since then.
+        """Return whether the object is still as it was applied for its row, according to its baseline and every event since then.
 
-        False for objects whose drift is not monitored, and for those that were not read since this process started.
+        False for objects whose drift is not monitored, and for objects that this process has neither applied nor read.
         """
         applied, known = self._applied.get(identity), self._known
         is_clean = applied is not None and not applied.partial and self._row(identity) is not None
         return is_clean and not (identity in known.suspects or identity in known.open or identity in known.ending)
 
     async def wait_compared(self) -> None:
-        """Wait until all objects were compared once, so that the objects of restored releases have baselines."""
+        """Wait until the first full comparison is done, so that the objects of restored releases have baselines."""
         await self._compared.wait()
 
     def statistics(self) -> DriftStatistics:

@@ -1,10 +1,10 @@
 """Adoption of another tool's fields of the same object, so that a field that leaves the chart is removed from the object.
 
 Server-side apply removes a field that its manager no longer sets, unless another manager owns it too. Fields written by a
-user's helm (or `kubectl apply`) are owned by that tool under its own name, and would never be removed. So before our first
-apply, the tool's entries in ``metadata.managedFields`` are made ours: the fields of an Update are joined with ours, and the
-entry is removed. ``csaupgrade`` of client-go does the same, but this module also adopts fields that helm 4 applied
-server-side.
+user's helm (or `kubectl apply`) are owned by that tool under its own name, and would never be removed. So before an apply, the
+tool's entries in ``metadata.managedFields`` become ours: their fields are added to our own entry, and the tool's entries are
+removed. ``csaupgrade`` of client-go does the same, but only with fields that were not written by server-side apply. This module
+also adopts fields that helm 4 applied server-side.
 
 Helm's entries are always adopted, since helm works on the same release. Entries of ``kubectl apply`` are adopted only as long
 as we own no fields of the object: later, they are a user's edit, and are judged as drift.
@@ -27,7 +27,7 @@ _LAST_APPLIED_FIELD: Final = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}"
 
 
 def adoption_patch(live: JsonObject, manager: str) -> list[JsonValue]:
-    """Return the JSON patch that makes the other tools' entries ours; [] if there are no readable entries.
+    """Return the JSON patch that makes the other tools' entries ours; [] if there are none, or if one of them is unreadable.
 
     The server refuses the patch (409) if the object changed meanwhile.
     """

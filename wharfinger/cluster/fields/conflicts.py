@@ -36,8 +36,8 @@ class FieldConflict:
 
 
 class FieldConflictError(ConflictError):
-    """Other managers own the fields to be changed, and the fields were never ours. Permanent until one of the managers gives them
-    up.
+    """Other managers own the fields to be changed, and the fields were never ours. The error is permanent until the others or we
+    give up the fields.
     """
 
     def __init__(self, key: ObjectKey, conflicts: tuple[FieldConflict, ...]) -> None:

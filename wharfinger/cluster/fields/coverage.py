@@ -2,9 +2,9 @@
 
 The wanted object and the field sets of the live object are walked side by side. The sets themselves show which lists are
 keyed, and by which keys, so no schema is needed. In three cases, the result is less exact than with a schema. A list that no
-manager owns any more is reported as a whole. A map that no manager owns any more is reported by its members, although it may
-change only as a whole. An empty map that another manager applied is assumed to change only as a whole. None of these cases
-leads to a false report of drift.
+manager owns any more is reported as a whole. A map that no manager owns any more is reported by its members, although its schema
+may declare it as atomic (owned only as a whole). An empty map that another manager applied is assumed to be atomic. None of these
+cases leads to a false report of drift.
 """
 
 from collections.abc import Iterator
@@ -42,13 +42,13 @@ def uncovered(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Ite
 
 
 def has_content(value: Maybe) -> bool:
-    """Return whether a value exists and is not empty; the server and other managers may fill an empty value."""
+    """Return whether a value exists, and is neither null nor empty; the server and other managers may fill an empty value."""
     return not isinstance(value, Absent) and value is not None and value != {} and value != []
 
 
 @dataclass(frozen=True, slots=True)
 class _Owned:
-    """The ownership at one position: by our applies, by other writes under our name, by all other managers."""
+    """The fields at one position: those of our applies, of other writes under our name, and of each other manager."""
 
     applied: FieldSet
     updated: FieldSet

@@ -1,9 +1,8 @@
 """Resolution of a field set's paths in a document, without the schema that the set was made with.
 
-The set itself shows which lists are keyed, and by which keys: its elements are ``k:{"name":"a"}``. So an element means the
-item that has these keys. The server may have filled in a key that the item leaves out (``protocol: TCP`` of a port); such a
-key counts as equal unless another item matches better. No function here raises an error: the value of a path that leads nowhere
-is ABSENT.
+The set itself shows which lists are keyed, and by which keys: an element such as ``k:{"name":"a"}`` means the item that has
+these keys. The server may have filled in a key that the item leaves out (``protocol: TCP`` of a port); such a key counts as equal
+unless another item matches better. No function here raises an error: the value of a path that leads nowhere is ABSENT.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -56,7 +55,7 @@ def match_items(elements: Collection[str], items: Sequence[JsonValue]) -> dict[s
 
 @lru_cache(maxsize=4096)
 def keys_of(element: str) -> JsonObject:
-    """Return the keys of an element ``k:…``; they must not be changed."""
+    """Return the keys of an element ``k:…``. The result is cached, so callers must not change it."""
     try:
         keys = decode_json(element[2:], max_bytes=MAX_ELEMENT_BYTES, what="key")
     except JsonError:

@@ -1,8 +1,8 @@
 """The owners of a live object's fields, by its ``metadata.managedFields``, as seen by one manager that applies the object.
 
 There are three kinds of entries: the fields that this manager applied (:attr:`FieldOwners.own`), the fields that were written
-under its name by other means (by a package's hooks, for example), and the fields of all other managers. Unreadable entries own
-nothing; if the manager's own entry is unreadable, nothing is known about the object.
+under its name by other means (by a package's hooks, for example), and the fields of all other managers. Unreadable entries of
+other managers are skipped; if an entry of this manager is unreadable, nothing is known about the object.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet, read_fields_v
 
 APPLY: Final = "Apply"
 STATUS: Final = "status"
-"""The subresource whose writers never own applied fields."""
+"""The subresource for the status. Writers that write through it never own fields that are applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Writer:
 
 
 NOBODY: Final = Writer("")
-"""The writer of a removed field, because an object does not record this writer."""
+"""A placeholder for the writer of a removed field, because an object does not record which manager removed a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class FieldOwners:
 
 
 def own_entry(live: JsonObject, manager: str) -> JsonObject | None:
-    """Return the entry of the manager's apply to the object, unparsed."""
+    """Return the entry of the manager's apply to the object, unparsed; None if it has not applied the object."""
     metadata = live.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
     for entry in entries if isinstance(entries, list) else ():
@@ -87,7 +87,7 @@ def own_entry(live: JsonObject, manager: str) -> JsonObject | None:
 
 
 def has_other_writers(live: JsonObject, manager: str) -> bool:
-    """Return whether another manager has an entry in the object, apart from those for its status. Called for every event."""
+    """Return whether another manager has an entry in the object, apart from entries for the status. Called for every event."""
     metadata = live.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
     for entry in entries if isinstance(entries, list) else ():

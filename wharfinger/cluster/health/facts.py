@@ -1,9 +1,10 @@
-"""The facts about each live object of a release, and tasks that determine the facts that the object alone does not show.
+"""The `Fact` about each live object of a release (mainly its readiness), and tasks for objects that do not show it themselves.
 
 Most objects are judged immediately when they are reported. Two kinds of objects cannot be judged immediately, and are *open*
 until a task has judged them:
 
-* objects for which their release has a rule: expressions run in a worker (:mod:`~wharfinger.cluster.health.rules`);
+* objects for which their release has a rule, because a worker process evaluates its expressions
+  (:mod:`~wharfinger.cluster.health.rules`);
 * custom objects without a status: their definition, which is read once, shows whether the kind declares one.
 
 A task that cannot finish, because the worker died or the API server does not answer, retries after :data:`RETRY_S`; until

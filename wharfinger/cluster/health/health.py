@@ -1,6 +1,6 @@
 """The health of a release: its objects that are not as wanted, with the reasons; and the fact about one object.
 
-Pure. Of each live object, only a small `Fact` is kept. States of one object have two sources: the watch, and the answers to
+Pure. Only a small `Fact` is kept of each live object. States of one object have two sources: the watch, and the answers to
 applies. For some time after an apply the watch may still report the state before the apply. Such states are recognized by their
 resourceVersion (comparable within a kind, KEP-5504) and ignored, so that a wait which begins after an apply never ends because
 of the state before the apply.
@@ -66,7 +66,7 @@ class Health:
 def health_of(
     states: Mapping[ObjectKey, Readiness], unknown: Iterable[ObjectKey] = (), stalled: Iterable[ObjectKey] = ()
 ) -> Health:
-    """Return the health of a release from the states of its objects. Unknown states are left out by the caller."""
+    """Return the health of a release from the states of its objects. ``unknown``: the objects that were not looked up yet."""
     laggards = {key: state for key, state in sorted(states.items()) if not isinstance(state, Current)}
     ready = tuple(sorted(key for key, state in states.items() if isinstance(state, Current)))
     late = frozenset(key for key in stalled if key in laggards)
@@ -100,7 +100,7 @@ class Fact:
 
     ``open``: the readiness is being determined anew, and ``state`` is the former state. ``until``: the end of a grace time
     (trio's clock), after which the object is Current. ``rule`` is the rule by which the object was judged. ``guarded``: the
-    object comes from the answer to an apply, and until this time no older state counts.
+    time until which older states are ignored, because this state comes from the answer to an apply.
     """
 
     seen: Sighting

@@ -3,14 +3,14 @@
     async with open_health_monitor(table, client, live, told=listener) as health:
         report = await health.wait_ready(owner, progress=tell)
 
-Live objects are reported by :mod:`~wharfinger.cluster.objects.live_objects`; a `Fact` is kept of each. Readiness by the built-in
-rules is determined during that report. Readiness by a release's own rules is determined in tasks, because a rule runs in a
-worker and may take long. Invariants:
+Live objects are reported by :mod:`~wharfinger.cluster.objects.live_objects`; a `Fact` is kept of each. The built-in rules for
+readiness are applied as soon as an object is reported. A release's own rules are applied in tasks, because such a rule runs in
+a worker process and may take long. Objects that are not ready are *laggards*. Invariants:
 
 * ``told`` is called for a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`.
   ``told`` is not called before all objects of the release were looked up, because the readiness of an object is not known
-  before. If :meth:`HealthMonitor.health` has returned another health since the last report, the release is reported again, even
-  if its health is the last reported one again.
+  before. If :meth:`HealthMonitor.health` has meanwhile returned a health that was not reported, the next health is reported even
+  if it equals the last reported one.
 * A wait ends only on a state that is certain: never on a state from before an apply that was reported to
   :meth:`HealthMonitor.applied`, nor on a state that is being determined. A wait ends at the first failure; a cancelled wait
   leaves nothing behind.
@@ -47,11 +47,11 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 QUIET_S: Final = 0.2
-"""The least time between two reports about releases, in seconds."""
+"""The least time between two rounds of reports, in seconds. A round reports all releases that changed."""
 PATIENCE_S: Final = 5.0
 """The interval at which a wait reads the newest events of its laggards, in seconds."""
 MAX_ASKED: Final = 5
-"""The number of laggards whose events are read."""
+"""The number of laggards of a wait whose events are read."""
 ASKING_S: Final = 10.0
 """The time limit for reading the events of an object, in seconds."""
 
@@ -181,8 +181,8 @@ class HealthMonitor:
     ) -> WaitReport:
         """Wait until the objects of a release with these ``keys`` (None: all objects) are Current, or one of them has Failed.
 
-        ``progress`` is called with the laggards each time they change; after :data:`PATIENCE_S` they include their newest
-        events. Objects that leave the release meanwhile are not waited for. The caller sets the deadline.
+        ``progress`` is called with the laggards each time they change; after :data:`PATIENCE_S` their messages include
+        their newest events. Objects that leave the release meanwhile are not waited for. The caller sets the deadline.
         """
         wait = _Wait(owner, None if keys is None else frozenset(map(identity_of, keys)))
         self._waits.append(wait)

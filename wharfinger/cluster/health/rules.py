@@ -60,7 +60,7 @@ class Expressions(Protocol):
 
 
 def read_health_rules(value: JsonValue, what: str) -> tuple[HealthRule, ...]:
-    """Return the rules in a list that a user wrote; None: no rules. ``what`` names the list in errors. Raises FormatError."""
+    """Return the rules in a list that a user wrote; () for None. ``what`` names the list in errors. Raises FormatError."""
     if value is None:
         return ()
     if not isinstance(value, list):

@@ -7,8 +7,8 @@ for some seconds without any fault. Only a lasting state is a fault:
 * An object that moves all the time and is never ready stalls after :data:`LIMIT_S`.
 * An absent object does not count as an update in progress. Its grace period is :data:`ABSENT_S`, in which a deleted object is
   usually created again.
-* An object whose own controller reports progress and has a deadline for it (`InProgress.at_work`) never stalls: the deadline
-  decides, and then the object has failed.
+* An object whose own controller reports progress and has a deadline for it (`InProgress.at_work`) never stalls: when the
+  deadline has passed, the object has failed.
 """
 
 from collections.abc import Mapping

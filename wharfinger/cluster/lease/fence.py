@@ -40,7 +40,8 @@ class Fence:
     def permit(self, until: float, since: tuple[float, float] | None = None) -> None:
         """Permit writes until a time of the monotonic clock, in seconds.
 
-        ``since`` is the time at which the renewal that permits the writes was sent (None: now). A suspension since then counts.
+        ``since`` is the time at which the renewal that permits the writes was sent (None: now), by both clocks. If the machine
+        was suspended since then, the time of the suspension counts, too.
         """
         if until != self._until:
             clock, boot_clock = since or self.moment()

@@ -3,14 +3,14 @@
 Without this check, the refusal "another operation is in progress" could last forever after the writer died.
 
 A daemon writes into each record its identity, its fence (:mod:`~wharfinger.cluster.lease.lease`) and the Lease that gave it
-the fence. A *family* is a group of Leases whose holders divide the releases among themselves (:class:`Holder`). So it is known
-who wrote a pending record, and when this writer no longer works on it:
+the fence. So it is known who wrote a pending record, and when this writer no longer works on it. (In the table, a *family* is a
+group of Leases whose holders divide the releases among themselves, see :class:`Holder`.)
 
 =============================================  =======================================================================
 the writer of the record                       the writer no longer works on the record
 =============================================  =======================================================================
-our identity (this process or an earlier one)  already now, because the state folder is ours; but not if the record's fence is
-                                               of our Lease and greater than ours
+our identity (this process or an earlier one)  already now, because no other process can use our state folder; but not if the
+                                               record's fence is of our Lease and greater than ours
 a former holder of our Lease                   already now, because its fence is smaller than ours
 a holder of another Lease of our family        already now, because its daemon has handed the release over to us
 a holder of any other Lease                    when this Lease is deleted, has another holder or fence, or was seen
@@ -41,7 +41,7 @@ ABANDONED_AFTER_S: Final = 600.0
 MIN_GRANT_S: Final = 15.0
 """The shortest time for which a Lease counts as granted, even if its duration is shorter."""
 MAX_SIGHTINGS: Final = 10_000
-"""The largest number of records, and of Leases, for which the time of the first reading is remembered."""
+"""The largest number of records, and of Leases, for which the time of the last change is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Holder:
     """A writer of records. Without a Lease ``fence`` is 0 and ``lease`` is ""; else ``lease`` is ``namespace/name/uid``.
 
     ``family`` is the beginning of the names of Leases whose holders divide the releases among themselves: no release belongs
-    to two of them. ``family`` is "" if there are no such Leases.
+    to two of these holders. ``family`` is "" if there are no such Leases.
     """
 
     identity: str
@@ -75,8 +75,8 @@ class Abandoned:
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """The writer may be working on the record; ``until`` says how long to wait, and completes the message "… is at work on
-    it; …".
+    """The writer may be working on the record; ``until`` says when the wait ends, or that the writer has replaced us. It
+    completes the message "… is at work on it; …".
     """
 
     by: str
@@ -89,7 +89,7 @@ Verdict: TypeAlias = Abandoned | AtWork
 class Sightings:
     """The times since which records and Leases have been seen unchanged.
 
-    Their number is bounded; beyond it, the record or Lease that was not seen for the longest time is forgotten.
+    Their number is limited; beyond the limit, the record or Lease that was not seen for the longest time is forgotten.
     """
 
     def __init__(self, limit: int = MAX_SIGHTINGS) -> None:
@@ -107,7 +107,7 @@ class Sightings:
 
 
 class Fencing:
-    """The judge of pending records, on behalf of ``ours``; ``clock`` is monotonic."""
+    """The judge of pending records, for the writer ``ours``; ``clock`` is monotonic."""
 
     def __init__(self, client: ClusterClient, ours: Holder, clock: Callable[[], float] = trio.current_time) -> None:
         self.ours = ours
@@ -163,7 +163,7 @@ class Fencing:
 
 
 def judge(theirs: Holder, ours: Holder) -> Verdict | None:
-    """Return the verdict that follows from the two holders alone; None if the record, or its Lease, must be watched."""
+    """Return the verdict that follows from the two holders alone; None if the record, or its Lease, must be observed."""
     same_lease = theirs.lease == ours.lease
     if theirs.identity and theirs.identity == ours.identity:
         if same_lease and theirs.fence > ours.fence:

@@ -105,7 +105,7 @@ async def _lease_type(client: ClusterClient, retry_s: float, waiting: Callable[[
 
 
 class _Keeper:
-    """The performer of the machine's effects."""
+    """The performer of the effects of the state machine."""
 
     def __init__(
         self,

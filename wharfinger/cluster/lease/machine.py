@@ -1,6 +1,6 @@
 """The state machine of one candidate for a Lease: does the candidate hold the Lease, and how long may it rely on that?
 
-Pure; :mod:`wharfinger.cluster.lease.lease` performs the effects, one action at a time, and reports the outcome as the next
+Pure; :mod:`wharfinger.cluster.lease.lease` performs the effects, one at a time, and reports each outcome as the next
 event. ``now`` is the candidate's own monotonic clock, in seconds; no clock of another machine is ever used::
 
                Read: free                   Written
@@ -61,7 +61,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Another candidate may hold the Lease. ``highest`` is the greatest fence that was ever seen."""
+    """Another candidate may hold the Lease. ``highest`` is the greatest fence that this candidate has seen."""
 
     seen: Sighting | None = None
     highest: int = 0

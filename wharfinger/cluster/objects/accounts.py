@@ -23,7 +23,7 @@ Acting: TypeAlias = Callable[[Owner], ClusterClient]
 """A function that returns the client for the objects of a release. Raises NoAccountError."""
 
 MAX_CLIENTS: Final = 1024
-"""The number of clients that are kept. When another one is needed, all are dropped, and made again when they are needed."""
+"""The largest number of clients that are kept. When one more is needed, all are dropped, and made again on demand."""
 
 
 class NoAccountError(ReleaseError):

@@ -87,7 +87,7 @@ def applied_of(answer: JsonObject, manager: str) -> Applied:
 
 
 def _packed(fields: bytes) -> PackedJson:
-    """Return packed fields. Objects whose fields are equal share them, as most objects of a kind do."""
+    """Return packed fields. Objects with equal fields share one copy; most objects of a kind have equal fields."""
     return _shared(fields) if len(fields) <= MOST_REMEMBERED else PackedJson(fields)
 
 

@@ -1,7 +1,7 @@
 """The desired objects: one row for each object of every release, in one table.
 
 The engine writes the rows; the reconciler makes the cluster match them; drift and health are judged against them. A row has
-all that is needed to apply its object, so no chart or record is read again. An object is identified without its version
+all that is needed to apply its object again, so no chart or record is read for that. An object is identified without its version
 (`Identity`): it is the same object in every API version that a chart may use, and it has one owner. Bodies are packed: ten
 thousand parsed objects take half a gigabyte, packed objects a tenth of that.
 """
@@ -60,7 +60,7 @@ class DesiredObject:
     orphan: bool = False
     marked: bool = False
     identity: Identity = field(init=False, compare=False, repr=False)
-    """The key of the row. All tables and caches share this one instance."""
+    """The identity of the object, by which tables and caches find the row. They share this one instance."""
 
     def __post_init__(self) -> None:
         """Make the identity from the key."""

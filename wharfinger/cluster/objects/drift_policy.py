@@ -1,16 +1,16 @@
 """The policy for drift: whether fields of our objects that another manager changed are corrected, reported or ignored.
 
-A policy is a mode and rules about the fields to ignore, in the shape of Flux (``driftDetection`` of its HelmRelease): JSON
-pointers, and a target that selects the objects::
+A policy has a mode and rules about the fields to ignore, in the form that Flux has in ``driftDetection`` of its HelmRelease. A
+rule has JSON pointers, and a target that selects the objects::
 
     mode: warn
     ignore:
       - paths: [/spec/replicas]
         target: {kind: Deployment, name: "web-.*"}
 
-``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions (Go's, in linear time) that must match
-the complete text; a missing expression matches everything. A pointer selects the field and all below it. A segment ``*``, which
-Flux does not have, selects every member or item.
+``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions in Go's syntax, matched in linear time. Each
+must match the complete text; a missing expression matches everything. A pointer selects the field and all below it. A segment
+``*``, which Flux does not have, selects every member or item.
 """
 
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ six. Two kinds share a wave only if the admission of neither kind reads objects 
 
 CLASSES    Namespace, PriorityClass, StorageClass, IngressClass
 BOUNDS     NetworkPolicy, ResourceQuota, LimitRange, PodSecurityPolicy, PodDisruptionBudget, ServiceAccount,
-           PersistentVolume: they need a namespace, and a volume needs its class
+           PersistentVolume: most of them need a namespace, and a volume needs its class
 DATA       Secret, ConfigMap, PersistentVolumeClaim, ClusterRole, Role: quotas and limits apply to them, and a token's Secret
            needs its account; CustomResourceDefinition, which is waited for until it is established
 WIRING     ClusterRoleBinding, RoleBinding, Service: a binding is refused without its role
@@ -136,7 +136,7 @@ def rank(kind: str) -> int:
 
 
 def wave_of(group: str, kind: str) -> Wave:
-    """Return the wave of a kind. A ``Service`` of another group is a custom kind: its definition has to come before it."""
+    """Return the wave of a kind. A ``Service`` of a third party's group is a custom kind, written after its definition."""
     own = "." in group and not group.endswith(".k8s.io")
     return Wave.CUSTOM if own else _WAVE.get(kind, Wave.CUSTOM)
 

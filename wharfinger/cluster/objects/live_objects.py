@@ -144,7 +144,7 @@ class LiveObjects:
     def is_absent(self, key: ObjectKey) -> bool:
         """Return whether it is known that no object, in a release or not, has this kind and name.
 
-        False if this is not known, because the kind is not attended, or is not listed and watched now.
+        False if this is not known, for example because the kind is not attended, or its watch is interrupted.
         """
         followed = self._followed.get(key.resource)
         if followed is None or not followed.subscription.is_current or key in followed.keys:
@@ -152,10 +152,10 @@ class LiveObjects:
         return self._unmarked is not None and self._unmarked.is_absent(key)
 
     async def synced(self, resource: ResourceType) -> None:
-        """Wait until all objects of an attended kind were reported; raises the ClusterError or ShapeError of the first
-        attempt.
+        """Wait until all objects of an attended kind were reported. If the first attempt fails, raise its ClusterError or
+        ShapeError.
 
-        The watch keeps trying. A kind that is not attended (any more) is not waited for.
+        The watch keeps trying after that. A kind that is not attended (any more) is not waited for.
         """
         if (followed := self._followed.get(resource)) is None:
             return
@@ -287,9 +287,10 @@ async def open_live_objects(
     selector: str = RELEASE_LABEL,
     unmarked: UnmarkedNames | None = None,
 ) -> AsyncGenerator[LiveObjects, None]:
-    """Serve the live objects that ``selector`` (a label selector) selects, for as long as the block runs.
+    """Yield the watched kinds; their watches end with the block. Only objects that ``selector``, a label selector, selects are
+    watched.
 
-    Resources: a subscription to a shared watch for each attended kind, one task, and a task for each kind until its first list.
+    Resources: a subscription to a shared watch for each attended kind, one task, and a task for each kind until it was listed.
     """
     async with trio.open_nursery() as nursery:
         live = LiveObjects(client, watches, selector, unmarked, nursery)
@@ -302,7 +303,7 @@ async def open_live_objects(
 
 
 def _parsed(raw: RawObject) -> JsonObject | None:
-    """Return the object, or None if it is nested too deep, or holds a number that JSON does not have."""
+    """Return the object, or None if it cannot be read, for example because it is nested too deep."""
     try:
         return as_object(decode_json(raw.text, max_bytes=MAX_LINE_BYTES, what=str(raw.key)), str(raw.key))
     except FormatError:

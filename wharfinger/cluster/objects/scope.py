@@ -47,7 +47,7 @@ def unconfined(_owner: Owner) -> bool:
 
 
 def remedy(namespace: str) -> str:
-    """Return the end of a message: how to allow objects outside of an Application's namespace."""
+    """Return the text that ends a message about objects outside of an Application's namespace. It explains how to allow them."""
     return (
         f"install the package as a Module, or allow such objects for the namespace: "
         f"kubectl label namespace {namespace} {CLUSTER_SCOPE_LABEL}={ALLOWED}"

@@ -4,8 +4,8 @@ releases have objects are watched.
 An install must not write to an existing object that has another owner. One watch for each kind shows the existing objects to all
 installs, instead of a GET for each object. The watch reports only the metadata of unmarked objects, and only names are kept.
 
-A watch lags behind the server, usually by milliseconds. A GET before the first write would not be safer: the record is
-written, hooks run, and earlier waves are applied between this GET and the write of the object.
+A watch lags behind the server, usually by milliseconds. A GET before the first write would not be safer: the record is written,
+hooks run, and earlier waves are applied between this GET and the write of the object.
 """
 
 from contextlib import ExitStack

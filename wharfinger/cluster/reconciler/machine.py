@@ -93,12 +93,13 @@ class Machine(Generic[K, R]):
 
     def settled(self, name: Hashable, revision: int, keys: Container[K] | None = None) -> bool:
         """Return whether each row of this owner up to this revision is Done, or one of them is hopeless: it failed permanently,
-        or ``give_up`` times in a row. With ``keys``, this holds for these keys; the rows of all other keys only have to be
-        attempted.
+        or ``give_up`` times in a row. With ``keys``, this is required of these keys only; the rows of all other keys only
+        have to be attempted.
         """
         owner = self._owners.get(name)
         if self.consumed < revision or owner is None:
-            return self.consumed >= revision  # until all changes are read, a hopeless row may have been replaced already
+            # Until all changes are read, a hopeless row may have been replaced already.
+            return self.consumed >= revision
         return owner.settled(self.consumed, revision, keys)
 
     def failures(self, name: Hashable) -> tuple[Failure[K], ...]:
@@ -254,8 +255,8 @@ class Machine(Generic[K, R]):
             self._enqueue(record)
 
     def _enqueue(self, record: Record[K, R]) -> None:
-        """Put the key into its owner's line of changes, where it keeps its place if it is there already. An update is held back
-        instead while a prune runs that does not know the row.
+        """Put the key into its owner's line of changes, where it keeps its place if it is there already. If a prune that does not
+        know the row is under way, hold an update of the row back instead.
         """
         held = not record.deleting and self._is_held(record.key)
         if record.place is (Place.HELD if held else Place.FRESH):
@@ -326,7 +327,7 @@ class Machine(Generic[K, R]):
     # --- attempts ----------------------------------------------------------------------------------------------------------
 
     def take(self, now: float) -> Attempt[K, R] | None:
-        """Return the next attempt for a worker; None if there is nothing to do. The worker reports the outcome by :meth:`finish`."""
+        """Return the next attempt for a worker; None if there is nothing to do. The worker ends it with :meth:`finish`."""
         taken = self._turns.take(now)
         return None if taken is None else self._attempt(taken[1][0])
 

@@ -2,9 +2,9 @@
 
 Operations must be idempotent: an operation may run again although it succeeded (the process died, or the row changed
 meanwhile). Two operations never run at the same time for the same key. A failure is a ClusterError, whose ``transient`` says
-whether a retry can help, or a FormatError, after which only a change of the row can help. Any other exception counts as a failure
-of the row, too, and the operation is retried. Its traceback is logged, unless the last error of the row had the same text.
-Cancellation, KeyboardInterrupt and SystemExit pass through.
+whether a retry can help, or a FormatError, after which only a change of the row can help. Any other exception counts as a
+failure of the row, too, and the operation is retried. Its traceback is logged, unless the last error of the row had the same
+text. Cancellation, KeyboardInterrupt and SystemExit pass through.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -51,7 +51,7 @@ class Operations(Protocol[K, R]):
         ...
 
     async def prune(self, snapshot: Snapshot[K, R]) -> None:
-        """Delete all of our objects that have no row in this snapshot. Meanwhile, no update of a row outside of it begins."""
+        """Delete all of our objects that have no row in this snapshot. Meanwhile, no update of any other row begins."""
         ...
 
 

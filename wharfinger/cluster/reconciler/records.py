@@ -1,7 +1,8 @@
 """The records of a reconciler: what the reconciler knows about one key, and about one owner.
 
 In the release engine, the owner of a row is a wave: a group of objects of one release that are applied together, before the
-next group. Every number that reports progress is kept per owner, so that a failing object delays only its own wave.
+next group. Every number that reports progress is kept per owner, so that a failing object affects only the progress of its
+own owner.
 """
 
 from collections import OrderedDict
@@ -25,7 +26,7 @@ class Place(Enum):
     FRESH = auto()
     """The key is in its owner's line for changes."""
     HELD = auto()
-    """The key waits for the end of a prune that does not know its row, because this prune could delete its object."""
+    """The key waits for the end of a prune that does not know the key's row. This prune could delete the object of the row."""
     RUNNING = auto()
     """A worker has the key."""
     RETRY = auto()
@@ -73,8 +74,8 @@ class Owner(Generic[K, R]):
         return min(consumed, waiting - 1) if waiting else consumed
 
     def settled(self, consumed: int, revision: int, keys: Container[K] | None = None) -> bool:
-        """Return whether all rows up to this revision are Done, or one of them is hopeless. With ``keys``, this holds for
-        these keys; the rows of all other keys only have to be attempted.
+        """Return whether all rows up to this revision are Done, or one of them is hopeless. With ``keys``, this is required
+        of these keys only; the rows of all other keys only have to be attempted.
         """
         if self.hopeless.holds(revision, keys):
             return True
@@ -122,8 +123,9 @@ class Record(Generic[K, R]):
     ``revision`` is the revision of the row, or of its deletion if ``deleting``. ``created`` is the revision since which the
     table has had a row with this key without interruption.
 
-    ``number`` is the number of attempts at this revision. ``again`` is True if a refresh was requested while a worker had the
-    key. ``kind``, ``id`` and ``at`` make up the status of the key. ``work`` is the work of the worker that has the key, if any.
+    ``number`` is the number of attempts since the row changed or was Done. ``again`` is True if a refresh was requested while a
+    worker had the key. ``kind``, ``id`` and ``at`` make up the status of the key. ``work`` is the work of the worker that has
+    the key, if any.
     """
 
     key: K
@@ -146,7 +148,7 @@ class Record(Generic[K, R]):
 @dataclass(frozen=True, slots=True)
 class Counts:
     """The counts of a reconciler. ``rows``: all keys, including deletions that are not done; ``pending``: the keys that were not
-    attempted at their revision.
+    attempted at their present revision.
 
     ``slow``: the operations that take up slow places (:mod:`~wharfinger.cluster.reconciler.turns`): late operations, and retries
     of owners whose operations were late.

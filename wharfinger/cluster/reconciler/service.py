@@ -165,7 +165,8 @@ class Reconciler(Generic[K, R]):
         too often.
         """
         machine = self._machine
-        blocking: list[Hashable] = []  # the unsettled owner that was found last; other owners are checked only once it is done
+        # The unsettled owner that was found last. Other owners are checked only once this owner is settled.
+        blocking: list[Hashable] = []
 
         def is_over() -> bool:
             if machine.consumed < revision:
@@ -234,7 +235,7 @@ class Reconciler(Generic[K, R]):
     # --- for requests ------------------------------------------------------------------------------------------------------
 
     def refresh(self, keys: Iterable[K]) -> None:
-        """Refresh the keys that are Done or failed permanently, as fast as the rate for refreshes allows.
+        """Refresh those of these keys that are Done or failed permanently, as fast as the rate for refreshes allows.
 
         A key that is Pending or waits for a retry is attempted anyway. A key that is being attempted is attempted again
         after that. Keys without a row are ignored.

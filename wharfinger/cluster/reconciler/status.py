@@ -8,7 +8,8 @@ Error       the last attempt failed, and is retried                      → Don
 ========== ============================================================ =================================
 
 Statuses are never stored in rows. Cilium's statedb stores them there, so each outcome is a write that wakes all readers and
-collides with the writes of other reconcilers. Here each reconciler keeps its own statuses, and a :class:`StatusSet` is assembled on request.
+collides with the writes of other reconcilers. Here each reconciler keeps its own statuses, and a :class:`StatusSet` is assembled
+on request.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Choose the key that a worker attempts next, so that no owner can keep the others waiting.
+"""The choice of the key that a worker attempts next. No owner can keep the others waiting for long.
 
 Places. An operation takes one of the ordinary places (`concurrency`) or one of the slow ones (`slow_concurrency`)::
 
@@ -50,8 +50,8 @@ _NONE: Final = -1
 class Lane(Generic[K, R]):
     """The owners that have something to do, ordered by the time that they have used.
 
-    Only the newest of an owner's entries in the heap counts. While the lane has only one owner, the time in its entry is not
-    updated; this is done when a second owner arrives.
+    Only the newest of an owner's entries in the heap counts. While the lane has only one owner, the time in that owner's entry
+    is not updated; it is updated when a second owner arrives.
     """
 
     __slots__ = ("_heap", "_last", "_serials")

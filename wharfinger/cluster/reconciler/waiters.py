@@ -1,7 +1,7 @@
-"""The tasks that wait for an owner.
+"""The tasks that wait for the rows of an owner.
 
-A task is woken when its condition holds, and not at each change of the owner's state, because the state of an
-owner with a hundred thousand rows changes a hundred thousand times. Checking a condition is cheap, but waking a task is not.
+A task is woken when its condition holds, and not at each change of the owner's state, because the state of an owner with a
+hundred thousand rows changes a hundred thousand times. Checking a condition is cheap, but waking a task is not.
 """
 
 from collections.abc import Callable, Hashable, Iterator

@@ -1,10 +1,10 @@
-"""The chunks of large records in a cluster: written before their head, read with it, and collected if no head names them.
+"""The chunks of large records in a cluster. They are written before their head, read with it, and deleted if no head names them.
 
 The *head* of a record is the Secret that Helm reads; it names the chunks (:mod:`~wharfinger.cluster.records.release_chunks`).
 If the daemon is killed before it has written a head, chunks without a head remain; :meth:`ChunkStore.collect` deletes them. If
 the daemon is killed just after it has written the head, the head does not own its chunks yet; :meth:`ChunkStore.collect` makes
-the head their owner. Chunks that another process may still be writing are skipped; the rules for this are the same as for
-pending records (:mod:`~wharfinger.cluster.lease.fencing`).
+the head their owner. Chunks without a head are skipped while another process may still be writing the head. The rules for this
+are the same as for pending records (:mod:`~wharfinger.cluster.lease.fencing`).
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -51,8 +51,10 @@ class ChunkStore:
                     del self._in_use[place]
 
     async def write(self, chunks: Sequence[JsonObject]) -> None:
-        """Create the chunks. A chunk that exists already has the same content, because its name contains the digest of its
-        content. For example, a process was killed after it had written the chunk.
+        """Create the chunks.
+
+        A chunk may exist already, for example because a process was killed after it had written the chunk. The existing chunk has
+        the same content, because its name contains the digest of its content.
         """
 
         async def create(chunk: JsonObject) -> None:
@@ -103,7 +105,11 @@ class ChunkStore:
         await each(names, delete, limit=AT_ONCE)
 
     async def collect(self) -> tuple[str, ...]:
-        """Delete the chunks that no release record names, in all namespaces; return their ``namespace/name``."""
+        """Delete the chunks that no release record names, in all namespaces; return their ``namespace/name``.
+
+        Keep a chunk if its writer may still be writing the record, or if the record cannot be read. If a record names a chunk but
+        does not own it, make the record's Secret the owner of the chunk.
+        """
         resource = await self._client.resource_type("v1", "Secret")
         listed = await self._client.list(
             resource, label_selector=f"owner={CHUNK_OWNER}", field_selector=f"type={CHUNK_TYPE}"
@@ -124,7 +130,7 @@ class ChunkStore:
         return tuple(collected)
 
     async def _delete_unused(self, resource: ResourceType, chunk: JsonObject) -> bool:
-        """Delete a chunk, unless a head for the chunk is being written or the chunk has changed; return whether it was
+        """Delete a chunk, unless this process is writing it or its head, or the chunk was created anew; return whether it was
         deleted.
         """
         namespace, name = namespace_of(chunk), name_of(chunk)

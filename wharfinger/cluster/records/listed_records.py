@@ -1,7 +1,8 @@
-"""The records from the first list of record Secrets that a daemon reads; each is kept until its release is restored.
+"""The records from the first list of record Secrets that a daemon reads. Each is kept until its release is restored.
 
-That list has every record with its content, so no further request is needed to restore a release. The kept Secrets are used for
-a short time only, and their total size is limited. All other records are read from the cluster.
+That list has every record with its content, so no further request is needed to restore a release. Only records that a daemon
+wrote are kept. The kept Secrets are used for a short time only, and their total size is limited. All other records are read from
+the cluster.
 """
 
 import time

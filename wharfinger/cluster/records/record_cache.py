@@ -47,7 +47,7 @@ class Stored:
 
 
 class RecordCache:
-    """Histories by release, oldest revision first."""
+    """The histories that were read or written last, by release. Each history begins with the oldest revision."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -76,7 +76,7 @@ class RecordCache:
     def put(self, owner: Owner, history: Sequence[Stored]) -> None:
         """Record the whole history of a release; revisions before the last deployed one are kept as summaries.
 
-        If one of the later revisions is only a summary, the release is forgotten instead.
+        If the last deployed revision or a later one is only a summary, the release is forgotten instead.
         """
         self.drop(owner)
         if not all(stored.release.whole for stored in history[_first_needed(history) :]):

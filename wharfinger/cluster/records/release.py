@@ -5,9 +5,9 @@ Facts of the format (Helm 3 and 4): the Secret is ``sh.helm.release.v1.<name>.v<
 the labels ``owner=helm``, ``name``, ``status``, ``version`` and a time stamp; its one datum ``release`` is base64 of gzip of
 JSON (and base64 once more, as all Secret data). In very old records of Helm, the JSON is not compressed.
 
-A record that Helm wrote is kept whole: a :class:`Release` is a view of its document, and a change of the status changes nothing
-else (the chart's templates stay in it, so a user's ``helm rollback`` still works). A record that does not fit into a Secret is
-split (:mod:`~wharfinger.cluster.records.release_chunks`). Pure; every size is bounded.
+A record that Helm wrote is kept whole: a :class:`Release` is a view of the record's document, and a change of the status changes
+nothing else in the document. So the record keeps the chart's templates, and a user's ``helm rollback`` still works. A record that
+does not fit into a Secret is split (:mod:`~wharfinger.cluster.records.release_chunks`). Pure; every size is bounded.
 """
 
 import base64
@@ -41,7 +41,7 @@ from wharfinger.kube.times import format_exact_time, parse_time
 
 SECRET_TYPE: Final = "helm.sh/release.v1"  # noqa: S105 - a type, not a password
 MAX_RECORD_BYTES: Final = 1024 * 1024
-"""The limit of Kubernetes for a Secret."""
+"""The limit of Kubernetes for the size of a Secret."""
 MAX_DOCUMENT_BYTES: Final = 64 * 1024 * 1024
 """The limit for an unpacked record; a packed record is at most 1 MiB, and text packs well."""
 MAX_NAME: Final = 53
@@ -60,12 +60,12 @@ file when it rewrites a record or rolls back to a record, and never reads the fi
 """
 STAMP_LABEL: Final = "wharfinger.dev/applied"
 """The label with the stamp of a revision: the number of the revision, a dot, and the caller's text. Helm copies labels to
-revisions that users make; the number of such a revision differs from the number in the copied stamp.
+revisions that users make; such a copy does not count, because the number in it is the number of another revision.
 """
 INPUTS_FILE: Final = "wharfinger.dev/wish"
-"""The name of another file among the chart's files. It holds the desired state from which the revision was made."""
+"""The name of the file, among the chart's files in a record, that holds the inputs from which the revision was made."""
 COMPRESSION: Final = 6
-"""The gzip level; Helm's 9 takes twice the time and saves 1% (600 KB of manifests: 12.8 ms against 6.3)."""
+"""The gzip level. Helm's level 9 takes twice the time (600 KB of manifests: 12.8 ms instead of 6.3), and saves 1% of the size."""
 
 _FENCE: Final = re.compile(r"[0-9]{1,10}")
 _OWN_LABELS: Final = frozenset({"name", "owner", "status", "version", "modifiedAt", "createdAt"})
@@ -99,8 +99,8 @@ class Release:
     """One revision. ``document`` is Helm's JSON, and is never changed in place. ``labels`` are the labels of the Secret that
     Helm does not set itself.
 
-    ``holder``, ``fence`` and ``lease`` identify its writer (:class:`~wharfinger.cluster.lease.fencing.Holder`). If a revision is
-    not ``whole``, its manifest, hooks and values are not here: reading them raises ReleaseRecordError.
+    ``holder``, ``fence`` and ``lease`` identify the writer of the revision (:class:`~wharfinger.cluster.lease.fencing.Holder`).
+    If a revision is not ``whole``, its manifest, hooks, values and files are not here: reading them raises ReleaseRecordError.
     """
 
     document: JsonObject = field(repr=False)
@@ -208,8 +208,8 @@ class Release:
         return Holder(self.holder, self.fence, self.lease)
 
     def summary(self) -> "Release":
-        """Return the revision with only the parts that a history shows. It serves for revisions to which no operation rolls
-        back."""
+        """Return the revision with only the parts that a history shows. They are enough for a revision to which no operation
+        rolls back."""
         info = {key: value for key, value in find_object(self.document, "info").items() if key != "notes"}
         document: JsonObject = {"name": self.name, "namespace": self.namespace, "version": self.revision, "info": info}
         return replace(self, document={**document, "chart": {"metadata": self.chart}}, whole=False)
@@ -424,7 +424,8 @@ def _decoded(data: str) -> bytes:
 def gunzip(packed: bytes, place: str) -> bytes:
     """Unpack gzip data.
 
-    Raises ReleaseRecordError for more than :data:`MAX_DOCUMENT_BYTES` or a missing end, and zlib.error for other damage.
+    Raises ReleaseRecordError if the unpacked data are larger than :data:`MAX_DOCUMENT_BYTES`, or if the end is missing. Raises
+    zlib.error if the data are damaged in another way.
     """
     unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     data = unpacker.decompress(packed, MAX_DOCUMENT_BYTES)

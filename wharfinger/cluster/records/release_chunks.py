@@ -3,7 +3,7 @@
 Such a record is split into a head, which Helm can read, and chunks, which are Secrets beside it with the parts that were cut
 out. These parts are cut, in this order, until the head fits:
 
-1. the notes and the chart's files; Helm can still do everything with the record;
+1. the notes, and the chart except for its metadata; Helm can still do everything with the record;
 2. the manifest;
 3. the hooks;
 4. the values.
@@ -62,9 +62,9 @@ from wharfinger.kube.resource import name_of
 
 CHUNK_TYPE: Final = "wharfinger.dev/release-chunk"
 CHUNK_OWNER: Final = "wharfinger"
-"""The value of the label ``owner`` on a chunk; Helm lists only Secrets whose value is ``helm``."""
+"""The value of the label ``owner`` on a chunk. Helm lists only Secrets on which the value of this label is ``helm``."""
 INDEX_ANNOTATION: Final = "wharfinger.dev/release-chunks"
-"""The key in ``chart.metadata.annotations`` of a head."""
+"""The key in ``chart.metadata.annotations`` of a head under which the index of the chunks is kept."""
 DIGEST_ANNOTATION: Final = "wharfinger.dev/sha256"
 CHUNK_BYTES: Final = 900 * 1024
 """The size of the data in a chunk: below the limit of a Secret, and in base64 below the limit of a request to etcd."""
@@ -151,8 +151,9 @@ def pack_release(release: Release, now: datetime) -> PackedRelease:
 
 
 def repack_head(cut: JsonObject, release: Release, now: datetime) -> JsonObject:
-    """Return the Secret of a head in which only the ``info`` changed; ``cut`` is the document of the head. Raises
-    ReleaseRecordError.
+    """Return the Secret of a head in which only the ``info`` changed; ``cut`` is the document of the head.
+
+    Raises ReleaseRecordError if the Secret is too large.
     """
     text = pack_document(with_info_of(cut, release))
     if len(text) > MAX_RECORD_BYTES:
@@ -171,8 +172,9 @@ def with_info_of(cut: JsonObject, release: Release) -> JsonObject:
 
 
 def index_of(head: Release) -> ChunkIndex | None:
-    """Return the chunks that a record names; None if it names none, or only those of another revision. Raises
-    ReleaseRecordError.
+    """Return the chunks that a record names; None if it names none, or only those of another revision.
+
+    Raises ReleaseRecordError if the index cannot be read.
     """
     text = find(head.chart, "annotations", INDEX_ANNOTATION)
     if text is None:
@@ -237,7 +239,7 @@ def without_stand_in(release: Release) -> Release:
 
 
 def _cuts(document: JsonObject) -> Iterator[JsonObject]:
-    """Return the possible cuts of a head, the smallest first."""
+    """Return the sets of parts that may be cut out of a record, the smallest set first."""
     parts: JsonObject = {"notes": find(document, "info", "notes"), "chart": document.get("chart")}
     yield dict(parts)
     for key in ("manifest", "hooks", "config"):

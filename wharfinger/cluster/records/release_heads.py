@@ -1,14 +1,14 @@
 """The revisions of all releases of a cluster, without their content, from one watch of Helm's record Secrets.
 
-Reading them costs no request, and operations of a user's helm are noticed at once. Only labels and annotations of a record are
-read: revision, status, writer. The watch may lag behind, so each write is checked by the API server: a new revision is created
-under its own name, a change replaces only the state that was read, and both are refused if another writer came first.
+Looking up a revision costs no request, and operations of a user's helm are noticed immediately. Only metadata of a record's
+Secret is read: revision, status, writer. The watch may lag behind, so each write is checked by the API server: a new revision
+is created under its own name, a change replaces only the state that was read, and both are refused if another writer was first.
 
 Our own changes are recognized (:meth:`ReleaseHeads.writing`), whether the watch reports them before or after the answer to the
 write. All other changes are foreign. These foreign changes are reported: a new revision, a new status (except *superseded*,
-which comes with a new revision), and the deletion of the last record. The author of such a change is known as far as the
-objects name it: the daemon that the record names, or the field manager of the last write. The user behind it is only in the
-audit log of the API server.
+which comes with a new revision), and the deletion of the last remaining record of a release. The author of such a change is
+known only as far as the record's Secret shows it: the daemon that wrote the record, or the field manager of the last write.
+Only the audit log of the API server names the user.
 """
 
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
@@ -36,7 +36,7 @@ FIELDS: Final = f"type={SECRET_TYPE}"
 
 @dataclass(frozen=True, slots=True)
 class ReleaseHead:
-    """One revision, from the labels and annotations of its Secret. ``manager``: the field manager of the last write."""
+    """One revision, from the metadata of its Secret. ``manager``: the field manager of the last write."""
 
     owner: Owner
     revision: int
@@ -90,11 +90,11 @@ class ForeignChange:
         at = f"release {self.owner}"
         if self.gone:
             return f"{at}: its last record, revision {self.head.revision}, was deleted by {self.by}"
-        return f"{at}: revision {self.head.revision} was made {self.head.status} by {self.by}"
+        return f"{at}: revision {self.head.revision} was set to status {self.head.status} by {self.by}"
 
 
 OnForeign = Callable[[ForeignChange], None]
-"""A listener. It is called synchronously, and must not block."""
+"""A listener for foreign changes. It is called synchronously, and must not block."""
 
 
 class ReleaseHeads:
@@ -111,7 +111,7 @@ class ReleaseHeads:
 
     @property
     def synced(self) -> bool:
-        """Return whether all existing records were reported."""
+        """Return whether the watch has reported all records that existed when it began."""
         return self._subscription is not None and self._subscription.listed
 
     async def wait_synced(self) -> None:
@@ -124,7 +124,7 @@ class ReleaseHeads:
         self._listeners.append(listener)
 
     def heads(self, owner: Owner) -> tuple[ReleaseHead, ...]:
-        """Return all revisions, oldest first."""
+        """Return all revisions of a release, oldest first."""
         return tuple(sorted(self._releases.get(owner, {}).values(), key=lambda head: head.revision))
 
     def newest(self, owner: Owner) -> ReleaseHead | None:
@@ -214,7 +214,7 @@ class ReleaseHeads:
         if before is None or (change.object is not None and change.object.uid != before.uid):
             return
         self._forget(place)
-        # Another writer may be quicker than our own uninstall; this is not reported.
+        # Another writer may delete the record before our own uninstall does; this is not reported.
         ours = before.status is ReleaseStatus.UNINSTALLING and before.holder.identity == self._ours.identity
         if self.synced and not ours and before.owner not in self._releases:
             self._tell(ForeignChange(before, gone=True))

@@ -127,7 +127,7 @@ class ReleaseStore:
     async def settled(self, name: str, namespace: str) -> list[Stored]:
         """Return the history, after marking a pending record as failed if its holder is gone.
 
-        Raises ReleaseBusyError if another process may be at work; the error names the process and how long to wait for it.
+        Raises ReleaseBusyError if the record's writer may still be working; the error names the writer, and how long to wait.
         """
         history = await self.history(name, namespace)
         if not history or not history[-1].release.status.pending:
@@ -251,7 +251,7 @@ class ReleaseStore:
                 await self.update(earlier, release.with_status(ReleaseStatus.SUPERSEDED, release.description))
 
     async def trim(self, history: Sequence[Stored], keep: int) -> list[Stored]:
-        """Remove the oldest revisions beyond ``keep``, but not the last deployed one, which a rollback needs.
+        """Remove the oldest revisions, so that ``keep`` are left, but never the last deployed one, which a rollback needs.
 
         Return the revisions that are left, without the newest.
         """
@@ -320,7 +320,7 @@ def _differ_in_info_only(one: Release, other: Release) -> bool:
 
 
 def _metadata_of(secret: JsonObject) -> JsonObject:
-    """Return the metadata of a Secret without the managers of its fields, which are larger than the rest."""
+    """Return the metadata of a Secret without ``managedFields``, which is larger than the rest."""
     metadata = find_object(secret, "metadata")
     return with_shared_texts({name: value for name, value in metadata.items() if name != "managedFields"})
 

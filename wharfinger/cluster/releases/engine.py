@@ -13,7 +13,7 @@ and not undone (:mod:`~wharfinger.cluster.records.release_heads`).
 
 Invariants:
 
-* At most one operation of a release runs at a time; different releases never wait for each other.
+* At most one operation of a release runs at a time; operations of different releases may run at the same time.
 * A request that equals the last applied one makes no API request, as long as no watch has reported a change.
 * If the last operation of a release failed, its unfinished rows were removed, so each remaining row is done. A release is
   *whole* if all its objects have rows. A prune deletes objects without a row only in whole releases.
@@ -63,11 +63,11 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.kube.service_account import ServiceAccount
 
 COMPARED_PATIENCE_S: Final = 20.0
-"""The time in seconds for which the first upgrade after a restore waits until all objects were compared with their rows. This
-saves a GET for each object."""
+"""The longest time, in seconds, for which the first upgrade after a restore waits until all objects were compared with their
+rows. This wait saves a GET for each object."""
 SYNC_PATIENCE_S: Final = 5.0
-"""The time in seconds for which a restore waits until the records of all releases are known. This saves a list for each
-release."""
+"""The longest time, in seconds, for which a restore waits until the records of all releases are known. This wait saves a list
+request for each release."""
 
 
 class ReleaseEngine:
@@ -224,7 +224,8 @@ class ReleaseEngine:
 
         ``delete_protected``: delete volumes, claims, namespaces and definitions as well. ``orphan``: delete only the records,
         and our label on the objects. ``applied`` is False if the caller knows that the release never applied an object. Then,
-        without a record, objects are searched only if the engine has rows of the release, or if its namespace is being deleted.
+        without a record, the engine looks for objects only if it has rows of the release, or if the release's namespace is being
+        deleted.
         """
         owner = Owner(name, namespace)
         async with self._expected_turn(owner):
@@ -274,7 +275,8 @@ class ReleaseEngine:
         release.
 
         From then on, the deletion of one of these definitions is noticed, and the definition is restored if ``drift`` says so.
-        Definitions that the same ``step`` of the release applied before are no longer watched, unless they are among these.
+        ``step`` is a name that the caller chooses. Definitions that an earlier call with the same ``step`` applied for the
+        release are no longer watched, unless they are among these.
 
         Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and the errors of the
         client.
@@ -396,7 +398,7 @@ class ReleaseEngine:
         return (*self._drift.drifts(owner), *self._kept.missing(owner))
 
     def object_states(self, owner: Owner) -> tuple[ObjectState, ...]:
-        """Return the state of each object of a release that has a row, sorted."""
+        """Return the state of each object for which the release has a row, sorted by the key of the object."""
         return object_states(
             self._tools.rows.of(owner), self._health.readiness, self._reconciler.status, self._drift.drifts(owner)
         )
@@ -454,10 +456,10 @@ class ReleaseEngine:
 
     @asynccontextmanager
     async def _expected_turn(self, owner: Owner) -> AsyncGenerator[None, None]:
-        """Take the turn of an expected release.
+        """Let no other operation run on a release during the block (`ReleaseRegistry.turn`).
 
-        After the block, the release no longer holds up prunes. If the block failed, its own objects are not pruned, because its
-        rows may be incomplete.
+        If prunes wait for the release (`expect`), they no longer do so after the block. If the block fails, the objects of the
+        release are not pruned, because its rows may be incomplete.
         """
         async with self._board.turn(owner):
             try:

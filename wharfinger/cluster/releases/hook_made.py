@@ -1,4 +1,4 @@
-"""The mark of objects that a package's hooks created, by which these objects are found and deleted when the package is removed.
+"""The mark on objects that a package's hooks created. By it, these objects are found and deleted when the package is removed.
 
 Pure. These objects are not part of a release: drift and health ignore them, and a hook may change them freely. A mark is a
 label with the release's name, by which a list can select, and an annotation with the release's namespace, because one label may
@@ -29,7 +29,7 @@ class HookMark:
         return f"{MADE_FOR}={self.owner.name}"
 
     def put_on(self, obj: JsonObject) -> JsonObject:
-        """Return a copy with the mark."""
+        """Return a copy of the object with the mark."""
         metadata = find_object(obj, "metadata")
         labels: JsonObject = {**find_object(metadata, "labels"), MADE_FOR: self.owner.name}
         annotations: JsonObject = {**find_object(metadata, "annotations"), MADE_FOR_NAMESPACE: self.owner.namespace}

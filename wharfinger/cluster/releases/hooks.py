@@ -2,11 +2,11 @@
 
 The semantics are Helm's:
 
-* A hook is for the events in ``helm.sh/hook``. The hooks of one event run one after another, by ``helm.sh/hook-weight``, then
-  kind and name.
-* A hook that is a Job or a Pod is done when it has succeeded; a hook with any other object is done when the object is created.
+* A hook runs at the events that ``helm.sh/hook`` lists. The hooks of one event run one after another, by
+  ``helm.sh/hook-weight``, then kind and name.
+* A hook that is a Job or a Pod is done when it has succeeded; a hook with any other object is done when the object exists.
 * ``helm.sh/hook-delete-policy`` determines when a hook is deleted: before the next hook of the same name is created (the
-  default), after all hooks of the event succeeded, or after it failed. A CustomResourceDefinition is never deleted, because
+  default), after all hooks of the event succeeded, or after the hook failed. A CustomResourceDefinition is never deleted, because
   all objects of its kind would be deleted with it.
 * If a hook fails, the hooks that succeeded before it are deleted as if all had succeeded, because they would block the next
   attempt.
@@ -45,7 +45,7 @@ HOOK: Final = "helm.sh/hook"
 WEIGHT: Final = "helm.sh/hook-weight"
 DELETE_POLICY: Final = "helm.sh/hook-delete-policy"
 CLEANUP_S: Final = 10.0
-"""The time limit for deleting a failed hook when its release is being cancelled."""
+"""The time limit, in seconds, for deleting hooks after one of them failed or was cancelled."""
 
 
 class HookEvent(StrEnum):

@@ -1,9 +1,11 @@
-"""The tidying of histories some time after their last revision: older revisions are superseded, and the oldest are removed.
+"""The tidying of histories some time after their last revision: older revisions are marked as superseded, and the oldest are
+removed.
 
 If the record of a revision is written only once (:mod:`~wharfinger.cluster.releases.revision_record`), the preceding revision
 stays marked as deployed. If several revisions are marked as deployed, Helm and this engine use the newest of them, so the older
-ones need not be superseded at once. They are superseded later, one release after the other, when a change of many packages is
-over. A daemon that is restarted before the tidying finds such revisions when it reads the history of the release.
+ones need not be marked as superseded immediately. This is done TIDY_S later, one release after the other; by then, a change of
+many packages is usually over. A daemon that is restarted before the tidying finds such revisions when it reads the history of
+the release.
 """
 
 import logging

@@ -2,9 +2,9 @@
 
 A chart that calls `lookup` is rendered with ``--dry-run=server``, so Helm has to reach an API server. Helm does not get the
 daemon's credentials. Instead, it gets the address of this proxy, which listens on loopback for as long as the run lasts, and
-a token of that run. Every request is judged (:mod:`~wharfinger.cluster.releases.lookup_paths`) and repeated with the daemon's
-own session, so Helm need not know how the daemon connects: TLS, exec plugins, rotated tokens, proxies and impersonation stay
-in the daemon.
+a token of that run. Every request is judged (:mod:`~wharfinger.cluster.releases.lookup_paths`). If it is allowed, it is repeated
+with the daemon's own session, so Helm need not know how the daemon connects: TLS, exec plugins, rotated tokens, proxies and
+impersonation stay in the daemon.
 
 A refused request is answered with 403 and the remedy. The refusal is also recorded, so that the caller that ran Helm can
 raise an error even if a template ignored the answer.
@@ -36,7 +36,7 @@ from wharfinger.httpd.server import HttpLimits, open_server
 
 HOST: Final = "127.0.0.1"
 MAX_REFUSALS: Final = 5
-"""The number of refusals of a run that are reported."""
+"""The largest number of refusals of a run that are reported."""
 LIMITS: Final = HttpLimits(
     header_bytes=16 * 1024, body_bytes=0, idle_s=60, header_read_s=5, body_read_s=5, write_s=30, connections=16
 )
@@ -132,7 +132,7 @@ class LookupAccess:
 
     @asynccontextmanager
     async def open(self, namespace: str | None, user: str = "") -> AsyncGenerator[LookupRun, None]:
-        """Answer the requests of one run of Helm while the block runs; leaving the block ends the access at once.
+        """Answer the requests of one run of Helm while the block runs; leaving the block ends the access immediately.
 
         ``namespace``: the only namespace whose objects may be read; None: the whole cluster. ``user``: the user that the daemon
         impersonates for the requests; empty: none.

@@ -40,11 +40,11 @@ class EngineOptions:
     """The options of an engine.
 
     ``holder`` is written into records. ``force`` takes fields from all other managers. ``history`` is the number of kept
-    revisions. ``during`` returns a context in which an operation of a release runs; the context attributes the operation to
-    a package. ``expressions`` evaluates packages' own health rules; without it, these rules are ignored. ``grace_s`` is the
-    time for which an object of a healthy release may be unready without progress, ``full_s`` the time between two full
-    comparisons, ``prune_s`` the time between two prunes (0: on demand only). ``confined`` returns whether a release may
-    hold objects of its own namespace only. ``account`` returns the service account that a release acts as.
+    revisions. ``during`` returns a context in which an operation of a release runs; the context attributes the operation to a
+    package. ``expressions`` evaluates packages' own health rules; without it, these rules are ignored. ``grace_s`` is the time
+    for which an object of a healthy release may be unready without progress, ``full_s`` the time between two comparisons of all
+    objects with their rows, ``prune_s`` the time between two prunes (0: on demand only). ``confined`` returns whether a release
+    may hold objects of its own namespace only. ``account`` returns the service account that a release acts as.
     """
 
     field_manager: str = "wharfinger"

@@ -52,7 +52,7 @@ from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import kind_of, name_of, namespace_of
 
 SHOWN: Final = 5
-"""The number of hooks, or of fields, that a note names."""
+"""The largest number of hooks, or of fields, that a note names."""
 _NOBODY: Final = Owner("", "")
 
 
@@ -267,7 +267,7 @@ def _by_chart(obj: JsonObject, note: str, namespace: str) -> ObjectChange:
 
 
 def _beside(name: str, wanted: JsonObject, live: JsonObject | None, note: str) -> ObjectChange:
-    """Return the change of an object for which no dry run is possible: the live object with the fields of the chart over it."""
+    """Return the change of an object for which no dry run is possible: the live object, overridden by the chart's fields."""
     if live is None:
         return ObjectChange(name, Change.CREATE, Source.CHART, after=wanted, note=note)
     change = Change.UNCHANGED if is_within(wanted, live) else Change.CHANGE

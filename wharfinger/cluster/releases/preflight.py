@@ -10,8 +10,8 @@ There are four checks:
 Each object is read by one GET, a few at a time; the answers are passed on to the apply, so no object is read twice. Some objects
 are not read at all:
 
-* objects that the release wants as before, if no watch has reported a change of them since they were applied;
-* objects that the release wants to change, under the same condition, and if no other manager has fields of them;
+* objects whose desired content is the same as before, if no watch has reported a change of them since they were applied;
+* objects whose desired content is new, under the same condition, and if no other manager has fields of them;
 * objects that do not exist according to a watch.
 """
 
@@ -37,7 +37,7 @@ from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey, kind_of, name_of, split_api_version
 
 NAMED: Final = 5
-"""The number of problems of a definition that are reported."""
+"""The largest number of problems of a definition that are reported."""
 
 
 class UnsafeDefinitionError(ReleaseError):
@@ -79,7 +79,7 @@ class Surveyor:
 
         ``is_as_applied``: whether the object of a row is known to be as the row was applied. ``is_shared``: whether another
         manager may have fields of an object. ``is_absent``: whether it is known that an object does not exist. ``acting``
-        returns the client that reads for a release; without it, ``client`` does.
+        returns the client that reads the objects of a release; without it, ``client`` reads them.
         """
         self._client = client
         self._acting = acting or always(client)
@@ -131,8 +131,8 @@ class Surveyor:
         return self.is_as_last_applied(row) and not self._is_shared(row.identity)
 
     def is_as_last_applied(self, row: DesiredObject) -> bool:
-        """Return whether the object of a row is as it was last applied for this release. The row may want another content by
-        now.
+        """Return whether the object of a row is as it was last applied for this release; False for definitions. The row may want
+        another content by now.
         """
         entry = self._table.snapshot().get(row.identity)
         is_same = entry is not None and (entry.row.key, entry.row.owner) == (row.key, row.owner)

@@ -96,7 +96,7 @@ class RecordKeeper:
         status: ReleaseStatus,
         description: str,
     ) -> Stored:
-        """Write the record of a completed new revision. Raises ReleaseBusyError if another process was first."""
+        """Write the record of a new revision whose operation is over. Raises ReleaseBusyError if another process was first."""
         return await self._create(self._revision(request, last, hooks, status, description))
 
     def _revision(
@@ -175,8 +175,8 @@ class RecordKeeper:
     async def tidy(self, history: Sequence[Stored]) -> None:
         """Supersede and trim older revisions, after the newest one was deployed.
 
-        If another writer's operation began meanwhile, nothing more is done, because the release returns to the present revision
-        if that operation fails.
+        If another writer's operation began meanwhile, the history is not changed any further, because the release returns to the
+        deployed revision if that operation fails.
         """
         for _ in range(ATTEMPTS - 1):
             try:

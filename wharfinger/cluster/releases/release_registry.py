@@ -1,4 +1,4 @@
-"""The state of each release in an engine, and the listeners. The operations and the monitors of the engine share them."""
+"""The state of each release in an engine, and the listeners. The operations and the monitors of the engine share this state."""
 
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
@@ -63,7 +63,7 @@ class ReleaseRegistry:
     drifted: dict[Owner, tuple[tuple[Drift, ...], tuple[Fight, ...]]] = field(default_factory=dict)
     """The last reported drift and fights of each release; releases without drift and fights are missing."""
     missing: dict[Owner, tuple[Drift, ...]] = field(default_factory=dict)
-    """The definitions that each release applied, and that are gone."""
+    """The definitions that each release applied, and that are gone from the cluster."""
 
     def forget(self, owner: Owner) -> None:
         """Discard the last applied state of this release, and the marks that it is whole or restored."""

@@ -106,8 +106,8 @@ class ReleaseResult:
 class UninstallResult:
     """The result of an uninstall.
 
-    ``found`` is False if there was no record, so that objects were found by the release's label. ``kept`` are objects that are
-    kept, each with the reason.
+    ``found`` is False if there was no record; objects were then found by the release's label, if at all. ``kept`` are objects
+    that are kept, each with the reason.
     """
 
     found: bool

@@ -1,5 +1,5 @@
-"""The record of the revision that an operation makes: announced as pending before the first write, or written when the
-operation is over.
+"""The record of the revision that an operation makes. It is either *announced*, that is, written as pending before any object is
+changed, or it is written only when the operation is over.
 
 A pending record says that objects of its revision may be in the cluster. An operation announces its revision if a later process
 could not see from the objects themselves what was applied. A change needs no announcement if each of its objects carries the

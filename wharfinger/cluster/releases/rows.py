@@ -1,7 +1,8 @@
 """The rows of releases in the desired table: written wave by wave, removed in reverse, forgotten if they failed.
 
     put      A row is written if it is new or changed, or if its object may differ from it; then the reconciler applies it. Any
-             other row is kept unchanged. The wave is over when each of its rows is done, or one has failed permanently.
+             other row is kept unchanged. The wave is over when each of its rows is done, or one has failed permanently or too
+             often.
     remove   The row is removed. Its object is deleted if the deletion was decided before.
     forget   The row is removed, and its object is kept unchanged. This happens to the rows that a failed operation did not
              finish, including its deletions, because they are not retried outside of an operation. The next operation creates
@@ -132,7 +133,7 @@ class ReleaseRows:
         self._assume(missing, {})
 
     async def remove(self, rows: Sequence[DesiredObject], decision: RemovalDecision, progress: Progress) -> Removed:
-        """Delete the objects that are to be deleted, in the reverse order of waves, and forget the others.
+        """Delete the objects that are to be deleted, in the reverse order of waves, and forget the rows of the others.
 
         An object that was absent is read again if an apply of ours may have created it meanwhile.
         """

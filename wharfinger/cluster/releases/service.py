@@ -51,12 +51,12 @@ async def open_release_engine(
     options: EngineOptions | None = None,
     heads: ReleaseHeads | None = None,
 ) -> AsyncGenerator[ReleaseEngine, None]:
-    """Serve an engine for as long as the block runs. Leaving the block ends its tasks; operations must have ended before.
+    """Run an engine for as long as the block runs. Leaving the block ends the tasks; operations must have ended before that.
 
     ``heads``, if given, must follow the records already, for the holder in the options. If None, heads are opened here.
 
-    Resources: the tasks of the reconciler, of the monitors and of the upkeep of records, watches of each kind of which releases
-    have objects, and watches of definitions and of records.
+    Resources: the tasks of the reconciler, of the monitors, and for the upkeep of records; watches of each kind of which releases
+    have objects; watches of definitions and of records.
     """
     options = options or EngineOptions()
     holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)

@@ -1,13 +1,14 @@
-"""The uninstall of one release: hooks, custom resources, all other objects in reverse waves, hooks, records.
+"""The uninstall of one release, step by step.
 
-Custom resources are deleted first, and waited for, while the controllers that clear their finalizers are still running. Some
+Pre-delete hooks → custom resources → all other objects, wave by wave in reverse → post-delete hooks → records. Custom resources
+are deleted before the other objects, and waited for, while the controllers that clear their finalizers are still running. Some
 objects are kept (:mod:`wharfinger.cluster.apply.removal`). In a namespace that is being deleted, the server deletes all
 objects: none of them is deleted or waited for here, and no hook can run there. With ``orphan``, only the records and our label
-on the objects are removed; otherwise the objects are kept as they are.
+on the objects are removed, and the objects are kept.
 
-If an uninstall is interrupted, the next one finds the record "uninstalling", and continues. If there is no record, the
-release's objects are found by its label (:mod:`wharfinger.cluster.apply.left_objects`), because records are deleted with their
-namespace, but objects elsewhere are not.
+If an uninstall is interrupted, the next one finds a record with the status "uninstalling", and continues. If there is no record,
+the objects are found by the release's label (:mod:`wharfinger.cluster.apply.left_objects`). This is necessary because records are
+deleted with their namespace, but objects elsewhere are not.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """One upgrade, or install, of one release, step by step.
 
 Checks (as far as possible) → pending record → definitions → hooks → waves → removal of objects that left the manifest → hooks →
-deployed record. Nothing is written before the checks are over. After that, the record says how the upgrade ended, and if the
+deployed record. No object is changed before the checks are over. At the end, the record says how the upgrade ended. If the
 upgrade fails, unfinished rows are forgotten. With unchanged manifest, values and chart, there is no new revision. The objects
 are checked nevertheless, and those that differ are repaired.
 
@@ -48,7 +48,7 @@ from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey, name_of
 
 # The key is True if a revision is deployed. After a failed install no revision is deployed, so the next attempt runs the install
-# hooks again. The templates see the same in `.Release.IsInstall`.
+# hooks again. `.Release.IsInstall` in the templates follows the same rule.
 _EVENTS: Final = {
     False: (HookEvent.PRE_INSTALL, HookEvent.POST_INSTALL),
     True: (HookEvent.PRE_UPGRADE, HookEvent.POST_UPGRADE),
@@ -464,7 +464,7 @@ def _object(body: PackedJson) -> JsonObject:
 
 
 def _is_back(history: Sequence[Stored], revision: int) -> bool:
-    """Return whether a rollback to this revision was completed already; all later revisions are upgrades of that state."""
+    """Return whether a rollback to this revision was completed already. If so, the request is now an ordinary upgrade."""
     done = (ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED)
     text = rollback_text(revision)
     return any(one.release.description == text and one.release.status in done for one in history)

@@ -6,7 +6,7 @@ number records how far it was read, and a reader may take any number of changes 
 
 * A row that was created and deleted before it was read: only the deletion is reported.
 * A row that was deleted and created again: only the row is reported. Its :attr:`Change.created` is later than before, so a
-  consumer with external state for a row recognises a new row.
+  consumer with external state for a row recognizes a new row.
 * A row that changes again before it was taken moves to the end, and is reported once, with its latest content.
 """
 

@@ -4,8 +4,8 @@ The cost of a commit depends on the rows and index values that it changes, not o
 
 Invariants, after each commit:
 
-* the log is ordered by revision, and has each row of the snapshot and each remembered deletion (*grave*) exactly once as a
-  version that has not ended;
+* the log is ordered by revision, and has one version that has not ended for each row of the snapshot and for each remembered
+  deletion (*grave*);
 * the bucket of an index value has all rows with this value, and no bucket is empty;
 * older snapshots are unchanged.
 """

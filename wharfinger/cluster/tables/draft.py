@@ -1,4 +1,4 @@
-"""The draft of one table in a transaction: only reads of the transaction see it, and an abort drops it.
+"""The draft of one table in a transaction: only reads through the same transaction see it, and an abort drops it.
 
 A draft keeps its changes beside the snapshot that it began with, so nothing has to be undone. Code that can fail (functions of
 the caller that return keys and index values, and comparisons of these) is only called while the draft is written, not in the
@@ -51,7 +51,7 @@ class Draft(Generic[K, R]):
         return (*found, *sorted(mine.values(), key=lambda version: version.revision))
 
     def entries(self) -> Iterator[Version[K, R]]:
-        """Return all rows as they are now, sorted by revision."""
+        """Return all rows as the transaction sees them, sorted by revision."""
         own = self.own
         yield from [version for version in self.base.all_versions() if version.key not in own]
         yield from [version for version in own.values() if version.ended == PRESENT]

@@ -9,7 +9,7 @@
     ├── TrackerExpiredError        a change stream fell too far behind; open another one
     └── TableUseError              a mistake of the caller: the program must be corrected
         ├── TableNameError         a name of a table, an index or an initializer that is not allowed
-        ├── TableLockedError       two transactions write to a table at once
+        ├── TableLockedError       two transactions write to a table at the same time
         ├── TableNotLockedError    a transaction writes to a table for which it was not opened
         ├── TransactionOverError   a transaction was used after its end
         ├── StreamClosedError      a change stream was used after its block
@@ -60,7 +60,7 @@ class TableNameError(TableUseError):
 
 
 class TableLockedError(TableUseError):
-    """Another transaction holds the table: a write inside a write, or an await inside a write."""
+    """Another transaction has locked the table: a write was begun inside another write, or a write contains an ``await``."""
 
 
 class TableNotLockedError(TableUseError):

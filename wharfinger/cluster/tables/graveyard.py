@@ -1,10 +1,12 @@
 """The deletions that are still to be reported to readers, and the trackers, which record the progress of these readers.
 
-A deletion is kept while the tracker of a reader has not reached it. At most ``limit`` deletions are kept: if there are more,
-the tracker that is furthest behind is *expired*, so that a reader that hangs costs a bounded number of rows, and is reported by
-name. When a row is created again, the deletion of its key is discarded.
+A deletion is kept until the trackers of all readers have reached it. At most ``limit`` deletions are kept: if there are more,
+the tracker that is furthest behind is *expired*, and the deletions that only this tracker needed are discarded. So the memory
+that a hanging reader can take is limited. The statistics contain the names of expired trackers. When a row with the key of a
+deleted row is inserted, the deletion is discarded.
 
-Invariants: deletions are in the order of their revisions; each is still needed by a tracker; there are at most ``limit``.
+Invariants after each commit: deletions are in the order of their revisions; each is still needed by a tracker; there are at
+most ``limit``.
 """
 
 from collections import OrderedDict, deque
@@ -13,13 +15,13 @@ from typing import Final, Generic
 from wharfinger.cluster.tables.entry import FORGOTTEN, K, R, Version
 
 GRAVES: Final = 200_000
-"""The default number of deletions that a table remembers."""
+"""The default limit on the number of deletions that a table remembers."""
 NAMED: Final = 16
-"""The number of names of expired trackers that are kept for the statistics."""
+"""The largest number of names of expired trackers that are kept for the statistics."""
 
 
 class Tracker:
-    """The progress of one reader. ``begun``: the revision at which it began; earlier deletions do not concern it."""
+    """The progress of one reader. ``begun``: the revision at which the reader began; it gets no earlier deletions."""
 
     __slots__ = ("begun", "expired", "mark", "name")
 
@@ -56,7 +58,7 @@ class Graveyard(Generic[K, R]):
 
     @property
     def expired(self) -> tuple[str, ...]:
-        """Return the names of the trackers that were expired last."""
+        """Return the names of the trackers that were expired most recently."""
         return tuple(self._expired)
 
     def join(self, name: str, revision: int) -> Tracker:
@@ -88,8 +90,9 @@ class Graveyard(Generic[K, R]):
         return 1
 
     def collect(self) -> int:
-        """Discard deletions that all readers have read, and those above the limit; return the number of discarded
-        deletions.
+        """Discard the deletions that all readers have read. While more than the limit remain, expire the slowest tracker.
+
+        Return the number of discarded deletions.
         """
         before = len(self._graves)
         while self._graves:

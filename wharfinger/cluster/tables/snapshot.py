@@ -1,6 +1,6 @@
-"""A table as it was at one revision. A snapshot is only a reference, whatever the size of the table.
+"""A table as it was at one revision. No rows are copied when a snapshot is made.
 
-Rows by key are in a persistent map. Rows by revision and rows by index value are in logs that all snapshots share
+Rows by key are in an immutable map. Rows by revision and rows by index value are in logs that all snapshots share
 (:mod:`wharfinger.cluster.tables.version_log`); the revision of a snapshot determines which of these rows the snapshot
 contains.
 """
@@ -53,12 +53,12 @@ class Snapshot(Generic[K, R]):
 
     @property
     def revision(self) -> int:
-        """Return the number of inserts and deletions so far."""
+        """Return the revision, which is the number of inserts and deletions up to this snapshot."""
         return self._revision
 
     @property
     def initialized(self) -> bool:
-        """Return whether all initializers are done. Only then does a missing row mean that its object is not wanted."""
+        """Return whether all initializers are done. Until then, a row may be missing because it has not been inserted yet."""
         return not self._pending
 
     @property
@@ -91,11 +91,11 @@ class Snapshot(Generic[K, R]):
         return tuple(self.versions(index, value))
 
     def version(self, key: K) -> Version[K, R] | None:
-        """Do the same as :meth:`get`, for transactions."""
+        """Return the same row as :meth:`get`, as a Version; for transactions."""
         return self._rows.get(key)
 
     def versions(self, index: str, value: Hashable) -> Iterator[Version[K, R]]:
-        """Do the same as :meth:`find`, for transactions."""
+        """Return the same rows as :meth:`find`, as Versions; for transactions."""
         log = self._buckets[index].get(value)
         if log is None:
             return iter(())
@@ -105,7 +105,7 @@ class Snapshot(Generic[K, R]):
         )
 
     def all_versions(self) -> Iterator[Version[K, R]]:
-        """Do the same as :meth:`entries`, for transactions."""
+        """Return the same rows as :meth:`entries`, as Versions; for transactions."""
         return self._log.seen(self._revision, self._length)
 
     @property
@@ -119,5 +119,5 @@ class Snapshot(Generic[K, R]):
         return self._buckets
 
     def with_pending(self, pending: frozenset[str]) -> "Snapshot[K, R]":
-        """Return the same snapshot with other initializers pending."""
+        """Return a copy of the snapshot in which exactly these initializers are pending."""
         return Snapshot(self._revision, self._rows, self._buckets, self._log, pending)

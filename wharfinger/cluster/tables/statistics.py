@@ -16,8 +16,9 @@ class TrackerStatistics:
 class TableStatistics:
     """The present numbers of one table.
 
-    ``graves``: remembered deletions; ``versions``: all versions in the log, ended or not; ``expired``: the last trackers that
-    fell too far behind; ``watches``: keys and index values that are watched.
+    ``graves``: the number of remembered deletions; ``versions``: the number of entries in the log, including those of replaced
+    and deleted rows; ``expired``: the names of the last readers that fell too far behind; ``watches``: the number of keys and
+    index values that are watched.
     """
 
     name: str

@@ -1,18 +1,18 @@
 """Tables of rows by key, with revisions: they hold desired or known state, and notify readers when it changes.
 
-A table is written in transactions (:mod:`wharfinger.cluster.tables.transaction`), which never wait, in one thread. Each
-insert and each deletion increases the revision by one. Readers take snapshots: a snapshot is a reference in which no later
-write is visible. Rows must be immutable; nothing else is required of them. A reader that follows a table uses a change
-stream; a reader that waits for a certain row or index value uses a watch.
+A table is written in transactions (:mod:`wharfinger.cluster.tables.transaction`). All transactions run in one thread, and a
+transaction never waits. Each insert and each deletion increases the revision by one. Readers take snapshots; no later write is
+visible in a snapshot. Rows must be immutable. A reader that needs all changes of a table uses a change stream; a reader that
+waits for a change of a certain row or index value uses a watch.
 
-In a commit all tables of the transaction get their new snapshot, *then* watches fire, *then* the tables are released: a task
-that is woken reads the new rows.
+In a commit, all tables of the transaction get their new snapshot, *then* watches fire, *then* the tables are released. So a
+task that a watch wakes reads the new rows.
 
 Invariants, which tests/cluster/tables/test_model.py checks against a model that copies everything:
 
 * revisions only increase; an aborted transaction leaves no trace, and neither does a transaction without changes;
-* replaying a change stream gives the snapshot; a deletion is reported to every stream that reported the row, or the stream is
-  expired.
+* the changes of a stream, applied in order, give the rows of the newest snapshot;
+* every stream that has reported a row also reports the deletion of this row, unless the stream has expired.
 """
 
 import re
@@ -48,8 +48,8 @@ class Initializer:
 
 
 class Table(Generic[K, R]):
-    """A table of immutable rows. ``key`` returns a row's key; ``graves`` is the number of deletions remembered for readers
-    of changes.
+    """A table of immutable rows. ``key`` returns a row's key; ``graves`` is the largest number of deletions that
+    are remembered for change streams.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Table(Generic[K, R]):
 
     @contextmanager
     def changes(self, tracker: str) -> Iterator[ChangeStream[K, R]]:
-        """Follow the table: first all rows, then each change. ``tracker`` is the reader's name in the statistics."""
+        """Yield a stream of first all rows, then the changed rows. ``tracker`` is the reader's name in the statistics."""
         stream = ChangeStream(self.name, tracker, self._contents, self.watch)
         try:
             yield stream
@@ -91,11 +91,11 @@ class Table(Generic[K, R]):
             stream.close()
 
     def watch(self) -> Watch:
-        """Return a watch of any change, of rows or of initialization; get it before you read."""
+        """Return a watch of any change of rows or of pending initializers; get it before you read."""
         return self._watches.table()
 
     def watch_key(self, key: K) -> Watch:
-        """Return a watch of the row with this key, which need not exist; get it before you read."""
+        """Return a watch of the row with this key, even if there is no such row yet; get it before you read."""
         return self._watches.key(key)
 
     def watch_index(self, index: str, value: Hashable) -> Watch:
@@ -154,7 +154,7 @@ class Table(Generic[K, R]):
     # -- being written, by a transaction only
 
     def lock(self, writer: object) -> None:
-        """Begin a transaction. Raises TableLockedError."""
+        """Begin a transaction. Raises TableLockedError if another transaction is writing to the table."""
         if self._draft is not None:
             raise TableLockedError(
                 f"{self.name}: another transaction is writing to it; do not nest writes, and do not await inside a write"

@@ -1,12 +1,12 @@
-"""Atomic transactions on tables: all changes are committed or none, and no reader sees only some of them.
+"""Atomic transactions on tables: either all changes are committed or none, and no reader sees only some of them.
 
 ::
 
     with write(wanted, owners) as tx:
         tx.insert(wanted, row)
 
-The block must not wait, so that no other task runs in between. The transaction commits at the end of the block, and aborts if the
-block raises. Reads through the transaction see its writes; snapshots that are taken meanwhile do not.
+The block must not wait, so that no other task runs during the transaction. The transaction commits at the end of the block, and
+aborts if the block raises. Reads through the transaction see its writes; snapshots that are taken meanwhile do not.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -43,7 +43,8 @@ class Writable(Protocol):
 class Transaction:
     """A write transaction, made by :func:`write`.
 
-    Raises TransactionOverError after its end, TableNotLockedError for a table that it does not include.
+    All methods except ``abort`` raise TransactionOverError after the end of the transaction, and TableNotLockedError for a table
+    that the transaction does not include.
     """
 
     __slots__ = ("_over", "_tables")
@@ -99,7 +100,7 @@ class Transaction:
     # -- reading, uncommitted writes included
 
     def revision(self, table: Table[K, R]) -> int:
-        """Return the revision that the table will have."""
+        """Return the revision that the table would have if the transaction were committed now."""
         return self._draft(table).revision
 
     def get(self, table: Table[K, R], key: K) -> Entry[R] | None:
@@ -123,7 +124,7 @@ class Transaction:
         return self._draft(table).put(row)
 
     def modify(self, table: Table[K, R], row: R, merge: Callable[[R, R], R]) -> Entry[R] | None:
-        """Insert the row, or the result of ``merge(old, row)`` if there is a row with its key.
+        """Insert the row, or the result of ``merge(old, row)`` if there is already a row with this key. Return the old row.
 
         Raises KeyChangedError, SameRowError, DuplicateKeyError.
         """
@@ -138,7 +139,7 @@ class Transaction:
         return draft.put(merged)
 
     def compare_and_swap(self, table: Table[K, R], revision: int, row: R) -> Entry[R]:
-        """Replace the row with this key if it has this revision.
+        """Replace the row that has the key of ``row``, if its revision is ``revision``. Return the replaced row.
 
         Raises RowNotFoundError, RevisionChangedError, SameRowError, DuplicateKeyError.
         """
@@ -160,7 +161,7 @@ class Transaction:
         return old
 
     def compare_and_delete(self, table: Table[K, R], revision: int, key: K) -> Entry[R] | None:
-        """Delete the row with this key if it has this revision. Raises RevisionChangedError."""
+        """Delete the row with this key, if there is one, and return it. Raises RevisionChangedError if its revision differs."""
         draft = self._draft(table)
         old = draft.get(key)
         if old is not None:

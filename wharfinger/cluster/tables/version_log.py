@@ -1,10 +1,11 @@
-"""Versions, sorted by revision, in a list that is only appended to, so that all snapshots can share it.
+"""The versions of a table's rows, sorted by revision, in a list that is only appended to, so that all snapshots can share it.
 
-A version has *ended* when its row was replaced or deleted. Ended versions stay in the list until they are half as many as the
-others. Then a second list is built, a few versions with each write, so that no write takes long; when it is complete, the
-log's *successor* with that list takes over. Snapshots keep the list that they have.
+A version has *ended* when its row was replaced or deleted; the version that records a deletion has ended when no reader needs
+it any more. Ended versions stay in the list until there are more than about half as many of them as of the others. Then a second
+list without ended versions is built: with each write a few versions are copied, so that no write takes long. When the second
+list is complete, a new log with this list, the *successor*, replaces the log. Existing snapshots keep the old list.
 
-Invariant: every version that has not ended is in the list once, and the revisions in a list ascend.
+Invariant: every version that has not ended is in the list exactly once, and the revisions in a list ascend.
 """
 
 from bisect import bisect_right
@@ -18,17 +19,17 @@ from wharfinger.cluster.tables.entry import GRAVE, PRESENT, K, R, Version
 SLACK: Final = 8
 """The number of ended versions that a log may have before it is tidied, in addition to half the number of the others."""
 COPIES: Final = 8
-"""The number of versions that are copied or skipped for the successor each time a version is written. It must be more than 1,
-because the successor would never catch up otherwise.
+"""The number of versions that are copied or skipped for the successor each time a version is written. It must be more than 1;
+otherwise the successor would never catch up.
 """
 
 _revision: Final = attrgetter("revision")
 
 
 class VersionLog(Generic[K, R]):
-    """A log of versions, made empty, or by :meth:`tidied`.
+    """A log of versions: either a new, empty log, or a successor that :meth:`tidied` has made.
 
-    ``live`` is the number of its versions that have not ended; the code that ends versions updates it.
+    ``live`` is the number of versions that have not ended; the code that ends versions updates this number.
     """
 
     __slots__ = ("_copied", "_next", "live", "versions")
@@ -61,7 +62,7 @@ class VersionLog(Generic[K, R]):
         return self if until < length else VersionLog(self._next, self.live)
 
     def seen(self, revision: int, length: int, after: int = 0) -> Iterator[Version[K, R]]:
-        """Return the rows that a snapshot of ``revision`` sees among the first ``length`` versions, without the rows up to the
+        """Return the rows among the first ``length`` versions that a snapshot at ``revision`` sees, without the rows up to the
         revision ``after``.
         """
         versions = self.versions
@@ -70,7 +71,7 @@ class VersionLog(Generic[K, R]):
         return (version for version in chosen if version.ended > revision)
 
     def changes_since(self, after: int) -> Iterator[Version[K, R]]:
-        """Iterate over the current rows and deletions after this revision. The iterator must not be used after a write."""
+        """Iterate over current rows and deletions with later revisions. The iterator must not be used after a write."""
         start = bisect_right(self.versions, after, key=_revision)
         for index in range(start, len(self.versions)):
             version = self.versions[index]

@@ -1,9 +1,9 @@
-"""Watches: notifications that rows which were read may have changed.
+"""Watches: notifications that rows may have changed since they were read.
 
 Get a watch *before* you read the rows. The watch fires once, after the first commit that changes the watched content, so a
 task that is woken reads the new rows. The watch may also fire without a change, but never misses a change.
 
-Watches of keys and of index values are held weakly: a watch is discarded once no task holds it any more.
+The table has only weak references to watches of keys and of index values: a watch is discarded once no task refers to it.
 """
 
 from collections.abc import Hashable, Iterable
@@ -13,7 +13,7 @@ import trio
 
 
 class Watch:
-    """A notification that fires once. All readers that get it between two changes share it."""
+    """A notification that fires once. All readers that request a watch of the same content between two changes share it."""
 
     __slots__ = ("__weakref__", "_event")
 
@@ -53,7 +53,7 @@ class Watches:
         return bool(self._values)
 
     def table(self) -> Watch:
-        """Return the watch of any change."""
+        """Return the watch that any change of the table fires."""
         if self._table is None:
             self._table = Watch()
         return self._table
@@ -67,7 +67,7 @@ class Watches:
         return _shared(self._values, (index, value))
 
     def fire_table(self) -> None:
-        """Fire the watch of any change."""
+        """Fire the watch that :meth:`table` returned."""
         watch, self._table = self._table, None
         if watch is not None:
             watch.fire()

@@ -1,13 +1,13 @@
 """The signs of life of watches: when the server last sent something, and how long a watch has been inactive.
 
-Each follower of a kind (an informer, a shared stream) has a heartbeat in the register of its client. The follower reports
-each action that it begins (a list, a watch, a pause), with the time limit of that action, and each answer or event from the
-server.
+Each follower of a kind (an informer, a shared stream) has a heartbeat in the :class:`Heartbeats` of its client. The
+follower reports each action that it begins (a list, a watch, a pause), with the time limit of that action, and each answer or
+event from the server.
 
-A watch is *stale* if no action, answer or event has been reported for longer than that limit plus MARGIN_S. The client ends the
-requests of an action sooner, so a stale watch is a defect: its task hangs. An unreachable API server does not make a watch
-stale, because the attempts of the watch fail and are repeated. The time since the server last sent something grows
-nevertheless.
+A watch is *stale* if no action, answer or event has been reported for longer than the time limit of the present action plus
+MARGIN_S. The client ends the requests of an action before this time, so a stale watch is a defect: its task hangs. An
+unreachable API server does not make a watch stale, because the attempts of the watch fail and are repeated. The time since the
+server last sent something grows nevertheless.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ be busy.
 
 @dataclass(frozen=True, slots=True, order=True)
 class Followed:
-    """The objects that a watch follows; ``kind`` is the kind's name with its group. "" means all namespaces, or no selector."""
+    """The objects that a watch follows. ``kind`` has the form ``Deployment.apps``; an empty namespace means all namespaces."""
 
     kind: str
     namespace: str = ""
@@ -33,7 +33,7 @@ class Followed:
     field_selector: str = ""
 
     def __str__(self) -> str:
-        """Return the target as in messages: ``Pod in prod (app=x)``."""
+        """Return a text for messages, such as ``Pod in prod (app=x)``."""
         place = f" in {self.namespace}" if self.namespace else ""
         chosen = ", ".join(one for one in (self.label_selector, self.field_selector) if one)
         return self.kind + place + (f" ({chosen})" if chosen else "")
@@ -41,9 +41,10 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class WatchSign:
-    """The state of one watch. Times in seconds.
+    """The state of one watch. Times are in seconds.
 
-    ``heard_s_ago``: since the server last answered or sent anything (None: never). ``quiet_s``: since the last sign of life.
+    ``heard_s_ago``: the time since the server last answered or sent anything; None if it never did. ``quiet_s``: the time since
+    an action, an answer or an event was last reported.
     """
 
     followed: Followed
@@ -58,7 +59,7 @@ class WatchSign:
         return self.quiet_s > self.limit_s
 
     def __str__(self) -> str:
-        """Return the state as one sentence for an operator."""
+        """Return a sentence that reports a hanging watch; it is only true if ``is_stale`` is true."""
         return (
             f"the watch of {self.followed} hangs: no sign of life for {self.quiet_s:.0f} s while {self.action}, "
             f"the limit is {self.limit_s:.0f} s"
@@ -79,11 +80,11 @@ class Heartbeat:
         self._heard: float | None = None
 
     def begin(self, action: str, limit_s: float) -> None:
-        """Report that an action begins, which may be quiet for ``limit_s`` seconds."""
+        """Report that an action begins. It may take ``limit_s`` seconds without an answer or an event."""
         self._action, self._limit_s, self._begun = action, limit_s + MARGIN_S, self._clock()
 
     def received(self) -> None:
-        """Report that the server answered, or sent something."""
+        """Report that the server has answered or sent an event."""
         self._heard = self._clock()
 
     def sign(self) -> WatchSign:
@@ -104,7 +105,7 @@ class Heartbeats:
 
     @contextmanager
     def follow(self, followed: Followed) -> Iterator[Heartbeat]:
-        """Keep a heartbeat for as long as the block runs."""
+        """Yield a new heartbeat, and include it in :meth:`signs` for as long as the block runs."""
         beat = Heartbeat(followed, self._clock)
         self._beating.append(beat)
         try:
@@ -113,5 +114,5 @@ class Heartbeats:
             self._beating.remove(beat)
 
     def signs(self) -> tuple[WatchSign, ...]:
-        """Return the state of each watch, sorted by what it follows."""
+        """Return the state of each watch, sorted by the objects that it follows."""
         return tuple(sorted((beat.sign() for beat in self._beating), key=lambda sign: sign.followed))

@@ -1,11 +1,11 @@
-"""The machine that decides how many requests may be under way at once: it adapts this number to what the server can handle.
+"""The machine that decides how many requests may be under way at the same time: it adapts this number to the server's load.
 
-Pure. The limit begins at its ceiling, so it makes no difference while the server is idle. The limit falls if the server asks
-for less, and rises again while the server answers::
+Pure. The limit begins at its ceiling, so requests are not slowed down before the server is overloaded. The limit falls if the
+server asks for fewer requests or answers slowly, and rises again while the server answers normally::
 
     answered 429, or 503 with a Retry-After      limit x BACKED_OFF, at most once in CALM_S
-    answers take SLOW times the usual time, and  limit x SLOWED, at most once in CALM_S
-      longer than SLOW_S
+    the average time of an answer is more than   limit x SLOWED, at most once in CALM_S
+      SLOW times the usual time, and than SLOW_S
     ``limit`` requests are answered while        limit + 1, up to the ceiling
       the limit is used up
 
@@ -24,17 +24,17 @@ from typing import Final, TypeAlias, assert_never
 BACKED_OFF: Final = 0.7
 SLOWED: Final = 0.9
 CALM_S: Final = 1.0
-"""The shortest time in seconds between two decreases, because requests from before a decrease are still being answered."""
+"""The shortest time in seconds between two decreases. Refusals soon after a decrease answer requests from before it."""
 SLOW: Final = 4.0
 SLOW_S: Final = 1.0
-"""The time in seconds below which an answer never counts as slow."""
+"""The average time in seconds below which answers never count as slow."""
 _WEIGHT: Final = 0.1
 _FORGETTING: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The state. ``limit`` is rounded down for use; ``average_s`` and ``usual_s`` are 0 before the first answer."""
+    """The machine's state. ``limit`` is rounded down for use; ``average_s`` and ``usual_s`` are 0 before the first answer."""
 
     ceiling: int
     floor: int
@@ -45,7 +45,7 @@ class Pace:
 
     @property
     def at_once(self) -> int:
-        """Return the number of requests that may be under way."""
+        """Return the number of requests that may be under way at the same time."""
         return int(self.limit)
 
 
@@ -58,7 +58,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The server answered after ``took_s`` seconds (None: not timed); ``busy``: the limit was used up meanwhile."""
+    """The server answered after ``took_s`` seconds (None: not timed). ``busy``: the limit was used up at that moment."""
 
     now: float
     took_s: float | None

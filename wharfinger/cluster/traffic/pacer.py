@@ -18,7 +18,7 @@ import trio
 from wharfinger.cluster.traffic import pace_machine as core
 
 FLOOR: Final = 4
-"""The number of requests that may be under way even if the server refuses all of them."""
+"""The number of requests that may be under way even if the server refuses all requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Turn:
         self._pacer.refused()
 
     def answered(self, took_s: float | None) -> None:
-        """Report an answer. ``took_s`` is its time in seconds; None if the time does not depend on the server's load."""
+        """Report an answer. ``took_s`` is its time in seconds; None if the time says nothing about the server's load."""
         self._pacer.answered(took_s)
 
 
@@ -71,7 +71,7 @@ class Pacer:
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[Turn, None]:
-        """Wait for a turn, and keep it for the block."""
+        """Wait for a turn, and keep it for as long as the block runs."""
         await self._limiter.acquire()
         turn = Turn(self)
         try:
@@ -86,7 +86,7 @@ class Pacer:
         return self._limiter.available_tokens < 0
 
     async def exchange(self) -> None:
-        """Give back the turn of this task, and wait for another turn. If the wait is cancelled, the task has no turn."""
+        """Give back the turn of this task, and wait for a new turn. If the wait is cancelled, the task has no turn any more."""
         self._limiter.release()
         await self._limiter.acquire()
 
@@ -96,7 +96,7 @@ class Pacer:
         self._step(core.Refused(trio.current_time()))
 
     def answered(self, took_s: float | None) -> None:
-        """Record an answer. ``took_s`` is its time in seconds; None if the time does not depend on the server's load."""
+        """Record an answer. ``took_s`` is its time in seconds; None if the time says nothing about the server's load."""
         busy = self._limiter.available_tokens <= 0
         self._step(core.Answered(trio.current_time(), took_s, busy))
 

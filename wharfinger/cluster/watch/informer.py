@@ -1,7 +1,8 @@
-"""A copy in memory of all objects of a kind (within a namespace and a selector), which follows the server.
+"""A copy in memory of all objects of a kind (within a namespace and a selector), which is kept up to date with the server.
 
 :mod:`~wharfinger.cluster.watch.informer_core` is the state machine that decides when to list and when to watch.
-:mod:`~wharfinger.cluster.watch.object_cache` holds the objects. This module is the task between them and a client.
+:mod:`~wharfinger.cluster.watch.object_cache` holds the objects. This module contains the task that connects both with a
+client.
 
 While the API server does not answer, the last known objects remain readable, and :meth:`Informer.statistics` has the error.
 When the server answers again, the cache catches up, and reports the changes.
@@ -42,7 +43,7 @@ overloaded server wait long for their turn.
 
 @dataclass(frozen=True, slots=True)
 class InformerStatistics:
-    """The state of an informer. Counters begin at its start. A success sets ``last_error`` to ""."""
+    """The state of an informer. The counters begin at its start. A successful request sets ``last_error`` to ""."""
 
     phase: str
     synced: bool
@@ -105,7 +106,7 @@ class Informer:
         return self._cache.subscribe()
 
     async def wait_synced(self) -> None:
-        """Wait for the first list. The caller sets the deadline; :meth:`statistics` has the reason for a delay."""
+        """Wait until the first list is complete. The caller sets the deadline; :meth:`statistics` has the reason for a delay."""
         await self._synced.wait()
 
     async def list_anew(self) -> None:

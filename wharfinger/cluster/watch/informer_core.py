@@ -14,8 +14,8 @@ action at a time, and report the outcome as the next event::
 A broken watch is resumed at its last revision; after a second failure in a row, all objects are listed again. If the server
 forgets two lists in a row before all their pages are read, the next list is requested in one piece.
 
-A caller may request another list (Asked) at any time. If a list is under way, the other list follows it. A watch or a
-pause is ended, and the list begins immediately; no other event ends an action.
+A caller may request a list (Asked) at any time. If a list is already under way, the requested list begins after it. If a watch
+or a pause is under way, it is ended, and the requested list begins immediately. No other event ends a running action.
 
 A pause is a capped exponential backoff with jitter (the jitter is part of the event: this file draws no random numbers). The
 count of failures falls to zero only when a watch has delivered something or has lived for :data:`LIVED_S`. So a server that
@@ -44,9 +44,9 @@ class Phase(Enum):
 class State:
     """The state of the reflector.
 
-    ``resume_list``: after the pause, a list begins. ``heard``: this watch delivered something. ``suspect``: a watch failed, and
-    nothing was received since. ``expired``: the number of lists in a row that the server forgot before all pages were read.
-    ``again``: another list was requested while one was under way.
+    ``resume_list``: a list begins after the pause, and not a watch. ``heard``: the present watch has delivered something.
+    ``suspect``: a list or a watch failed, and none has succeeded since. ``expired``: the number of lists in a row that the
+    server forgot before all pages were read. ``again``: a list was requested while a list was under way.
     """
 
     phase: Phase = Phase.LISTING

@@ -1,7 +1,7 @@
 """A reader of those objects of one kind that match a selector. It parses one object at a time, because all parsed objects
 together would need too much memory.
 
-A checkpoint follows each object, so that other tasks can run.
+A trio checkpoint follows each object, so that other tasks can run.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,8 @@ async def visit_all(
     field_selector: str = "",
 ) -> set[ObjectKey]:
     """Call ``look``, which must not block, with every object; return the keys of all existing objects. If an object cannot be
-    read, its key is returned, but the object is not passed to ``look``. If the server forgets the list while it is read, the
-    list is read once more in one piece, so some objects are passed twice. Raises ClusterError.
+    parsed, its key is returned, but the object is not passed to ``look``. If the server forgets the list before all pages are
+    read, the list is requested once more in one piece, so some objects are passed twice. Raises ClusterError.
     """
     try:
         return await _look(client, resource, (label_selector, field_selector), look, paged=True)
@@ -55,7 +55,7 @@ async def _look(
 
 
 def _parsed(text: bytes, key: ObjectKey) -> JsonObject | None:
-    """Return the object; None if it cannot be read, for example because it is nested too deep."""
+    """Return the object; None if it cannot be parsed, for example because it is nested too deep."""
     try:
         return as_object(decode_json(text, max_bytes=MAX_LINE_BYTES, what=str(key)), str(key))
     except FormatError:

@@ -5,7 +5,8 @@ holds the *keys* that changed since the last call of `Changes.wait`, never a que
 between two calls count as one.
 
 A caller that needs each change, and the object as the server sent it, passes ``on_change``, which is called immediately and
-must not block. A caller that keeps its own view of the objects passes ``keep``, so that the objects are not held twice.
+must not block. A caller that stores the objects itself passes ``keep``, a function that returns the part of an object that the
+cache holds, so that complete objects are not held twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +24,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """The report that one object was added, changed, or is gone.
+    """The report that one object was added, changed or deleted.
 
     ``object`` is the complete object from the server: its new state or, if it is gone, its last state. It is None if the
     server did not send the last state: a new list lacks the object, or another object (with another uid) has its key. In the
@@ -53,7 +54,7 @@ def without_managers(obj: JsonObject) -> JsonObject:
 
 
 def in_shared_texts(obj: JsonObject) -> JsonObject:
-    """Return an object without ``managedFields``. Its strings are shared with other objects, because many of them are equal."""
+    """Return an object without ``managedFields``. To save memory, equal strings of different objects are stored only once."""
     return with_shared_texts(without_managers(obj))
 
 

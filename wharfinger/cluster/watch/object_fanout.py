@@ -1,9 +1,9 @@
-"""Distribution of one list and watch to several listeners. It decides which listener is notified of which change.
+"""The distribution of one list and watch to several listeners: which listener is notified of which change.
 
 Synchronous. Only the state of each object is held (its uid and resourceVersion), so a new listener must get its objects from a
 list. A new listener is *fresh* until the end of the first complete list that began after it joined: it gets all objects of
-that list, while all other listeners only get the differences. ``told`` has the keys of the objects that a fresh listener was
-notified of.
+that list, while listeners that are not fresh only get the differences. ``Listener.told`` has the keys of the objects that a
+fresh listener was notified of.
 
 Invariants:
 
@@ -131,7 +131,7 @@ class ObjectFanout:
     def _tell(self, obj: RawObject, *changes: RawChange) -> None:
         """Report ``changes`` to the listeners that know the object.
 
-        To each other listener that the current list covers, report the whole object as added.
+        Report the whole object as added to each listener that does not know it and that the current list covers.
         """
         errors: list[Exception] = []
         for listener in self._listeners:

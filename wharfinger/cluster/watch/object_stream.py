@@ -1,9 +1,9 @@
 """One list and watch for any number of subscribers: each is notified of all objects, then of every change.
 
 :mod:`~wharfinger.cluster.watch.informer_core` is the state machine that decides when to list and when to watch.
-:mod:`~wharfinger.cluster.watch.object_fanout` decides which subscriber is notified of which change. This module is the task
-between them and a client. Objects are passed on as the JSON text that was received. No object is held after all subscribers
-were notified of it.
+:mod:`~wharfinger.cluster.watch.object_fanout` decides which subscriber is notified of which change. This module contains the
+task that connects these two with a client. Objects are passed on as the JSON text that was received. No object is held after
+all subscribers were notified of it.
 
 A list is processed page by page as it arrives. A subscriber that joins after a list has begun makes the stream list again; all
 subscribers that join before that new list begins share it. While a list is under way, nothing is watched. The next watch begins
@@ -28,12 +28,12 @@ from wharfinger.formats.json.value import ShapeError
 from wharfinger.kube.resource import ResourceType
 
 MIN_RELIST_S: Final = 1.0
-"""The shortest interval between lists; it replaces a shorter requested interval."""
+"""The shortest interval in seconds between lists; it replaces shorter intervals that subscribers request."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class WatchTarget:
-    """The target of a list and watch: a kind in a namespace ("" for all), limited by both selectors.
+    """The target of a list and watch: a kind in a namespace ("" for all), limited by two selectors.
 
     ``metadata_only``: the objects are requested without spec and status.
     """
@@ -85,7 +85,7 @@ class WatchSubscription:
             raise self._first_error
 
     def attempted(self, error: ClusterError | ShapeError | None) -> None:
-        """Record the end of a list that the subscriber shares. Only the first such list counts."""
+        """Record the end of a list that began after the subscription. Only the first call counts."""
         if not self._attempted.is_set():
             self._first_error = error
             self._attempted.set()
@@ -93,7 +93,7 @@ class WatchSubscription:
 
 @dataclass(frozen=True, slots=True)
 class SharedWatchStatistics:
-    """The state of a stream. Counters begin at its start. A success sets ``last_error`` to ""."""
+    """The state of a stream. The counters begin at its start. A successful request sets ``last_error`` to ""."""
 
     resource: ResourceType
     namespace: str
@@ -110,7 +110,7 @@ class SharedWatchStatistics:
 
 
 class ObjectStream:
-    """A stream of one target, which is followed while :meth:`run` runs."""
+    """The stream of one target: it lists and watches the objects while :meth:`run` runs."""
 
     def __init__(self, client: ClusterClient, target: WatchTarget, jitter: Callable[[], float]) -> None:
         self.target = target
@@ -131,7 +131,7 @@ class ObjectStream:
     # -- subscribers
 
     def join(self, on_change: OnRawChange, relist_s: float | None) -> WatchSubscription:
-        """Add a subscriber; ``relist_s`` is the interval at which everything is to be listed again."""
+        """Add a subscriber; ``relist_s`` is the interval in seconds at which all objects are to be listed again."""
         subscription = WatchSubscription(self._fanout.join(on_change), relist_s, self._is_watching)
         self._subscriptions.append(subscription)
         if self._state.phase is not core.Phase.LISTING or self._list_begun:
@@ -189,7 +189,7 @@ class ObjectStream:
             self._list_begun = False
 
     def _ask(self) -> None:
-        """Request another list; it replaces the running action, unless that is a list."""
+        """Request a list; it replaces the running action, unless this action is already a list."""
         listing = self._state.phase is core.Phase.LISTING
         self._step(core.Asked())
         if not listing:
@@ -274,7 +274,7 @@ class ObjectStream:
         return core.Asked()
 
     def _relist_at(self) -> float:
-        """Return the time at which everything is to be listed again."""
+        """Return the time at which all objects are to be listed again."""
         shortest = min((one.relist_s for one in self._subscriptions if one.relist_s is not None), default=inf)
         return self._listed_at + max(shortest, MIN_RELIST_S)
 

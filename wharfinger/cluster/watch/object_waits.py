@@ -1,7 +1,7 @@
-"""Waits until objects are ready, or gone. The objects are watched, not polled.
+"""Functions that wait until objects are ready or gone. The objects are watched, not polled.
 
-A wait has no deadline of its own: the caller sets a deadline. The callback ``progress`` gets the objects that are not as wanted
-yet.
+These functions have no deadline: the caller sets one. The callback ``progress`` gets the objects that are not in the wanted
+state yet.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ SYNC_PATIENCE_S: Final = 2.0
 
 Laggards = Mapping[ObjectKey, InProgress | Failed]
 Progress = Callable[[Laggards], None]
-"""A callback that gets the objects that are not as wanted yet, each time a state changes; it must not block."""
+"""A callback that gets the objects that are not in the wanted state yet, each time a state changes; it must not block."""
 
 Judge = Callable[[ObjectKey, JsonObject | None], Readiness]
 """A function that returns the readiness of an object; it gets None if the object does not exist."""
@@ -35,7 +35,7 @@ class WaitReport:
 
     @property
     def done(self) -> bool:
-        """Return whether every object is as wanted."""
+        """Return whether every object is in the wanted state."""
         return not self.laggards
 
     @property
@@ -45,12 +45,12 @@ class WaitReport:
 
     @property
     def laggards(self) -> Laggards:
-        """Return the objects that are not as wanted."""
+        """Return the objects that are not in the wanted state."""
         return {key: state for key, state in self.states.items() if not isinstance(state, Current)}
 
 
 def silent(laggards: Laggards) -> None:
-    """Ignore the progress."""
+    """Ignore the progress; this is the default of ``progress``."""
 
 
 async def wait_ready(client: ClusterClient, keys: Iterable[ObjectKey], *, progress: Progress = silent) -> WaitReport:
@@ -84,7 +84,7 @@ class _Board:
         self._settle()
 
     def update(self, states: Mapping[ObjectKey, Readiness]) -> None:
-        """Replace known states by newer ones, unless the wait is over."""
+        """Replace known states with newer ones, and report them, unless the wait is over."""
         changed = {key: state for key, state in states.items() if self.states[key] != state}
         if changed and not self.settled.is_set():
             self.states.update(changed)
@@ -114,7 +114,7 @@ async def wait_until(client: ClusterClient, keys: Iterable[ObjectKey], judge: Ju
 async def _follow(
     client: ClusterClient, resource: ResourceType, namespace: str, keys: list[ObjectKey], judge: Judge, board: _Board
 ) -> None:
-    # A single object is watched alone, because its namespace may have a thousand of the kind. Most charts have only one.
+    # A single object is watched by its name, because the namespace may have a thousand objects of the kind.
     only = f"metadata.name={keys[0].name}" if len(keys) == 1 else ""
     async with open_informer(client, resource, namespace, field_selector=only) as informer:
         while not await _synced(informer):

@@ -48,15 +48,15 @@ class SharedWatches:
     ) -> Iterator[WatchSubscription]:
         """Subscribe to the selected objects of a kind in a namespace ("" for all) for as long as the block runs.
 
-        ``relist_s``: the seconds after the last list at which everything is listed again; the stream uses the shortest interval
-        of its subscribers. ``metadata_only``: objects come without spec and status, if the server supports that.
+        ``relist_s``: the number of seconds after a list until everything is listed again; the stream uses the shortest interval
+        of its subscribers. ``metadata_only``: objects are requested without spec and status, if the server supports that.
         """
         place = namespace if resource.namespaced else ""
         target = WatchTarget(resource, place, label_selector, field_selector, metadata_only)
         stream = self._streams.get(target)
         if stream is None:
             stream = self._streams[target] = ObjectStream(self._client, target, self._jitter)
-            # Not in the context of the first subscriber, because the log lines of the task belong to no single subscriber.
+            # The task does not run in the context of the first subscriber, because its log lines belong to no single subscriber.
             self._context.run(partial(self._nursery.start_soon, stream.run, name=f"watch {target}"))
         subscription = stream.join(on_change, relist_s)
         try:

@@ -2,14 +2,14 @@
 for a later time.
 
 Level-triggered and coalescing: if a key already waits, it is not added a second time, so the queue is bounded by the number of
-objects. A key is *in hand* from `take` to `done`. Meanwhile it is never handed to a second worker; if it is added again, it is
-queued once it is done.
+different keys. A key is *in hand* from `take` to `done`. Meanwhile it is never handed to a second worker; if it is added again,
+it is queued when `done` is called.
 
 Invariants:
 
 * No key both waits and is in hand. A key that waits, or was added while it was in hand, has no planned time.
 * Every key added is handed out at least once after its latest `add`, in the order of arrival.
-* If a key is planned for several times, the earliest time is used. Times are trio's clock.
+* If a key is planned for several times, the earliest time is used. Times are those of trio's clock.
 """
 
 import heapq
@@ -95,7 +95,7 @@ class WorkQueue(Generic[Key]):
         self._failures.pop(key, None)
 
     def statistics(self) -> dict[str, int]:
-        """Return the numbers of keys that are due, of keys that wait for a time, and of keys that failed last time."""
+        """Return the numbers of keys that are due, of keys that are planned for later, and of keys whose last attempt failed."""
         return {
             "due": len(self._waiting) + len(self._again),
             "waiting": len(self._at),

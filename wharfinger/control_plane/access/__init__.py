@@ -1,6 +1,6 @@
-"""Authentication and authorization: users and their tokens, RBAC, impersonation, the authority's certificates and the
+"""Authentication and authorization: users and their tokens, RBAC, impersonation, the server's certificates and the
 kubeconfig.
 
-Roles and bindings are read through a ``ClusterView``; nothing is written here. Reviews and service account tokens, which
+Roles and bindings are read through a ``ClusterView``; no API object is written here. Reviews and service account tokens, which
 need the package ``verbs``, are in ``special_endpoints``. May import ``objects``, ``wire`` and ``kinds``.
 """

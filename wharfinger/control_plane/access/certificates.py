@@ -1,9 +1,9 @@
-"""The control plane's own certificates: a certificate authority for one server, created at the first start and kept
-beside the data.
+"""The control plane's own certificates: a certificate authority for one server, created at the first start and
+stored next to the server's data.
 
 Clients trust the authority, because the kubeconfig contains its certificate. Each start creates a new certificate for the
 server, with its address and the names of the API server inside a cluster. Keys are P-256, and are only written to files with
-mode 0600. The authority is valid for ten years, the server's certificate for one.
+mode 0600. The authority's certificate is valid for ten years, the server's certificate for one year.
 """
 
 import ipaddress
@@ -62,7 +62,7 @@ class Authority:
 
 
 def kept_authority(folder: Path, now: datetime) -> Authority:
-    """Return the authority in a folder; create it if it is missing or expires within :data:`RENEW_DAYS`.
+    """Return the authority in a folder; create it if it is missing or expires within :data:`RENEW_DAYS` days.
 
     Raises CertificateError if the files are not a certificate and its key, and OSError if they cannot be read or written.
     """

@@ -48,7 +48,7 @@ def impersonated(view: ClusterView, user: User, headers: Mapping[str, str], aske
 
 
 def impersonates(headers: Mapping[str, str]) -> bool:
-    """Return whether any header asks for impersonation."""
+    """Return whether any header requests impersonation."""
     return any([name.startswith("impersonate-") for name in headers])  # noqa: C419 - a list is quicker
 
 
@@ -83,7 +83,7 @@ def _go_map(extra: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _modes(user: User, wanted: User) -> tuple[str, ...]:
-    """Return the modes of impersonation to try, the narrow ones first (KEP-5284).
+    """Return the modes of impersonation to try, in this order (KEP-5284): a mode for certain users comes first.
 
     "" is the original mode, in which any user may be impersonated.
     """

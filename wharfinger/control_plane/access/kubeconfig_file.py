@@ -1,8 +1,8 @@
-"""The kubeconfig that gives clients access to a served control plane, and its token. Both are written as secrets: only their
-owner can read the files.
+"""The kubeconfig that gives clients access to a served control plane, and the file with the administrator's token. Only their
+owner can read these files.
 
-kubectl and helm do not send tokens to a plain HTTP server, but they do send the credentials in its URL. For such a server the
-kubeconfig therefore has the token twice: as the user's token, and in the server's URL. Files are replaced as a whole, so they are
+kubectl and helm do not send tokens to a plain HTTP server, but they do send the credentials in its URL. So the kubeconfig for
+such a server contains the token twice: as the user's token, and in the server's URL. Files are replaced as a whole, so they are
 never half written.
 """
 
@@ -51,7 +51,7 @@ def default_path() -> Path:
 
 
 def new_token() -> str:
-    """Return a random token that cannot be guessed."""
+    """Return a new random token."""
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 

@@ -1,8 +1,8 @@
-"""Role-based access control: what a user's bindings allow. Pure, except that it reads the stored roles and bindings.
+"""Role-based access control: what the roles that are bound to a user allow. Pure, except that stored roles and bindings are read.
 
-An administrator (``system:masters``) may do everything; no rule is consulted. Any other user may do what a rule of a bound
-role allows. A binding binds a role to a user, a group or a service account. A ClusterRoleBinding applies in the whole cluster,
-a RoleBinding only in its namespace. Rules only allow; no rule forbids anything.
+An administrator (``system:masters``) may do everything; no rule is consulted. Any other user may do what the rules of the
+user's roles allow. A binding binds a role to a user, a group or a service account. A ClusterRoleBinding applies in the whole
+cluster, a RoleBinding only in its namespace. Rules only allow; no rule forbids anything.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _PLURALS: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An RBAC decision. ``reason`` names the binding that allows the request; in a refusal, the bound roles that do not exist."""
+    """An RBAC decision. ``reason`` names the binding that allows the request or, in a refusal, bound roles that do not exist."""
 
     allowed: bool
     reason: str = ""
@@ -101,7 +101,7 @@ def _is_subject(user: User, subject: JsonObject, namespace: str) -> bool:
 
 
 def _source(binding: JsonObject, reference: JsonObject, subject: JsonObject, namespace: str) -> str:
-    """Return the source of a permission in the form of reviews: ``RoleBinding "b/ns" of Role "r" to Group "g"``."""
+    """Return the source of a permission as access reviews show it: ``RoleBinding "b/ns" of Role "r" to Group "g"``."""
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
     name = find_str(binding, "metadata", "name")
     who = find_str(subject, "name")

@@ -1,4 +1,4 @@
-"""The authorization of requests, which precedes every other check of a request. Refused requests raise StatusError (403)."""
+"""The authorization of authenticated requests, which precedes all further checks. Refused requests raise StatusError (403)."""
 
 from typing import Final
 
@@ -50,7 +50,7 @@ def authorize_resource(view: ClusterView, asked: Attributes) -> None:
 
 
 def authorize_creation(view: ClusterView, user: User, kind: Kind, version: str, namespace: str, name: str) -> None:
-    """Refuse an update or an apply that would create an object if the user may not create it. Raises StatusError (403)."""
+    """Refuse an update or an apply that would create an object, unless the user may create it. Raises StatusError (403)."""
     if not user.administrator:
         route = ResourceRoute(kind.group, version, namespace, kind.plural, name)
         authorize_resource(view, attributes_of(user, route, "create"))

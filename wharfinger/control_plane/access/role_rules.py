@@ -1,4 +1,4 @@
-"""The matching of one rule of a role (``rbac.authorization.k8s.io/v1`` PolicyRule). Pure."""
+"""The check whether one rule of a role (``rbac.authorization.k8s.io/v1`` PolicyRule) allows a request. Pure."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -30,7 +30,7 @@ class Attributes:
 
 
 def strings(rule: JsonObject, field: str) -> tuple[str, ...]:
-    """Return a list of strings in a rule; items of other types are ignored."""
+    """Return the strings in a list field of a rule; items of other types are ignored."""
     return tuple(item for item in _listed(rule, field) if isinstance(item, str))
 
 

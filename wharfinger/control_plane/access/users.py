@@ -55,7 +55,7 @@ ByToken = Callable[[str], "User | None"]
 
 
 def service_account_of(name: str) -> tuple[str, str] | None:
-    """Return namespace and name of the service account with this user name; None for other users."""
+    """Return the namespace and the name of the service account with this user name; None for other users."""
     parts = name.removeprefix(_ACCOUNT).split(":") if name.startswith(_ACCOUNT) else []
     return (parts[0], parts[1]) if len(parts) == 2 and all(parts) else None
 
@@ -106,7 +106,7 @@ def misplaced_space(authorization: str) -> bool:
 
 
 def _secret(authorization: str) -> str | None:
-    """Return the token in an Authorization header: None without a supported scheme and a token, "" if it cannot be decoded."""
+    """Return the token in an Authorization header; None if the scheme or the token is missing, "" if it cannot be decoded."""
     parts = authorization.strip().split(" ", 2)
     scheme, value = parts[0].lower(), parts[1] if len(parts) > 1 else ""
     if not value or scheme not in _SCHEMES:
@@ -120,4 +120,4 @@ def _secret(authorization: str) -> str | None:
 
 
 _SCHEMES: Final = frozenset({"bearer", "basic"})
-"""The supported schemes; a header of any other scheme is ignored."""
+"""The supported schemes; a header with any other scheme is ignored."""

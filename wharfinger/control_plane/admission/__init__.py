@@ -2,5 +2,6 @@
 webhooks.
 
 A plugin checks or changes a write, and may depend on other objects (for example, quotas). A plugin about one kind belongs in
-that kind's folder in ``api``. Called by the verbs; may import ``backend``, ``catalog`` and everything below.
+that kind's folder in ``api``. Called by the verbs. May import ``backend``, ``catalog`` and the folders below them in
+the layers of pyproject.toml.
 """

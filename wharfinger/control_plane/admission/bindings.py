@@ -1,5 +1,5 @@
-"""The cache of bound policies and configured webhooks. It is only loaded again when a policy, a binding or a webhook changes.
-Without a bound policy or a webhook, no write is checked here.
+"""The cache of bound policies (policies that have a binding) and of the configured webhooks. It is only loaded again when a
+policy, a binding or a webhook configuration changes. Without a bound policy or a webhook, no write is checked here.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,8 @@ users and permissions, because the cluster needs them."""
 
 
 class BoundPolicies:
-    """The compiled policies that have bindings, and the webhooks. The backend calls this object with every change.
+    """The compiled policies that have bindings, and the webhooks. The backend calls this object with every change
+    of a stored object.
 
     ``backend.policies`` is this object while there is a bound policy or a webhook, and None otherwise.
     """
@@ -116,5 +117,5 @@ class BoundPolicies:
 
 
 def _state(obj: JsonObject) -> tuple[str, str]:
-    """Return a key of the current state of an object: its UID and resourceVersion."""
+    """Return a key that identifies the current state of an object: its UID and resourceVersion."""
     return text(obj, "metadata", "uid"), text(obj, "metadata", "resourceVersion")

@@ -1,4 +1,4 @@
-"""The match conditions of policies and webhooks: whether all of them hold for a request."""
+"""The evaluation of the match conditions of policies and webhooks: whether all of them are true for a request."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,7 +28,7 @@ class ConditionError(Exception):
 class Conditions:
     """The match conditions of a policy or webhook.
 
-    ``variables`` are those that the policy defines. ``strict`` is true if the failure policy is ``Fail``.
+    ``variables`` are the variables that the policy defines. ``strict`` is true if the failure policy is ``Fail``.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Conditions:
         self._strict = strict
 
     def hold(self, names: Mapping[str, Value]) -> bool:
-        """Return whether all conditions hold.
+        """Return whether all conditions are true.
 
         If one condition is false, errors of the others are ignored. With the failure policy ``Ignore``, a condition that cannot
         be evaluated counts as false; with ``Fail``, this method raises ConditionError or OutOfBudgetError.

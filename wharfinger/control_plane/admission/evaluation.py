@@ -1,7 +1,7 @@
 """The evaluation of a policy's expressions under their budget (``apiserver/pkg/admission/plugin/cel``).
 
-A variable is evaluated when it is first used, once in each call of :func:`evaluated`. Its cost is charged to the budget of
-that call.
+A variable is evaluated when it is first used, at most once in each call of :func:`evaluated`. Its cost is charged to the
+budget of that call.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ class OutOfBudgetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An expression that can be evaluated, or the reason why it cannot."""
+    """A compiled expression, or the reason why it cannot be compiled."""
 
     text: str
     program: Program | None = None
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of an expression: its value, or the error with which it ended."""
+    """The result of an evaluation: the value of the expression, or the error with which the evaluation ended."""
 
     value: Value = None
     error: str = ""

@@ -1,4 +1,4 @@
-"""The inputs of a policy's expressions: the variables through which they see the request."""
+"""The inputs of a policy's expressions: the variables that describe the request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

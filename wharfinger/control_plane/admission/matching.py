@@ -1,4 +1,4 @@
-"""The matching of requests by a policy or a binding (``apiserver/pkg/admission/plugin/policy/matching``)."""
+"""The check whether a policy or a binding matches a request (``apiserver/pkg/admission/plugin/policy/matching``)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,7 +16,7 @@ _NAMESPACE: Final = "Namespace"
 
 
 def matched(match: JsonObject, admission: Admission, asked: Resource, catalog: Catalog) -> Resource | None:
-    """Return the resource that a policy sees in a request; None if the policy does not match the request.
+    """Return the resource of a request in the form that a policy gets; None if the policy does not match the request.
 
     The result is the requested resource. With ``matchPolicy: Equivalent``, it may be another version of this resource: one that
     the rules of the policy name.

@@ -3,8 +3,8 @@ parameter.
 
 Policies are evaluated in the order of their names, before mutating webhooks, and each gets the object with the changes of the
 previous ones. A policy with ``reinvocationPolicy: IfNeeded`` is evaluated a second time if another mutation may have changed the
-object since. As in kube-apiserver, the next mutation is evaluated even if one has failed; after the last mutation, the errors
-of policies with the failure policy ``Fail`` refuse the request.
+object since. As in kube-apiserver, the next mutation is evaluated even if one has failed. After the last mutation, the request
+is refused if a policy with the failure policy ``Fail`` had an error.
 
 Source: kube-apiserver, ``apiserver/pkg/admission/plugin/policy/mutating``.
 """
@@ -55,7 +55,7 @@ class Trouble:
 
 
 class CompiledMutation:
-    """A MutatingAdmissionPolicy whose expressions can be evaluated."""
+    """A MutatingAdmissionPolicy with its compiled expressions."""
 
     def __init__(self, policy: JsonObject) -> None:
         self.policy = policy
@@ -224,7 +224,7 @@ def _invocations(
     bound: Sequence[tuple[CompiledMutation, Sequence[JsonObject]]],
     troubles: list[tuple[CompiledMutation, Trouble]],
 ) -> list[_Invocation]:
-    """Return all evaluations that a request needs, and add the errors of the configuration to ``troubles``."""
+    """Return all evaluations that a request needs, and add the errors in policies and bindings to ``troubles``."""
     found: list[_Invocation] = []
     for policy, bindings in bound:
         taken = matched(match_of(policy.policy, "matchConstraints") or {}, admission, asked, catalog)

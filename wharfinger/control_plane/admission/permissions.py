@@ -110,5 +110,5 @@ PARAMETER_PLUGIN: Final = Plugin(
     check=check_parameters,
 )
 """The plugin for these checks. kube-apiserver has no such plugin: in kube-apiserver, the checks belong to the validation of
-these kinds.
+policies and bindings.
 """

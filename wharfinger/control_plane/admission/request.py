@@ -1,4 +1,4 @@
-"""The request for which a policy is evaluated: one write, and the parts of it that policies can see."""
+"""The request for which a policy is evaluated, and the form in which expressions see this request and its objects."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -46,7 +46,7 @@ _OPTIONS: Final = {
 
 
 def form_of(admission: Admission) -> Resource | None:
-    """Return the kind of the object if it is not the kind of the resource: for example a Scale or an Eviction; else None."""
+    """Return the kind of the object if it is not the kind of the resource, for example a Scale or an Eviction; else None."""
     if admission.subresource == SCALE:
         return _SCALE
     return None if admission.form is None else Resource(admission.form.kind, admission.form.version)
@@ -64,7 +64,7 @@ def namespace_of(admission: Admission) -> str:
 
 
 def at_resource(resource: Resource, obj: JsonObject | None) -> JsonObject | None:
-    """Return a stored object in the version of ``resource``, in which expressions see it."""
+    """Return a stored object in the version of ``resource``, which is the version that expressions see."""
     if obj is None:
         return None
     served = Served(resource.kind, resource.version)
@@ -85,9 +85,10 @@ def seen(admission: Admission, resource: Resource, obj: JsonObject | None) -> Js
 
 
 def request_document(admission: Admission, asked: Resource, matched: Resource) -> JsonObject:
-    """Return the ``request`` variable of expressions; empty fields are left out.
+    """Return the ``request`` variable of expressions; an empty name, namespace or subresource is left out.
 
-    ``asked`` is the resource in the version that the user has requested, ``matched`` in the version that the policy matches.
+    ``asked`` is the resource in the version that the user has requested. ``matched`` is the resource in the version that the
+    policy matches.
     """
     form, options = form_of(admission), _OPTIONS.get(admission.operation)
     document: JsonObject = {

@@ -40,7 +40,7 @@ class Denial:
 
 
 class CompiledPolicy:
-    """A ValidatingAdmissionPolicy whose expressions can be evaluated."""
+    """A ValidatingAdmissionPolicy with its compiled expressions."""
 
     def __init__(self, policy: JsonObject) -> None:
         self.policy = policy
@@ -65,8 +65,9 @@ class CompiledPolicy:
     def denials(
         self, admission: Admission, asked: Resource, taken: Resource, parameter: JsonObject | None
     ) -> tuple[list[Denial], list[Denial]]:
-        """Return the denials, which cause the actions of a binding, and the errors, which refuse the request without regard to
-        those actions.
+        """Return the denials, and the errors of audit annotations.
+
+        A denial causes the actions of the binding, such as ``Warn``. An error causes a refusal, whatever those actions are.
         """
         known = inputs(admission, asked, taken, parameter)
         asking = {**known, **authorizers(admission)}
@@ -114,7 +115,7 @@ class CompiledPolicy:
 def enforce(
     admission: Admission, catalog: Catalog, bound: Sequence[tuple[CompiledPolicy, Sequence[JsonObject]]]
 ) -> None:
-    """Evaluate each policy for all of its bindings, and add the warnings. Raises StatusError for the first refusal."""
+    """Evaluate each policy for all of its bindings, and add the warnings. Raises StatusError if a policy refuses the request."""
     asked = resource_of(admission)
     if asked is None:
         return

@@ -43,7 +43,7 @@ class Verdict:
 
 
 def review_of(admission: Admission, asked: Resource, taken: Resource) -> JsonObject:
-    """Return the ``request`` of a review without its uid; ``taken`` is the resource as the webhook's rules name it."""
+    """Return the ``request`` of a review without its uid; ``taken`` is the resource in the version of the webhook's rules."""
     document = request_document(admission, asked, taken)
     return {
         **document,

@@ -1,4 +1,4 @@
-"""The configured webhooks, and the verdicts of validating webhooks on a write (``mutating`` calls the mutating webhooks).
+"""The configured webhooks, and the verdicts of validating webhooks on a write. (For mutating webhooks, see ``mutating``.)
 
 A write is synchronous, so a webhook cannot be called in the middle of it. Instead, `Webhooks.judge` raises VerdictsNeededError
 with the missing calls, before anything is stored. The HTTP handler makes the calls, and repeats the request with the verdicts
@@ -43,7 +43,7 @@ _HOLDS: Final = "failed expression: false"
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """One call of a webhook; ``client`` is its ``clientConfig``, ``review`` the ``request`` of the review without its uid."""
+    """One call of a webhook. ``client`` is the ``clientConfig``; ``review`` is the ``request`` of the review, without its uid."""
 
     key: str
     webhook: str
@@ -54,7 +54,7 @@ class WebhookCall:
 
 
 class VerdictsNeededError(Exception):
-    """The write can be decided once these webhooks have been called."""
+    """The write can only be decided after the calls in ``calls``."""
 
     def __init__(self, calls: Sequence[WebhookCall]) -> None:
         super().__init__(f"{len(calls)} webhooks have to be called before the write can be decided")
@@ -159,7 +159,7 @@ class Webhooks:
         return self._webhooks
 
     def judge(self, admission: Admission) -> None:
-        """Apply the verdicts on a write.
+        """Apply the verdicts of the validating webhooks on a write.
 
         Raises StatusError for the first refusal, and VerdictsNeededError if webhooks have to be called first.
         """

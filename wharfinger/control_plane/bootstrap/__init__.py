@@ -1,4 +1,4 @@
 """The initial content of a cluster: the roles and objects that every kube-apiserver creates at its first start.
 
-May import ``backend``, ``catalog`` and ``storage``.
+This package may import ``backend``, ``catalog`` and ``storage``.
 """

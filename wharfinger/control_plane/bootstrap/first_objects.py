@@ -2,9 +2,10 @@
 ``kubernetes``.
 
 ``first_objects.json`` (made by ``generate_first_objects.py``) holds them as a kube-apiserver stores them; roles and bindings
-are in :mod:`~wharfinger.control_plane.bootstrap.roles`. The first objects are written at the first start, when the marker
-object does not exist yet, and never again, so later changes and deletions by a user are kept. The objects that the server
-itself needs are restored by :mod:`~wharfinger.control_plane.controllers.standing_objects`.
+are in :mod:`~wharfinger.control_plane.bootstrap.roles`. The first objects are written only at the first start, which is
+recognized by the absence of the object ``_MARK``. Later starts write none of them, so changes and deletions by a user are
+kept. The objects that the server itself needs are restored by
+:mod:`~wharfinger.control_plane.controllers.standing_objects`.
 """
 
 from functools import cache

@@ -25,7 +25,7 @@ class Served:
 class Catalog:
     """The served kinds by resource name.
 
-    ``generation`` grows with every change, so that documents made from the catalog are made again.
+    ``generation`` grows with every change, so that documents about the catalog (for discovery) are made again.
     """
 
     def __init__(self, builtin: Iterable[Kind] = BUILTIN_KINDS) -> None:

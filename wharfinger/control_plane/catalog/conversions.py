@@ -1,9 +1,9 @@
 """The conversions of built-in kinds whose versions differ in form: from each version to the stored one and back.
 
 Two kinds are converted. HorizontalPodAutoscalers are stored as autoscaling/v2; autoscaling/v1 shows one metric as a field and
-the rest as annotations. Events are stored in the core group's form; in events.k8s.io, their fields have other names. Pure: each
-function takes an object and returns another (or the same, if there is nothing to convert). Versions of custom kinds are in
-:mod:`~wharfinger.control_plane.catalog.custom_versions`.
+the rest as annotations. Events are stored in the core group's form; in events.k8s.io, their fields have other names. The
+functions are pure: each takes an object and returns another (or the same, if there is nothing to convert). Conversions
+between versions of custom kinds are in :mod:`~wharfinger.control_plane.catalog.custom_versions`.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ Convert: TypeAlias = Callable[[JsonObject], JsonObject]
 class Conversion:
     """The conversion of one version of a kind to the stored version (``stored``) and back (``shown``).
 
-    ``fields`` maps field names that selectors of this version may use to their names in the stored form.
+    ``fields`` maps the names of fields in field selectors of this version to the names of the same fields in the stored form.
     """
 
     stored: Convert

@@ -162,7 +162,7 @@ def _scale_paths(scale: JsonObject) -> ScalePaths:
 def _with_warnings(
     group: str, kind: str, versions: tuple[KindVersion, ...], declared: list[JsonObject]
 ) -> tuple[KindVersion, ...]:
-    """Return the versions, each deprecated one with its warning: the declared one, or the server's standard text."""
+    """Return the versions; each deprecated one has a warning: the text in the definition, or the server's standard text."""
     deprecated = {find_str(item, "name"): item for item in declared if item.get("deprecated") is True}
     current = next((version.name for version in versions if version.name not in deprecated), "")
     result = []

@@ -22,7 +22,7 @@ def judged(
     patches: bool = False,
     more: Mapping[MacroKey, Macro] = NO_MACROS,
 ) -> Checked | str:
-    """Return the checked expression, or its errors in the API server's words.
+    """Return the checked expression, or the text of its errors as in kube-apiserver.
 
     With ``patches``, the expression may construct objects and JSON patches; ``more`` are macros in addition to the
     standard ones.

@@ -79,7 +79,7 @@ class Program:
         self._step = _Planner(checked).plan(checked.root)
 
     def evaluate(self, names: Mapping[str, Value]) -> tuple[Value | CelError, int]:
-        """Return the value, or the error, and the cost."""
+        """Return the value or error of the expression, and the cost of the evaluation."""
         run = Run(names)
         try:
             return self._step(run), run.cost

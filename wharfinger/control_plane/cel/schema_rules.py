@@ -55,7 +55,7 @@ class Scope:
     def _program(
         self, text: str, prefix: str, declared: Declared, wanted: Type, *, optional_old: bool, message: bool
     ) -> Compiled:
-        """Compile an expression of a declared type. Raises RecursionError."""
+        """Compile an expression whose variable ``self`` has the type ``declared``. Raises RecursionError."""
         old = optional(declared.type) if optional_old else declared.type
         checked = judged(text, {SELF: declared.type, OLD: old}, self._table.fields)
         if isinstance(checked, str):

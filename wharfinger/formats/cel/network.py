@@ -1,8 +1,8 @@
 """Addresses in rules: ``ip``, ``cidr`` and ``url``, which Kubernetes adds to CEL. Pure.
 
 A value is a map with one key, as in :mod:`~wharfinger.formats.cel.quantity`: ``{"ip": "10.0.0.1"}``,
-``{"cidr": "10.0.0.1/8"}``, ``{"url": "https://…"}``. As in Kubernetes, an IPv4 address inside an IPv6 one
-(``::ffff:1.2.3.4``), zones, and numbers with leading zeros are refused.
+``{"cidr": "10.0.0.1/8"}``, ``{"url": "https://…"}``. As in Kubernetes, an IPv4 address inside an IPv6 address
+(``::ffff:1.2.3.4``), an IPv6 zone (``fe80::1%eth0``), and leading zeros in an IPv4 address or a prefix length are refused.
 
 All functions raise ValueError for invalid arguments, except ``is_ip``, ``is_cidr`` and ``is_url``, which return False.
 """

@@ -1,8 +1,9 @@
-"""The protocol between the daemon and a rule worker: one line of JSON each way, and progress lines in between.
+"""The protocol between the daemon and a rule worker, a process that evaluates the CEL rules of schemas.
 
-A request is ``{"rules": …}`` (:class:`~wharfinger.formats.schemas.validations.SchemaRules`), to check that the rules compile. A
-request to evaluate them also has ``"self"`` and perhaps ``"old"``. Before each rule, a worker reports the rule that it starts
-(``{"at": …}``), so that the daemon knows which rule was running if it has to kill the worker. The last line is the answer:
+Each request and each answer is one line of JSON. A request to check that rules compile is ``{"rules": …}``
+(:class:`~wharfinger.formats.schemas.validations.SchemaRules`). A request to evaluate rules also has the value as ``"self"``,
+and the old value, if there is one, as ``"old"``. Before the answer, the worker writes a line for each rule that it starts
+(``{"at": …}``), so that the daemon knows which rule was running if it has to kill the worker. The answer is
 ``{"findings": […]}``.
 
 Rules are foreign programs, so the output of a worker is foreign data: its size is limited before it is read, and invalid output
@@ -32,7 +33,7 @@ class CelProtocolError(FormatError):
 
 
 class FindingKind(enum.Enum):
-    """The kind of a rule's finding about a value."""
+    """The kind of a finding."""
 
     FAILED = "failed"
     """The value violates the rule."""
@@ -44,11 +45,12 @@ class FindingKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding for one rule and one place of a value.
+    """A problem that a rule found at one place of a value, or a problem with the rule itself.
 
-    ``at`` is the rule's place in the schema, and ``path`` the place of the problem in the value. ``message`` was made from the
-    value on which the rule was evaluated; the path of that value has ``below`` steps less than ``path``. If ``message`` may
-    contain a secret, ``static`` replaces it.
+    ``at`` is the rule's place in the schema, and ``path`` is the place of the problem in the value. A rule's messageExpression
+    makes ``message`` from the value on which the rule was evaluated. Without its last ``below`` steps, ``path`` is the path of
+    that value. ``static`` is the rule's own text, for the case that the value contains a secret; it is empty if ``message``
+    was not made from the value.
     """
 
     kind: FindingKind
@@ -118,7 +120,7 @@ def _decoded(text: msgspec.Raw | msgspec.UnsetType) -> JsonValue:
 
 
 def encode_at(place: str) -> bytes:
-    """Return the line that reports which rule is next."""
+    """Return the line that reports the place of the next rule."""
     return encode_json({"at": place}) + b"\n"
 
 
@@ -139,7 +141,7 @@ def encode_findings(findings: Iterable[Finding]) -> bytes:
 
 
 def decode_line(line: bytes) -> str | tuple[Finding, ...]:
-    """Return the content of a worker's line: the place of the rule that it starts, or its findings. Raises CelProtocolError."""
+    """Return the content of a worker's line: the place of the rule that starts, or all findings. Raises CelProtocolError."""
     try:
         message = decode_json(line, max_bytes=MAX_ANSWER_BYTES, what="the answer")
         if find(message, "at") is not None:

@@ -15,7 +15,7 @@ import semver
 from wharfinger.formats.quantity import parse_quantity
 
 Tagged: TypeAlias = Mapping[str, object]
-"""A map with one key: the name of a type, with the canonical text of a value of this type."""
+"""A map with one key. The key is the name of a type, and its value is the canonical text of a value of this type."""
 
 LARGEST_INT: Final = 2**63 - 1
 _MAX_CHARS: Final = 64
@@ -72,7 +72,7 @@ def sign(value: Tagged) -> int:
 
 
 def is_integer(value: Tagged) -> bool:
-    """Implement ``quantity('1k').isInteger()``: true if `asInteger` has a result."""
+    """Implement ``quantity('1k').isInteger()``: true if ``asInteger`` has a result."""
     amount = _amount(value)
     return amount.denominator == 1 and -LARGEST_INT - 1 <= amount.numerator <= LARGEST_INT
 
@@ -90,8 +90,9 @@ def as_float(value: Tagged) -> float:
 
 
 def version(text: str, normalize: bool = False) -> Tagged:  # noqa: FBT001, FBT002 - the signature of CEL's function
-    """Implement ``semver('1.2.3')``. If ``normalize`` is true, accept ``v1.2`` and ``01.2.3`` as
-    well. Build metadata is ignored.
+    """Implement ``semver('1.2.3')``. If ``normalize`` is true, also accept ``v1.2`` and ``01.2.3``.
+
+    Build metadata is ignored.
     """
     if len(text) > 256:
         raise ValueError("not a semantic version")

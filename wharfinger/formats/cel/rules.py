@@ -1,14 +1,14 @@
-"""The compiled rules of a schema in CEL, and their evaluation on a value. Only :mod:`~wharfinger.formats.cel.worker` runs this.
+"""The compiled CEL rules of a schema, and their evaluation on a value. Only :mod:`~wharfinger.formats.cel.worker` runs this.
 
-The rules come from the SchemaRules that :mod:`~wharfinger.formats.schemas.validations` writes. Each part of the value is
-evaluated together with a part of the old value, which is ``oldSelf`` in rules:
+The rules come from the SchemaRules that :mod:`~wharfinger.formats.schemas.validations` extracts from the schema. In the rules
+for a part of the value, ``self`` is this part, and ``oldSelf`` is a part of the old value:
 
 ==========================  ==========================================================================================
 part of the value           part of the old value
 ==========================  ==========================================================================================
 properties                  the property of the same name
 additionalProperties        the key of the same name, for keys that are not properties
-items of a map list         the item with the same values for the ``x-kubernetes-list-map-keys``
+items of a ``map`` list     the item with the same values for the ``x-kubernetes-list-map-keys``
 other items                 none, because it is unknown which old item corresponds
 ==========================  ==========================================================================================
 
@@ -97,7 +97,8 @@ class CompiledRules:
     def evaluated(self, request: CelRequest, at: Callable[[str], None]) -> Outcome:
         """Evaluate the rules on a value.
 
-        Before a rule is evaluated, ``at`` is called with its place, unless the rule evaluated immediately before is the same one.
+        Before a rule is evaluated, ``at`` is called with the rule's place in the schema, but not again if the same rule is
+        evaluated several times in a row.
         """
         walk = _Walk(at)
         with contextlib.suppress(_EnoughError):

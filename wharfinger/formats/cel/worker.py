@@ -5,7 +5,7 @@ interpreter's lock and cannot be interrupted. The library limits the steps of an
 nor the time of all steps together, and a deeply nested value can crash the process. So a bad rule can end a worker, but never
 the daemon. :mod:`wharfinger.packages.settings.cel_pool` communicates with a worker and replaces it.
 
-A worker process has a limited address space and a limited CPU time for each request, and writes no files and no core dumps. The
+A worker process has a limited address space and a limited CPU time for each request, and cannot write files or core dumps. The
 time limit is on CPU time and not on wall-clock time, so a rule is not blamed for a busy machine. If a request exceeds this
 limit, the signal SIGXCPU ends the process, and from this signal the daemon knows the reason. The process's environment is
 emptied. After a request that ran out of memory the process ends, to free that memory.
@@ -81,7 +81,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
 
 
 def main() -> None:
-    """Answer the requests on stdin within the limits."""
+    """Limit the process, then answer the requests on stdin."""
     limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
         os.dup2(2, 1)  # the library's own output is not an answer

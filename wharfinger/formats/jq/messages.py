@@ -108,8 +108,8 @@ _KNOWN: Final = tuple(
 
 
 def without_values(message: str) -> str:
-    """Return a replacement for jq's ``message``. It names the reason and the types of values, or says only that the program
-    failed.
+    """Return a safe message in place of jq's ``message``. It names the reason and the types of values. If jq's message is not
+    known, it says only that the program failed.
     """
     if message in _WHOLE:
         return message

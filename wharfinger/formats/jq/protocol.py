@@ -25,7 +25,7 @@ from wharfinger.formats.frames import MAX_FRAME_BYTES, FrameError
 from wharfinger.formats.json.value import JsonValue, canonical_json, decode_json, find_list, need_str
 
 _WHOLE: Final = 2.0**63
-"""Whole numbers from here on stay floats, because Go does not write them as integers either."""
+"""Whole floats of this magnitude or more stay floats, because Go does not write them as integers either."""
 
 
 class JqProtocolError(FrameError):
@@ -70,7 +70,7 @@ class JqText:
 
 @dataclass(frozen=True, slots=True)
 class JqRefusal:
-    """The reason why there are no results. If the program does not compile, ``message`` is jq's own.
+    """The reason why there are no results. If the program does not compile, ``message`` is jq's own message.
 
     No message quotes the input.
     """
@@ -93,7 +93,7 @@ class _Text(msgspec.Struct):
 
 
 _TEXT: Final = msgspec.json.Decoder(msgspec.Raw)
-"""A decoder that checks whether a text is JSON, except the content of its strings, and builds no values."""
+"""A decoder that checks whether a text is JSON. It does not check the content of strings, and it builds no values."""
 
 
 def encode_request(request: JqRequest) -> bytes:
@@ -166,7 +166,7 @@ def decode_answer(payload: bytes) -> JqAnswer:
 
 
 def _with_whole_numbers(value: JsonValue) -> JsonValue:
-    """Return the value with whole floats as integers, as Go writes them; jq writes ``3.0`` and ``1E+17``."""
+    """Return the value with whole floats as integers, as Go writes them; jq may write ``3.0`` or ``1E+17``."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _WHOLE else value
     if isinstance(value, list):

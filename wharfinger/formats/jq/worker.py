@@ -6,12 +6,13 @@ memory runs out. A filter that loops, exhausts memory or crashes can end a worke
 
 Filters are written for gojq, the implementation that shell-operator uses as a library. In gojq, a filter gets one value and no
 further inputs, has no environment and no modules, and cannot end the program. libjq has functions that do these things. So each
-program is compiled together with definitions before it, which replace these functions. The program is also put into parentheses:
+program is compiled with definitions in front of it, which replace these functions. The program is also put into parentheses:
 there an ``import`` is a syntax error, so jq searches no file for it. jq itself turns each result into JSON text (``tojson``),
 because the Python binding would round large integers. ``docs/jq.md`` lists the remaining differences.
 
-The pool limits the wall-clock time. The process itself limits its address space and the CPU time of one request, because a worker
-whose daemon was killed must not loop forever; it writes no files and no core dumps, and has an empty environment.
+The pool of workers limits the wall-clock time. The process itself limits the CPU time of one request, because a worker whose
+daemon was killed must not loop forever. The process's address space is limited too. It cannot write files or core dumps, and its
+environment is empty.
 """
 
 import os
@@ -63,7 +64,7 @@ def to_entries: [keys[] as $key | {key: $key, value: .[$key]}];
 
 
 class CompiledProgram(Protocol):
-    """The methods that are used here of a compiled program of the ``jq`` package."""
+    """A compiled program of the ``jq`` package, with the one method that this module uses."""
 
     def input_text(self, text: str) -> Iterable[str]:
         """Return the results of running the program on a JSON text."""
@@ -166,7 +167,7 @@ def _read_frame(requests: BinaryIO) -> bytes | None:
 
 
 def main() -> None:
-    """Answer the requests on stdin within the limits."""
+    """Limit the process, then answer the requests on stdin."""
     limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
         os.dup2(2, 1)  # libjq's own output is not an answer

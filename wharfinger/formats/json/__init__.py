@@ -1,4 +1,4 @@
 """JSON values with their types, strict reading within limits, and values that are stored compressed.
 
-Imports ``errors`` only.
+Of the rest of ``formats``, it imports ``errors`` only.
 """

@@ -108,7 +108,7 @@ def json_object_problem(data: bytes) -> str:
 
 
 def _kept_errors(new: JsonObject, old: JsonObject, parts: tuple[str, ...]) -> list[FieldError]:
-    """Return an error for each change of an immutable object."""
+    """Return an error for each change of ``parts`` or of ``immutable`` itself, if the old object is immutable."""
     if old.get("immutable") is not True:
         return []
     errors = [] if new.get("immutable") is True else [forbidden("immutable", _KEPT)]
@@ -125,7 +125,7 @@ def _secret_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def _secret_warnings(new: JsonObject, _old: JsonObject | None) -> list[str]:
-    """Return a warning if the key or the certificate is invalid, or if they do not belong together."""
+    """Return a warning if the key or the certificate of a TLS secret is invalid, or if they do not belong together."""
     if text(new, "type") != "kubernetes.io/tls":
         return []
     problem = key_pair_problem(decoded(find(new, "data", "tls.crt")), decoded(find(new, "data", "tls.key")))

@@ -141,7 +141,7 @@ def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def _warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Return a warning about a deprecated type and, unless a controller manages the slice, warnings about its addresses."""
+    """Return a warning about a deprecated address type and, unless a controller manages the slice, warnings on addresses."""
     said = [_DEPRECATED] if old is None and text(new, "addressType") == "FQDN" else []
     if text(new, "metadata", "labels", MANAGED_BY) in CONTROLLERS:
         return said

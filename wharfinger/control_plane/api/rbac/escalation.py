@@ -1,8 +1,8 @@
 """The protection against privilege escalation: users can only grant permissions that they have.
 
 To write a role, a user needs all of its permissions, or the verb ``escalate``; to bind a role, all of its permissions, or the
-verb ``bind``. Violations are refused before the object itself is validated. Whether a user has a permission is decided separately
-for each combination of group, resource, verb and name.
+verb ``bind``. Violations are refused before the object itself is validated. Each combination of group, resource, verb and
+name is checked separately.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,10 @@ _GARBAGE: Final = ("ownerReferences", "finalizers", "managedFields", "resourceVe
 
 
 def refuse_escalation(admission: Admission, obj: JsonObject) -> JsonObject:
-    """Return the object unchanged if the user may write it. Raises StatusError (403; 404 if the role does not exist)."""
+    """Return the object unchanged if the user may write it.
+
+    Raises StatusError: 403 if the user may not; 404 if the role of a binding does not exist.
+    """
     if admission.user.administrator or _only_garbage(obj, admission.old):
         return obj
     if "Binding" in admission.kind.kind:
@@ -145,7 +148,7 @@ def _covers_path(held: Sequence[str], path: str) -> bool:
 
 
 def _compact(parts: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return all parts, but merge those about resources that differ only in their verb."""
+    """Return the parts of rules; parts about resources that have only different verbs are merged into one."""
     found: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for part in parts:
         rest = tuple(strings(part, field) for field in _FIELDS[:-1])
@@ -173,5 +176,5 @@ ESCALATION: Final = Plugin(
     resources=frozenset(f"{kind}.{RBAC}" for kind in ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")),
     mutate=refuse_escalation,
 )
-"""The escalation check as an admission plugin. kube-apiserver makes this check in the storage layer of these kinds, at the same
-point of a request."""
+"""The escalation check as an admission plugin. kube-apiserver makes this check in the storage layer of roles and bindings, at
+the same point of a request."""

@@ -105,7 +105,7 @@ def _subject_errors(subject: JsonObject, path: str, *, namespaced: bool) -> list
 
 
 def _reference_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return an error if a binding changes its role."""
+    """Return an error if an update changes the role of a binding."""
     if new.get("roleRef") == old.get("roleRef"):
         return []
     shown: JsonObject = {

@@ -1,4 +1,4 @@
 """The group resource.k8s.io (dynamic resource allocation): device classes, ResourceClaims and ResourceSlices.
 
-May import ``api.core``, ``api.storage`` and ``api.policy``.
+This package may import ``api.core``, ``api.storage`` and ``api.policy``.
 """

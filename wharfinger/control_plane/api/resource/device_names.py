@@ -19,7 +19,7 @@ from wharfinger.kube.selectors import key_problems
 POOL_LIMIT: Final = 253
 ID_LIMIT: Final = 32
 KEY_LIMIT: Final = 63 + 1 + ID_LIMIT
-"""The maximum length of a domain, a slash and an identifier."""
+"""The maximum length of a qualified name: a domain, a slash and an identifier together."""
 BINDING_LIMIT: Final = 4
 _IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
 _IDENTIFIER_RULE: Final = rule(

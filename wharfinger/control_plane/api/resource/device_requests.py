@@ -18,7 +18,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.selectors import key_problems, value_problems
 
 LISTS_LIMIT: Final = 32
-"""The maximum number of requests, constraints, configurations, selectors and results."""
+"""The maximum number of entries in each list of requests, constraints, configurations, selectors or results."""
 ALTERNATIVES_LIMIT: Final = 8
 EXPRESSION_BYTES: Final = 10 * 1024
 PARAMETERS_BYTES: Final = 10 * 1024

@@ -22,7 +22,7 @@ _DEVICE: Final = Type("struct", "kubernetes.DRADevice")
 
 @cache
 def _declared() -> Declared:
-    """Return the type of ``device``, with the sizes of its parts."""
+    """Return the type of the variable ``device``, with the maximum sizes of its parts."""
     quantity = Declared(read_type("kubernetes.Quantity"), 0)
     return Declared(
         _DEVICE,
@@ -37,7 +37,7 @@ def _declared() -> Declared:
 
 
 def _map_of(value: Declared) -> Declared:
-    """Return the type of a map of maps to ``value``: the outer keys are domains of names, the inner keys are identifiers."""
+    """Return the type of a map (from domains) of maps (from identifiers) to ``value``."""
     inner = Declared(mapped(STRING, value.type), 2, _MAX_PROPERTIES, element=value, key=Declared(STRING, 2, _ID_CHARS))
     return Declared(
         mapped(STRING, inner.type), 2, _MAX_PROPERTIES, element=inner, key=Declared(STRING, 2, _DOMAIN_CHARS)

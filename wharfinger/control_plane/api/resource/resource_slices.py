@@ -140,7 +140,7 @@ def _given_places(holder: JsonObject, path: str, empty: str) -> tuple[list[str],
 def _device_errors(device: JsonObject, path: str, before: dict[str, JsonValue], *, placed: bool) -> list[FieldError]:
     """Return the errors of one device.
 
-    ``before`` are the old taints by device; with ``placed``, each device defines the nodes that can access it.
+    ``before`` contains the old taints by device. If ``placed`` is true, each device must define which nodes can access it.
     """
     name = text(device, "name")
     errors = each(f"{path}.name", name, dns_label_problems(name))
@@ -214,7 +214,10 @@ def _taint_errors(taint: JsonObject, path: str) -> list[FieldError]:
 
 
 def _counters_errors(item: JsonObject, path: str, named: str) -> list[FieldError]:
-    """Return the errors of a set of counters, or of a device's use of such a set; its name is in the member ``named``."""
+    """Return the errors of a set of counters, or of a device's use of such a set.
+
+    ``named`` is the member that contains the name of the set.
+    """
     name, field = text(item, named), f"{path}.counters"
     errors = each(f"{path}.{named}", name, dns_label_problems(name)) if name else [required(f"{path}.{named}")]
     counters = part(item, "counters") or {}

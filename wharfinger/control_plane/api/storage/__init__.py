@@ -1,4 +1,4 @@
 """The group storage.k8s.io: StorageClasses, CSI drivers, capacities, attachments, attributes classes.
 
-Volumes and claims are in ``api.core.volumes``. May import ``api.core``.
+Volumes and claims are in ``api.core.volumes``. This package may import ``api.core``.
 """

@@ -1,4 +1,4 @@
 """The type checker: the table of overloads, the inference of types, and the check of constants before evaluation.
 
-May import ``syntax`` and ``values``.
+This package may import ``syntax`` and ``values``.
 """

@@ -1,4 +1,4 @@
-"""The table of functions and their overloads, one per line, in cel-go's order; ``functions`` explains and reads it."""
+"""The table of functions and their overloads in cel-go's order; the module ``functions`` explains and reads it."""
 
 from typing import Final
 

@@ -1,7 +1,8 @@
 """All functions and operators that an expression may call, with the types of their overloads, in cel-go's order.
 
-In the table, each overload has one line: its id, the types of its parameters, and the type of its result. A ``.`` before the
-parenthesis means that the function is called on its first parameter (``text.size()``).
+In the table (``function_table``), a line with the name of a function precedes its overloads. Each overload has one line: its
+id, the types of its parameters, and the type of its result. A ``.`` before the parenthesis means that the function is called
+on its first parameter (``text.size()``).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
 """The cost of expressions: estimated from sizes before evaluation, and counted during evaluation.
 
-May import ``checking``, ``syntax`` and ``values``.
+This package may import ``checking``, ``syntax`` and ``values``.
 """

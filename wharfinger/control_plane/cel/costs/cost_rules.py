@@ -1,6 +1,6 @@
 """The rules that estimate the costs of calls and the sizes of their results, by overload or by function.
 
-A rule returns None if it does not apply to the call, which then has a cost of 1.
+A rule returns None if it does not apply to the call; the call then has a cost of 1, in addition to its arguments.
 """
 
 import math
@@ -136,7 +136,7 @@ def _joined(target: Operand | None, arguments: list[Operand], coster: Elements) 
 
 
 def _contained(more: Range, text: str) -> Rule:
-    """Return the rule for a check whether a network contains an address or another network.
+    """Return the rule for a function that checks whether a network contains an address or another network.
 
     ``more`` is added to the cost. An argument of the kind ``text`` must be parsed first, which has an additional cost.
     """

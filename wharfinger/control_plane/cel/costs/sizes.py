@@ -14,7 +14,7 @@ STRUCT_COST: Final = 40
 TEXT_COST: Final = 0.1
 REGEX_COST: Final = 0.25
 Path = tuple[str, ...]
-"""Names of fields, beginning with ``self``.
+"""A path in a schema: the names of fields, beginning with ``self``.
 
 ``@items`` and ``@indices`` stand for the items and indices of a list, ``@values`` and ``@keys`` for the values and keys of a
 map.

@@ -1,4 +1,4 @@
-"""The implementations of functions by subject: the standard functions, and those that Kubernetes adds.
+"""The implementations of CEL functions, by subject: the standard functions, and those that Kubernetes adds.
 
-May import ``checking`` and ``values``.
+This package may import ``checking`` and ``values``.
 """

@@ -1,4 +1,4 @@
 """The syntax of expressions: tokens, nodes, macros, the parser, and syntax errors.
 
-May import ``values``.
+This package may import ``values``.
 """

@@ -1,6 +1,7 @@
 """The tree of an expression.
 
-``at`` is the position of a node in the text; for a call, it is the position of the opening parenthesis.
+``at`` is the position of a node in the text. For a call of a function, it is the position of the opening parenthesis; for a
+binary operator, the position of the operator.
 """
 
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ class Ident(Node):
 
 @dataclass(slots=True, eq=False)
 class Select(Node):
-    """A selection ``operand.field``; ``test`` is set in ``has(operand.field)``."""
+    """A selection ``operand.field``; ``test`` is true if it stands for ``has(operand.field)``."""
 
     operand: Node
     field: str

@@ -1,7 +1,7 @@
 """The parser, which turns the text of an expression into a tree and expands macros.
 
-A text that does not match the grammar raises :class:`NotAnExpressionError`; ``grammar_errors`` then finds the messages. All other
-errors, such as reserved names, are collected in the result.
+A text that does not match the grammar raises :class:`NotAnExpressionError`; ``grammar_errors`` then finds the messages. All
+other errors, such as the use of a reserved name, are collected in the result.
 """
 
 from collections.abc import Mapping

@@ -39,7 +39,7 @@ _ESCAPE: Final = re.compile(
 class TokenError(ValueError):
     """The text at ``at`` is not a token.
 
-    With ``plain``, it is an invalid literal, and the parameter ``text`` is the error message.
+    If ``plain`` is true, it is an invalid literal, and the parameter ``text`` is the error message.
     """
 
     def __init__(self, at: int, text: str = "", *, plain: bool = False) -> None:

@@ -1,5 +1,5 @@
 """Types and values of expressions, and the operations on them.
 
-Values are Python's own if they have the same meaning in CEL, and instances of classes otherwise. Objects are read by the types of
-their schema. The lowest folder of ``cel``.
+Values have Python's own types if these have the same meaning in CEL; otherwise, they are instances of classes of this package.
+Objects are converted according to their schema. This package imports no other package of ``cel``.
 """

@@ -17,9 +17,10 @@ _TRAITS: Final[Mapping[str, frozenset[str]]] = {
     "-_": frozenset({"bool", "double", "int"}), "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
     "size": frozenset({"bytes", "list", "map", "string"}),
 }  # fmt: skip
-"""The functions whose error depends only on the type of the first operand, with the types that support the function."""
+"""The functions whose error depends only on the type of the first operand: if it is one of these types (or of ``_ASKED``),
+the error does not name the function."""
 _ASKED: Final = frozenset({"string", _TIME, _LENGTH})
-"""Further types of the first operand for which the error does not name the operator."""
+"""Types of the first operand for which the errors of all functions in ``_TRAITS`` do not name the function."""
 _RECEIVERS: Final = frozenset(
     {"!_", "_==_", "_!=_", "_[_]", "contains", "endsWith", "startsWith", "matches", "find", "findAll"}
 )

@@ -14,7 +14,11 @@ from wharfinger.kube.quantities import ZERO, amount, format_quantity
 
 @dataclass
 class Amounts:
-    """Amounts of resources: for each resource, the number, and a given quantity whose notation (such as ``Mi``) the output uses."""
+    """Amounts of resources.
+
+    ``numbers`` contains the amounts. ``formats`` contains a quantity for each resource; :meth:`text` writes the amount in the
+    notation of this quantity (such as ``Mi``).
+    """
 
     numbers: dict[str, Fraction] = field(default_factory=dict)
     formats: dict[str, JsonValue] = field(default_factory=dict)

@@ -1,9 +1,9 @@
 """The ServiceAccount plugin: it sets the service account of new Pods, and mounts a token for that account
 (``plugin/pkg/admission/serviceaccount``).
 
-A Pod whose account does not exist is refused. The exception is the account ``default``: controllers create it a moment after its
-namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). This server does not wait: it treats
-the missing account as one with default settings.
+A Pod whose account does not exist is refused. The exception is the account ``default``: controllers create it a moment after
+its namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). This server does not wait: it treats the
+missing account as one with default settings.
 """
 
 from typing import Final

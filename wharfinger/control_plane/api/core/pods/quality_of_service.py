@@ -1,5 +1,5 @@
-"""The quality of service class of a Pod: ``Guaranteed``, ``Burstable`` or ``BestEffort``, by the resources of its
-containers.
+"""The quality of service class of a Pod: ``Guaranteed``, ``Burstable`` or ``BestEffort``, by its own resources
+or, if it sets none, by the resources of its containers.
 """
 
 from fractions import Fraction

@@ -2,8 +2,8 @@
 are enforced.
 
 Pods that violate the level in ``pod-security.kubernetes.io/enforce`` are refused. Pods and pod templates that violate the
-level in ``…/warn`` (or, without this label, the level in ``enforce``) cause warnings to the client. ``…/audit`` has no effect,
-because there is no audit log.
+level in ``…/warn`` (or, without this label, the level in ``enforce``) cause warnings to the client. ``…/audit`` has no
+effect, because there is no audit log.
 """
 
 import re

@@ -183,7 +183,8 @@ def _ephemeral(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObje
 def _kept_metadata(new: JsonObject, old: JsonObject) -> JsonObject:
     """Return the old metadata with the new managed fields.
 
-    A write of a subresource cannot change metadata, but its field manager becomes an owner of the fields that it tried to change.
+    A write of a subresource cannot change metadata, but its field manager becomes an owner of the metadata that it tried to
+    change.
     """
     reached = {name: value for name, value in (part(new, "metadata") or {}).items() if name == "managedFields"}
     return {**(part(old, "metadata") or {}), **reached}

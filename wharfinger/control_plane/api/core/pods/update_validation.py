@@ -1,5 +1,5 @@
-"""The validation of changes of an existing Pod: images, the deadline, tolerations, scheduling gates, ephemeral containers and
-resources may change.
+"""The validation of changes of an existing Pod: only images, deadlines, tolerations, scheduling gates, ephemeral containers
+and resources may change.
 
 Every other change is refused. The error shows the difference between the two specs, in the form of kube-apiserver's
 internal types.
@@ -139,7 +139,7 @@ def _masked(spec: JsonObject, before: JsonObject) -> JsonObject:
 
 
 def _node_change_errors(spec: JsonObject, before: JsonObject) -> list[FieldError]:
-    """Return the errors of the node selection of a Pod with scheduling gates: it may only become narrower."""
+    """Return the errors of the node selector and node affinity of a Pod with scheduling gates: they may only be extended."""
     errors: list[FieldError] = []
     now, then = text_map(spec, "nodeSelector"), text_map(before, "nodeSelector")
     if any(now.get(key) != value for key, value in then.items()):
@@ -196,7 +196,7 @@ def _form(container: JsonObject) -> Mapping[str, JsonValue]:
 
 
 def is_mirror(pod: JsonObject) -> bool:
-    """Return whether a Pod is the mirror of a Pod that its kubelet runs from a file."""
+    """Return whether a Pod is a mirror Pod, which represents a static Pod (one that a kubelet runs from a file)."""
     return MIRROR in text_map(pod, "metadata", "annotations")
 
 

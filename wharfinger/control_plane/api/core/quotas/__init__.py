@@ -1,4 +1,4 @@
 """ResourceQuotas and LimitRanges: validation, the amounts that objects use, and the admission plugins that enforce both.
 
-May import ``pod_specs``.
+This package may import ``pod_specs``.
 """

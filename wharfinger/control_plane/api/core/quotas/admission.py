@@ -1,8 +1,9 @@
-"""The ResourceQuota plugin: a write that exceeds a quota of its namespace is refused, and any other write is charged to the
-quota.
+"""The ResourceQuota plugin: a write that exceeds a quota of its namespace is refused, and the use by any other write is
+added to the quota.
 
-A quota applies as soon as a controller has written hard limits and use into its status. A write is charged to the status of the
-quota immediately. Otherwise, the next write could exceed the quota before the controller has counted the first one.
+A quota applies as soon as a controller has written hard limits and use into its status. The plugin adds the use by a write to
+the status of the quota immediately. Otherwise, the next write could exceed the quota before the controller has counted the
+first one.
 """
 
 from collections.abc import Sequence
@@ -113,8 +114,8 @@ def _handles(admission: Admission) -> bool:
 def _check_countable(admission: Admission, quota: JsonObject, names: list[str]) -> None:
     """Refuse a write that cannot be counted. Raises StatusError (403).
 
-    Such a write is a Pod that does not specify a resource that the quota counts, or any write while the quota's use is not
-    known yet.
+    Such a write is one of a Pod in which a container does not specify a resource that the quota counts, or any write while
+    the use of the quota is not known yet.
     """
     name = text(quota, "metadata", "name")
     if admission.kind.group_kind == "Pod" and admission.obj is not None:

@@ -45,7 +45,7 @@ _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def matching_resources(resource: str, names: Iterable[str]) -> list[str]:
-    """Return the names of a quota's resources that objects of ``resource`` (``deployments.apps``) use."""
+    """Return those of the names in a quota's ``hard`` that objects of ``resource`` (such as ``deployments.apps``) use."""
     return sorted({name for name in names if _takes(resource, name)})
 
 
@@ -65,7 +65,7 @@ def _takes(resource: str, name: str) -> bool:
 
 
 def usage(resource: str, obj: JsonObject, now: datetime) -> Amounts:
-    """Return the amounts of a quota's resources that one object of ``resource`` uses."""
+    """Return how much one object of ``resource`` uses, by the names that resources have in a quota's ``hard``."""
     match resource:
         case "pods":
             return _pod_usage(obj, now)
@@ -97,7 +97,7 @@ def _pod_usage(pod: JsonObject, now: datetime) -> Amounts:
 
 
 def _is_gone(pod: JsonObject, now: datetime) -> bool:
-    """Return whether a pod's grace period has expired."""
+    """Return whether a pod is being deleted and its grace period has expired."""
     deleted = parse_time(text(pod, "metadata", "deletionTimestamp"))
     grace = find(pod, "metadata", "deletionGracePeriodSeconds")
     return deleted is not None and isinstance(grace, int) and now > deleted + timedelta(seconds=grace)

@@ -287,7 +287,7 @@ def _ratio_errors(amounts: _Amounts, field: str) -> list[FieldError]:
 
 
 def _quotient(most: Fraction, least: Fraction) -> Fraction | None:
-    """Return the quotient of two amounts in thousandths; None if the divisor is zero."""
+    """Return the quotient of two amounts; ``most`` is rounded up to thousandths first. None if ``least`` is zero."""
     return Fraction(whole(str(most * 1000)), 1) / (least * 1000) if least else None
 
 

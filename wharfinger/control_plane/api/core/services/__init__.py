@@ -1,4 +1,4 @@
 """Services and Endpoints: validation, and the addresses and ports that the server allocates.
 
-May import ``api.common``.
+This package may import ``api.common``.
 """

@@ -1,7 +1,7 @@
 """The validation of a Service's own addresses: ``clusterIP``, ``clusterIPs``, ``ipFamilies``, ``ipFamilyPolicy``.
 
 A Service may have two address families (dual stack, KEP-563); the first is primary. The rules are checked before addresses
-are allocated, and again as part of the whole validation.
+are allocated, and again as part of the validation of the whole Service.
 """
 
 from typing import Final
@@ -93,7 +93,7 @@ def _pair_errors(service: JsonObject) -> list[FieldError]:
 
 
 def changed_address_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of changed addresses and families that a service may not change."""
+    """Return an error for each change of addresses or families that is not allowed."""
     if "ExternalName" in {text(new, "spec", "type"), text(old, "spec", "type")}:
         return []
     if headless(old) and headless(new):

@@ -1,10 +1,9 @@
-"""The allocation of a Service's addresses and ports: an address of 10.0.0.0/24, ports of 30000-32767, and the fields that
-hold them.
+"""The allocation of a Service's cluster address (from 10.0.0.0/24) and node ports (from 30000-32767).
 
-There is no register of allocations: the addresses and ports of the stored Services count as allocated. The low end of both ranges
-is reserved for users that request a specific address or port (KEP-3070, KEP-3668), so random values are drawn from the rest of
-the range first. A dry run allocates nothing; as in kube-apiserver, it shows placeholders: the address of the network itself, and
-ports beyond the range.
+There is no register of allocations: the addresses and ports of the stored Services count as allocated. The low end of
+both ranges is kept for users that request a specific address or port (KEP-3070, KEP-3668): random values come from the low
+end only if the rest of the range is used up. A dry run allocates nothing; as in kube-apiserver, it shows placeholders: the
+address of the network itself, and ports beyond the range.
 """
 
 import ipaddress

@@ -2,7 +2,7 @@
 changes.
 
 A client may set either or both of ``clusterIP`` and ``clusterIPs``, omit allocated values, and change the type. The functions
-here set the other fields. Only IPv4 is configured here. Source: ``pkg/registry/core/service`` of kube-apiserver.
+here derive the other fields from that. Only IPv4 is configured here. Source: ``pkg/registry/core/service`` of kube-apiserver.
 """
 
 from typing import Final
@@ -58,7 +58,7 @@ def create_service(obj: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def update_service(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
-    """Return a changed Service with its allocated values and the values that it now needs. Raises StatusError."""
+    """Return an updated Service: it keeps allocated values that the client omits, and gets missing ones. Raises StatusError."""
     service, spec = _copied(new)
     _keep_given(service, spec, old)
     _match_addresses(service, spec, old)
@@ -84,7 +84,7 @@ def _status(service: JsonObject) -> JsonObject:
 
 
 def _as_read(service: JsonObject) -> JsonObject:
-    """Drop a valid ``internalTrafficPolicy`` from an ExternalName service, as kube-apiserver does in every answer."""
+    """Drop a valid ``internalTrafficPolicy`` from an ExternalName service, as kube-apiserver does in every response."""
     spec = service["spec"]
     named = isinstance(spec, dict) and _kind(service) == "ExternalName"
     if isinstance(spec, dict) and named and spec.get("internalTrafficPolicy") in {"Cluster", "Local"}:

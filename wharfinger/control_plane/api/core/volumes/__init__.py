@@ -1,4 +1,4 @@
 """PersistentVolumes and PersistentVolumeClaims: validation, and the admission plugins for storage.
 
-May import ``pod_specs``.
+This package may import ``pod_specs``.
 """

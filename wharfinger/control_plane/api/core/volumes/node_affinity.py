@@ -47,7 +47,7 @@ def affinity_change_errors(new: JsonObject | None, old: JsonObject) -> list[Fiel
 
 
 def _renamed(new: JsonObject | None, old: JsonObject) -> JsonObject | None:
-    """Return the new affinity, but keep the deprecated names of labels that it replaces by their current names."""
+    """Return the new affinity, but with the old name of each label whose deprecated name it replaces by the current one."""
     terms, before = parts(new, "required", "nodeSelectorTerms"), parts(old, "required", "nodeSelectorTerms")
     if new is None or len(terms) != len(before):
         return new
